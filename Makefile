@@ -60,6 +60,7 @@ docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 
 site:  ## the documentation, with every example run, in build/site; a warning is an error
 	$(PYTHON) docs/tables/exact.py --check
+	$(PYTHON) -m paribus compile > /dev/null  # or examples would print that kernels are compiled
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
 	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests/site/test_built_site.py
 

@@ -74,7 +74,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "reference/examples",
     "image_srcset": ["2x"],
     "remove_config_comments": True,
-    "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
+    "ignore_repr_types": r"matplotlib\.(axes|figure|legend|text)",  # a picture is shown, not its name
     "show_memory": False,
     "write_computation_times": False,  # pages of timings, whose scripts come from elsewhere
     "show_signature": False,
@@ -94,7 +94,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "exact": []},
     "show_prev_next": True,
     "show_toc_level": 2,
     "footer_start": ["copyright"],

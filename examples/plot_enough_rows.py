@@ -29,25 +29,18 @@ explainer = paribus.Explainer(model, X)
 every = explainer.h_statistic()
 samples = [explainer.h_statistic(subsample=500, random_state=seed) for seed in range(15)]
 
-
-def strength_of(H, pair):
-    """Return the strength of a pair and its standard error."""
-    found = next(each for each in H.strongest(6) if each.features == pair)
-    return found.strength, found.standard_error
-
-
 # %%
 # And the standard error by the number of rows.
 sizes = [125, 250, 500, 1_000, 2_000, 5_000, 10_000]
-errors = [strength_of(explainer.h_statistic(subsample=size), ("a", "b"))[1] for size in sizes]
-sizes, errors = [*sizes, n], [*errors, strength_of(every, ("a", "b"))[1]]
+errors = [explainer.h_statistic(subsample=size)["a", "b"].standard_error for size in sizes]
+sizes, errors = [*sizes, n], [*errors, every["a", "b"].standard_error]
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for shift, color, pair in ((-0.12, "tab:blue", ("a", "b")), (0.12, "tab:orange", ("b", "c"))):
-    values, spread = np.transpose([strength_of(H, pair) for H in samples])
+    values, spread = np.transpose([(H[pair].strength, H[pair].standard_error) for H in samples])
     at = 1 + np.arange(len(samples)) + shift
     axes[0].errorbar(at, values, 2 * spread, fmt="o", color=color, alpha=0.7, label=" x ".join(pair))
-    value, error = strength_of(every, pair)
+    value, error = every[pair].strength, every[pair].standard_error
     axes[0].axhspan(value - 2 * error, value + 2 * error, color=color, alpha=0.35, linewidth=0)
 axes[0].set(
     xlabel="sample of 500 rows",
@@ -70,8 +63,8 @@ print(every)
 # An estimate has enough rows when its standard error is small beside the difference that matters. Here the
 # two strengths differ by this many standard errors of both together, on all rows and on the first sample:
 for H in (every, samples[0]):
-    (one, one_error), (other, other_error) = (strength_of(H, pair) for pair in (("a", "b"), ("b", "c")))
-    print(f"{(one - other) / np.hypot(one_error, other_error):.1f}")
+    one, other = H["a", "b"], H["b", "c"]
+    print(f"{(one.strength - other.strength) / np.hypot(one.standard_error, other.standard_error):.1f}")
 
 # %%
 # Read next: :doc:`/interactions` on why H of few rows is noisy, and on what its standard error includes.

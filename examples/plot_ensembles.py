@@ -55,7 +55,7 @@ models = {
 
 # %%
 # ``verify=True`` recomputes some points of each curve with the model's own ``predict`` on all rows, and fails
-# if they differ by more than rounding. ``provenance`` has who computed the curve and the largest difference.
+# if they differ by more than rounding. ``provenance`` has the evaluator of the curve, and this difference.
 curves = {}
 for name, model in models.items():
     curves[name] = paribus.partial_dependence(model.fit(X, y), X, 0, grid_resolution=40, verify=True)

@@ -23,8 +23,8 @@ import paribus
 X, y = make_hastie_10_2(n_samples=4_000, random_state=0)
 y = y.astype(int)
 train, test = X[:2_000], X[2_000:]
-model = GradientBoostingClassifier(n_estimators=100, learning_rate=1.0, max_depth=1, random_state=0)
-model.fit(train, y[:2_000])
+stumps = GradientBoostingClassifier(n_estimators=100, learning_rate=1.0, max_depth=1, random_state=0)
+model = stumps.fit(train, y[:2_000])
 
 # %%
 # The probability, and the score behind it (``decision_function``), by both methods. The features are

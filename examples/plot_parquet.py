@@ -36,7 +36,7 @@ model = LGBMRegressor(n_estimators=50, num_leaves=16, n_jobs=1, verbose=-1).fit(
 # %%
 # What would it take? One block is read to find out, before anything else. The bound on memory is smaller than
 # the table. The points of the curves are given: by default they lie between quantiles, which so little memory
-# can only estimate (``provenance.rank_error`` is how closely).
+# can only estimate; a note would say so, and ``provenance.rank_error`` is how closely.
 points = np.linspace(-2, 2, 41)
 options = {"max_memory": "8MB", "custom_values": dict.fromkeys(features, points)}
 pattern = str(path / "*.parquet")

@@ -4,7 +4,7 @@ import os.path
 import re
 from pathlib import PurePosixPath
 
-PAGES = {  # files and folders at the root, and the page for each of them
+PAGES = {  # files and folders at the root, and the page that shows each of them
     "README.md": "docs/tour.md",
     "ARCHITECTURE.md": "docs/architecture.md",
     "CONTRIBUTING.md": "docs/contributing.md",

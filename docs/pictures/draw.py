@@ -38,7 +38,7 @@ def noise_of_a_subsample():
     figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
     for panel, key, error in (
         (panels[0], "strength_pairwise", "standard_error_strength_pairwise"),
-        (panels[1], "h_squared_pairwise", "standard_error_pairwise"),
+        (panels[1], "h_squared_pairwise", "standard_error_h_squared_pairwise"),
     ):
         for place, pair in enumerate(order):
             unit = every[key][pair] if panel is panels[0] else 1.0

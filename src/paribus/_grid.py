@@ -66,7 +66,8 @@ class Axis:
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
     any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
     whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
-    the column that laid out the axis counted.
+    the column that laid out the axis counted. ``rank_error`` is by how much the ranks of the quantiles that
+    placed the values may be off, as a share of the data; 0 if no estimate of a quantile did.
     """
 
     feature: int
@@ -80,6 +81,7 @@ class Axis:
     notes: tuple[Note, ...]
     ordered: bool
     cell_counts: Integers | None = None
+    rank_error: float = 0.0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -368,7 +370,13 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         tuple(notes),
         # Who gives categories one by one means their order.
         ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
+        rank_error=summary.rank_error if given is None and _by_quantiles(summary, options) else 0.0,
     )
+
+
+def _by_quantiles(summary: Summary, options: GridOptions) -> bool:
+    """Return whether values lie between quantiles, not at every distinct value or between the extremes."""
+    return summary.levels is None and options.percentiles != (0.0, 1.0)
 
 
 def _hardly_varies(summary: Summary) -> list[Note]:

@@ -70,6 +70,15 @@ def count(size: int, noun: str) -> str:
     return f"{size:,} {noun}{'s' * (size != 1)}"
 
 
+def shown_of(size: int, most: int) -> int:
+    """Return how many of ``size`` entries are shown: ``most``, or all if a single one would be left out.
+
+    >>> shown_of(5, 5), shown_of(6, 5), shown_of(7, 5)
+    (5, 6, 5)
+    """
+    return size if size <= most + 1 else most
+
+
 def exactly_zero(size: int, noun: str) -> str:
     """Return the line that counts what is not shown."""
     return f"{count(size, noun)} {'is' if size == 1 else 'are'} exactly zero"

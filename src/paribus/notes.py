@@ -50,6 +50,7 @@ class NoteCode(StrEnum):
     CATEGORY_ORDER = "PAR112", "tip", "categories were put in an order, on which ALE depends"
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out"
     THIN_SUPPORT = "PAR114", "issue", "most of the movement of a curve lies where hardly any data is"
+    QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins were placed by estimates of quantiles"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored"
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know"

@@ -304,6 +304,22 @@ def test_rows_that_are_crossed_are_fewer_of_many_features():
     assert any(note.code.name == "ROWS_SAMPLED" for note in found.interactions.notes)
 
 
+def test_notes_without_interactions_are_about_importance():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    model = HistGradientBoostingClassifier(max_iter=2).fit(X, X[:, 0] > X[:, 1])
+    codes = ("ROWS_SAMPLED", "PROBABILITY_SCALE")
+    drawn = "computed on 50 of 120 rows; standard errors include the error of subsampling"
+    alone = paribus.explain(model, X, interactions=False, subsample=50, **QUIET)
+    assert [note for note in alone.verdict if note.code.name in codes] == [
+        f"importance was {drawn}",
+        "importance with interactions counts those that the probability scale makes of a model that is additive "
+        "on the margin scale; response_method='decision_function' explains the margin, exact on every row",
+    ]
+    both = paribus.explain(model, X, subsample=50, pairs=0, **QUIET)
+    assert f"interactions and importance were {drawn}" in both.verdict
+    assert f"interactions were {drawn}" in paribus.h_statistic(model, X, subsample=50, **QUIET).notes
+
+
 def test_many_features_have_fewer_points():
     X = np.random.default_rng(0).normal(size=(60, 101))
     explainer = paribus.Explainer(lambda X: X[:, 0], X, **QUIET)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from dataclasses import asdict
 from functools import partial
 
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paribus
+from paribus import NoteCode
 from paribus._data.scan import parquet
 from paribus._evaluators import survey
 from scan_examples import (
@@ -335,6 +337,48 @@ def test_scan_numbers_beyond_what_is_kept_are_thinned_and_error_is_said(folder, 
     equal(read["b"].grid_values[0], listed.grid_values[0])
     equal(read["b"].average, listed.average)
     equal(read["b"].support, listed.support)
+    # Values that were listed one by one are no estimates, and a larger max_memory would not help.
+    assert [note.code for note in read["b"].notes if note.code is NoteCode.QUANTILES_ESTIMATED] == []
+    (note,) = (note for note in read["c"].notes if note.code is NoteCode.QUANTILES_ESTIMATED)
+    assert note.value == error
+    assert note.endswith("to have the same as in memory, pass custom_values")
+
+
+def test_estimated_quantiles_are_noted_once(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40_000, 5))
+    names = [f"x{j}" for j in range(5)]
+    pq.write_table(pa.table(dict(zip(names, X.T, strict=True))), tmp_path / "rows.parquet")
+
+    def predict(rows):
+        return rows["x0"].to_numpy() ** 2
+
+    def noted(verb, features, **options):
+        options = {"max_memory": "2MB", "grid_resolution": 5} | options
+        found = verb(predict, tmp_path / "rows.parquet", features, **options)
+        return found, [note for note in found.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
+
+    for verb, what in (
+        (paribus.effects, "grid points"),
+        (paribus.accumulated_local_effects, "bins"),
+        (paribus.marginal, "grid points"),
+    ):
+        found, (note,) = noted(verb, names)
+        assert note.value == found.provenance.rank_error > 0
+        assert re.fullmatch(
+            f"the {what} of x0, x1, x2 and 2 more were placed by estimates of quantiles, whose ranks are off "
+            r"by at most \d\S* % of the data; to have the same as in memory, pass custom_values or a larger "
+            "max_memory",
+            note,
+        )
+        assert note.feature is None
+        assert repr(found).count("estimates of quantiles") == 1
+        given = {name: np.array([-1.0, 0.0, 1.0]) for name in names}
+        assert noted(verb, names, custom_values=given)[1] == []
+        assert noted(verb, names, max_memory=None)[1] == []
+    one, (note,) = noted(paribus.partial_dependence, "x3")
+    assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
+    assert note.startswith("the grid points of x3 were placed")
+    assert noted(paribus.partial_dependence, "x3", percentiles=(0, 1))[1] == []
 
 
 def test_copy_of_reader_is_gone_with_its_last_use(tmp_path, monkeypatch):

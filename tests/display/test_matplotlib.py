@@ -545,6 +545,34 @@ def test_a_legend_on_given_axes_lies_within_them_and_off_the_curves():
     assert inside.y0 <= legend.y0 < legend.y1 <= inside.y1
 
 
+def test_axes_reach_higher_where_a_legend_would_lie_on_curves():
+    across = [
+        Line(X, np.full(len(X), 0.5 * k), "ink", label="each" if k == 1 else None) for k in range(1, 11)
+    ]
+    crossed = of(*across, x=PanelAxis("x"), y=PanelAxis(low=0.0, high=5.0))
+    page, (ax, fixed) = plt.subplots(1, 2, figsize=(6, 3))
+    fixed.set_ylim(0, 5)
+    draw(crossed, ax)
+    draw(crossed, fixed)
+    page.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    paths = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
+    assert not any(path.intersects_bbox(legend, filled=False) for path in paths)
+    assert ax.get_ylim()[0] == 0
+    assert 5.2 < ax.get_ylim()[1] < 7
+    assert max(words_along_y(ax)) <= 5
+    assert fixed.get_ylim() == (0, 5)
+    ax.plot([0, 1], [0, 20])
+    assert ax.get_ylim()[1] >= 20
+    assert max(words_along_y(ax)) == 20
+    thin = of(
+        *(replace(line, width=0.5) for line in across), x=PanelAxis("x"), y=PanelAxis(low=0.0, high=5.0)
+    )
+    _, ax = plt.subplots(figsize=(3, 3))
+    draw(thin, ax)
+    assert ax.get_ylim() == (0, 5)
+
+
 def test_a_panels_own_legend_stands_beside_given_axes_where_a_layout_engine_makes_room():
     figure = of(MARKS["line"], legend="panel", legend_title="which")
     for layout in (None, "constrained"):

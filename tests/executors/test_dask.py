@@ -134,7 +134,12 @@ def same(have, want):
 
 
 def same_strengths(have, want):
-    for key in ("h_squared_pairwise", "numerator_pairwise", "standard_error_pairwise", "h_squared_overall"):
+    for key in (
+        "h_squared_pairwise",
+        "numerator_pairwise",
+        "standard_error_h_squared_pairwise",
+        "h_squared_overall",
+    ):
         assert np.array_equal(have[key], want[key]), key
 
 

@@ -11,6 +11,9 @@ import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
@@ -199,6 +202,26 @@ def test_reproducible_record_has_nothing_that_differs_between_runs():
     assert same.skipped == ("y.parquet: damaged",)
     assert same.rows == record.rows
     assert same.reproducible() == same
+    odd = replace(record, source="/home/Jane Doe, MD/claims, old/a b.parquet, 3 row groups")
+    assert odd.reproducible().source == "a b.parquet, 3 row groups"
+    assert odd.background().endswith("(unweighted, read from claims, old/a b.parquet, 3 row groups)")
+
+
+def test_folders_above_files_are_not_in_what_is_shown(tmp_path):
+    folder = tmp_path / "of mine" / "rows"
+    folder.mkdir(parents=True)
+    numbers = np.random.default_rng(0).normal(size=60)
+    pq.write_table(pa.table({"a": numbers}), folder / "good.parquet")
+    (folder / "bad.parquet").write_bytes(b"no rows")
+    found = paribus.explain(lambda t: t["a"].to_numpy(), folder, on_error="skip", progress=False)
+    assert str(folder / "good.parquet") in found.provenance.source
+    for sent in (page_of(found), found.to_markdown().replace("\\", "")):
+        assert "good.parquet" in sent
+        assert "bad.parquet" in sent
+        assert tmp_path.name not in sent
+    caption, printed = found.effects["a"].figure().notes[0], repr(found).splitlines()[1]
+    for shown in (caption, printed):
+        assert "read from rows/good.parquet, 1 row groups" in shown
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,37 @@ def test_the_text_is_a_table_with_the_worst_findings_below():
     assert f"{found().verdict[0].severity} {found().verdict[0].code.value}: {found().verdict[0]}" in text
 
 
+def test_the_verdict_prints_one_finding_on_each_line():
+    made = found()
+    lines = str(made.verdict).splitlines()
+    assert lines == [f"{note.severity} {note.code.value}: {note}" for note in made.verdict]
+    assert len(lines) > 2
+    quiet = paribus.explain(
+        lambda X: X[:, 0], np.arange(60.0)[:, None], mute=["PAR1xx", "PAR4xx"], progress=False
+    )
+    assert (quiet.verdict, repr(quiet.verdict)) == ((), "no findings")
+
+
+def test_shapes_are_found_by_feature_and_output(tmp_path):
+    made = found()
+    assert made.shapes["a"] is made.shapes[0] is made.shapes["a", "prediction"]
+    assert isinstance(made.shapes[:2], tuple)
+    with pytest.raises(KeyError, match="no shape of 'gab'; did you mean 'gap'"):
+        made.shapes["gab"]
+    made.save(tmp_path / "made.json")
+    again = paribus.load(tmp_path / "made.json")
+    assert again == made
+    assert again.shapes["gap"].feature == "gap"
+    assert type(again.verdict) is type(made.verdict)
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    two = paribus.explain(lambda X: np.column_stack([X, -X]), X, progress=False)
+    one, other = two.output_names
+    assert (two.shapes["x0", one].name, two.shapes["x0", other].name) == ("rising", "falling")
+    for key in ("x0", ("x0", "none")):
+        with pytest.raises(KeyError, match="each of 2 outputs; give one as well"):
+            two.shapes[key]
+
+
 def test_notes_are_counted_for_every_feature_they_are_about():
     X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0] * 10, "b": [None, 26979.25, 3.5, 4.0] * 10, "c": [1.0] * 40})
     made = paribus.explain(lambda t: t["a"].fillna(0) + t["b"].fillna(0), X)

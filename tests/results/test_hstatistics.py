@@ -49,9 +49,36 @@ def test_keys_and_attributes_are_the_same(found):
     assert len(found) == len(list(found)) == len(dict(found)) == 2 + 4 * 6 + 7
     np.testing.assert_array_equal(found["h_squared_pairwise"], [0.01, 0.0, 0.25])
     np.testing.assert_array_equal(found.strength_pairwise, [0.2, 0.0, 1.0])
-    np.testing.assert_allclose(found.standard_error_pairwise, [0.0005, 0.0, 0.0125])
+    np.testing.assert_allclose(found.standard_error_h_squared_pairwise, [0.0005, 0.0, 0.0125])
     # An error of 0.1 on 1 is one of 0.05 on its root; a strength that is exactly zero has no error.
     np.testing.assert_allclose(found.standard_error_strength_pairwise, [0.01, 0.0, 0.05])
+
+
+def test_two_or_three_features_are_a_key(found, two):
+    by_features = {entry.features: entry for entry in found.strongest(None)}
+    assert found["b", "c"] == found["c", "b"] == found.interaction("c", "b") == by_features["b", "c"]
+    assert found["b", "c"].strength == found["strength_pairwise"][2]
+    assert found["b", "c"].standard_error_h_squared == found["standard_error_h_squared_pairwise"][2]
+    assert found["c", "a", "b"] == found.strongest(1, statistic="threeway")[0]
+    assert ("c", "a") in found
+    assert ("a", "d") not in found
+    assert ("a",) not in found
+    names = dict(zip(two.features, two.feature_names, strict=True))
+    assert two.interaction(7, 3, output="no") == two.interaction(names[3], names[7], output=0)
+    assert two.interaction(5, 7, output="no").strength == two["strength_pairwise"][2, 0]
+
+
+def test_features_that_are_no_key_are_refused(found, two):
+    with pytest.raises(KeyError, match="'d' is none of the features; known: 'a', 'b', 'c'"):
+        found["a", "d"]
+    with pytest.raises(KeyError, match="a x a was not computed"):
+        found["a", "a"]
+    with pytest.raises(KeyError, match="3 x 5 x 7 was not computed; it needs threeway="):
+        two[3, 5, 7]
+    with pytest.raises(paribus.OptionError, match=r"2 or 3 features; 1 were given: \('a',\)"):
+        found[("a",)]
+    with pytest.raises(paribus.OptionError, match=r"2 outputs; choose one: interaction\(3, 5, output='no'\)"):
+        two[3, 5]
 
 
 def test_the_total_is_a_number(found, two):
@@ -232,11 +259,12 @@ def test_the_story_of_importance():
         "  d: 4 ± 0.4 (8 with its interactions)",
         "  c: 3 ± 0.3 (6 with its interactions)",
         "  b: 2 ± 0.2 (4 with its interactions)",
-        "  and 1 more",
+        "  a: 1 ± 0.1 (2 with its interactions)",
         "  averaged over 20,000 rows (unweighted)",
         "  by trees: sums over leaves (0.5 s)",
         "  note: few rows",
     ]
+    assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
     own = repr(importance("ab", [1.0, 2.0], method="model", estimand=paribus.Estimand.TRAINING))
     assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))

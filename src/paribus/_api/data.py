@@ -21,12 +21,14 @@ from paribus._evaluators.survey import (
     SummarySpec,
     Survey,
     SurveyResult,
+    exact_rows,
     merged_specs,
     specs_of,
     survey_rows,
     survey_states,
 )
 from paribus.errors import FeatureError, InputError, RefusalError, SourceError, TableError
+from paribus.results.provenance import short_source
 
 if TYPE_CHECKING:
     from paribus._data.scan.model_table import ModelTable
@@ -85,6 +87,10 @@ class ExplainerData(Protocol):
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return by how much the rank of a quantile may be off, as a share of the weight."""
+        ...
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Return whether quantiles are estimates because of a bound on memory alone."""
         ...
 
     def in_memory(self, why: str) -> Rows:
@@ -153,6 +159,10 @@ class InMemoryData:
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Quantiles of rows in memory are exact."""
         return 0.0
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Nothing is an estimate."""
+        return False
 
     def in_memory(self, why: str) -> Rows:
         """Return the rows."""
@@ -292,6 +302,10 @@ class OutOfCoreData:
         assert self._surveyed is not None
         return self._surveyed.rank_error(self._specs(wanted).values())
 
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Return whether quantiles are estimates because of a bound on memory alone."""
+        return self._memory is not None and len(self.rows) <= exact_rows(len(wanted), None)
+
     def in_memory(self, why: str) -> Rows:
         """Refuse."""
         raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
@@ -301,7 +315,8 @@ class OutOfCoreData:
         known = len(self.rows) if self._surveyed is not None else self.reading.source.rows
         count = "rows" if known is None else f"{known:,} rows"
         weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
-        return f"{count} read from {self.reading.source.label}{weights}, {len(self.header.names)} columns"
+        source = short_source(self.reading.source.label)
+        return f"{count} read from {source}{weights}, {len(self.header.names)} columns"
 
     def trial(self, surveying: SurveyRequest) -> Trial:
         """Read and survey one block; what it shows is scaled to all rows."""

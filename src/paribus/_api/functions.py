@@ -501,7 +501,8 @@ def h_statistic(
     -------
     HStatistics
         With ``feature_pairs``, ``h_squared_pairwise``, ``numerator_pairwise``, ``denominator_pairwise``,
-        ``standard_error_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and `strongest`.
+        ``standard_error_h_squared_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and
+        `strongest`; ``H["age", "income"]`` is the `Interaction` of one pair.
 
     See Also
     --------

@@ -80,6 +80,8 @@ def _reader(hint: Any) -> Callable[[Any, Format], Any]:
         return lambda body, form: tuple(item(one, form) for one in _of_type(list, body))
     if origin is tuple:
         return partial(_tuple, arms)
+    if (plain := _plain_tuple(hint)) is not None:
+        return lambda body, form: hint(decode(plain, body, form))
     if origin in (dict, Mapping):
         return partial(_mapping, *arms)
     if dataclasses.is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, TaggedText)):
@@ -87,6 +89,12 @@ def _reader(hint: Any) -> Callable[[Any, Format], Any]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda body, form: hint(body)
     return partial(_scalar, hint)
+
+
+def _plain_tuple(hint: Any) -> Any:
+    """Return the tuple that a class of tuples derives from, such as ``tuple[Note, ...]``, None for others."""
+    bases = getattr(hint, "__orig_bases__", ())
+    return bases[0] if bases and get_origin(bases[0]) is tuple else None
 
 
 def _one_of(arms: tuple[Any, ...], body: Any, form: Format) -> Any:
@@ -145,6 +153,8 @@ def checker(hint: Any) -> Callable[[Any], bool]:
     if origin is tuple and arms[-1] is Ellipsis:
         item = checker(arms[0])
         return lambda value: isinstance(value, tuple) and all(map(item, value))
+    if (plain := _plain_tuple(hint)) is not None:
+        return checker(plain)
     if origin in (dict, Mapping):
         key, item = map(checker, arms)
         return lambda value: (

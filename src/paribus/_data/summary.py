@@ -34,7 +34,8 @@ class Summary:
     present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
     ``steps`` are those between dates or durations. ``counted`` says that weights of categories are numbers
     of rows, of all there are. ``ordered``, which alone grows with the number of rows, are the finite values
-    sorted, while they are at hand and have no weights.
+    sorted, while they are at hand and have no weights. ``rank_error`` is by how much the rank of a quantile
+    or an edge may be off, as a share of the weight.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Summary:
     common: tuple[Any, float] | None = None
     steps: Steps | None = None
     counted: bool = False
+    rank_error: float = 0.0
 
     @property
     def missing_share(self) -> float:

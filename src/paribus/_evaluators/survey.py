@@ -88,13 +88,23 @@ def specs_of(
     """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
     whole = math.inf if memory is None else memory
     features = max(1, len(wanted))
-    exact = int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
+    exact = exact_rows(features, memory)
     fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
     capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
     if (reading.source.rows or 0) > exact:
         exact = capacity  # they will be thinned out anyway
     capacity = min(capacity, exact)
     return {j: SketchSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
+
+
+def exact_rows(features: int, memory: int | None) -> int:
+    """Return how many rows may have so many features for their quantiles to be exact.
+
+    >>> exact_rows(3, None), exact_rows(3, 8_000_000), exact_rows(100, None)
+    (1048576, 41666, 320000)
+    """
+    whole = math.inf if memory is None else memory
+    return int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
 
 
 def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
@@ -522,7 +532,10 @@ class SurveyResult:
             for sketched in sketched_columns
             if isinstance(sketched, ColumnSketch) and sketched.sketch is not None
         ]
-        return max((sketch.bound / self.rows.total / self.unit for sketch in sketches), default=0.0)
+        return max(map(self._rank_error, sketches), default=0.0)
+
+    def _rank_error(self, sketch: Sketch) -> float:
+        return sketch.bound / self.rows.total / self.unit
 
     def summary(self, spec: SketchSpec, wanted: SummarySpec) -> Summary:
         """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
@@ -540,7 +553,8 @@ class SurveyResult:
             "steps": sketched.steps,
         }
         if sketched.sketch is not None:
-            return Summary(**facts, **_placed(sketched, sketched.sketch, wanted, unit))
+            placed_by = _placed(sketched, sketched.sketch, wanted, unit)
+            return Summary(**facts, **placed_by, rank_error=self._rank_error(sketched.sketch))
         assert sketched.levels is not None
         if sketched.levels.too_many and not wanted.given:
             raise FeatureError(

@@ -13,6 +13,7 @@ from paribus._report.verdict_section import by_code, summary
 from paribus._states.overflow import ignore_fp_errors
 from paribus._text import count, number
 from paribus.results.explanation import Explanation
+from paribus.results.provenance import reproducible
 
 # What has a meaning in Markdown: everywhere, at the beginning of a line, in addresses that become links.
 SPECIAL = re.compile(r"([\\`*_{}\[\]|~$]|^[-+#=]|(?<=^\d)[.)](?= |$)|:(?=//)|\.(?=[A-Za-z]))")
@@ -38,7 +39,7 @@ def plain(value: str, longest: int | None = None) -> str:
 @ignore_fp_errors()
 def markdown(explanation: Explanation, title: str | None) -> str:
     """Return the whole as Markdown."""
-    heading = check_title(title)
+    heading, explanation = check_title(title), reproducible(explanation)  # files without their folders
     refs, provenance, model = References(explanation), explanation.provenance, explanation.model
     made = f"{plain(model.name, NAME)}, {plain(f'{model.library} {model.version}'.strip())}"
     lines = [

@@ -28,9 +28,11 @@ WEAK_EFFECT = f"have a joint effect below {WEAK:.1%} of the prediction's varianc
 CANCELLING = "have an H² above 1, because their own effects cancel in the joint one; compare strengths"
 NOT_FINITE = "predictions, or their squares, are not finite for some rows, so these statistics are not either"
 CALLED_ZERO = "are called zero: rounding in single precision can be as large for these predictions"
-ON_MARGIN = (
-    "on the probability scale a model that is additive on the margin scale has interactions; "
-    "response_method='decision_function' explains the margin"
+ON_MARGIN = "response_method='decision_function' explains the margin"
+ADDITIVE_ON_MARGIN = "on the probability scale a model that is additive on the margin scale has interactions"
+IMPORTANCE_ON_PROBABILITY = (
+    "importance with interactions counts those that the probability scale makes of a model that is additive "
+    "on the margin scale"
 )
 VANISHING = "interact, but their joint effect vanishes, so that H² is not defined"
 
@@ -49,6 +51,8 @@ class InteractionBuilder:
         Those that predicted, all with the same outputs.
     provenance : Provenance
         How it was computed.
+    with_importance : bool
+        Whether importance is made of it beside H-statistics.
     """
 
     statistics: InteractionStatistics
@@ -57,6 +61,7 @@ class InteractionBuilder:
     models: tuple[Model, ...]
     provenance: Provenance
     every: Sequence[InteractionStatistics] = ()
+    with_importance: bool = False
 
     def h_statistics(self) -> HStatistics:
         """Return the H-statistics that were requested."""
@@ -145,9 +150,7 @@ class InteractionBuilder:
         p, rows = self.provenance, self.request.rows
         if p.sampled_rows is not None:
             some = f"computed on {p.sampled_rows:,} of {p.rows:,} rows"
-            text = (
-                f"interactions and importance were {some}; standard errors include the error of subsampling"
-            )
+            text = f"{self._computed} {some}; standard errors include the error of subsampling"
             yield Note(NoteCode.ROWS_SAMPLED, text, value=p.sampled_rows)
         if self.request.influence_cut > 1 and p.standard_error_rows < rows.n_weighted:
             used = p.standard_error_rows
@@ -159,8 +162,17 @@ class InteractionBuilder:
         crossed = model.response == "predict_proba" and p.evaluator in ("brute", "tree_crossed")
         if crossed and has_margin(model.predictor.target):
             exact = any(one.code is RefusalCode.NONLINEAR_LINK for one in p.refusals.values())
-            yield Note(NoteCode.PROBABILITY_SCALE, ON_MARGIN + ", exact on every row" * exact)
+            about = ADDITIVE_ON_MARGIN if self.request.pairwise else IMPORTANCE_ON_PROBABILITY
+            text = f"{about}; {ON_MARGIN}{', exact on every row' * exact}"
+            yield Note(NoteCode.PROBABILITY_SCALE, text)
         yield from unsteady_notes(self.models, ", so it was evaluated one point at a time")
+
+    @property
+    def _computed(self) -> str:
+        """What was computed, as the start of a sentence."""
+        if not self.request.pairwise:
+            return "importance was"
+        return "interactions and importance were" if self.with_importance else "interactions were"
 
     def _prediction_notes(self) -> Iterator[Note]:
         """Yield why there is little to explain, if there is."""

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus._text import at_value, count, number, short, with_error
+from paribus._text import at_value, count, number, short, shown_of, with_error
 
 if TYPE_CHECKING:
     from paribus.results.drift import Change, Drift, EffectDrift
 
-SHOWN = 10  # effects and interactions in the text
+SHOWN = 10  # effects in the text
+PAIRS = 3  # interactions
 WIDEST = 40  # characters of a name
 
 
@@ -24,11 +25,13 @@ def drift_lines(drift: Drift, shown: int = SHOWN) -> list[str]:
     lines += _levels(drift)
     ranked = drift.ranked()
     effects = [one for one in ranked if one.kind == "effect"]
-    lines += _table(drift, effects[:shown])
-    lines += [f"and {count(len(effects) - shown, 'more effect')}"] * (len(effects) > shown)
+    some = shown_of(len(effects), shown)
+    lines += _table(drift, effects[:some])
+    lines += [f"and {count(len(effects) - some, 'more effect')}"] * (len(effects) > some)
     pairs = [one for one in ranked if one.kind == "interaction" and one.change != 0]
-    lines += [f"interaction {_pair(drift, one)}" for one in pairs[:3]]
-    lines += [f"and {count(len(pairs) - 3, 'more interaction')}"] * (len(pairs) > 3)
+    some = shown_of(len(pairs), PAIRS)
+    lines += [f"interaction {_pair(drift, one)}" for one in pairs[:some]]
+    lines += [f"and {count(len(pairs) - some, 'more interaction')}"] * (len(pairs) > some)
     for metric in drift.metrics:
         of = "" if metric.output is None else _on(drift, metric.output)
         change = with_error(metric.new - metric.old, metric.standard_error)

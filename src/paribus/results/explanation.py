@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from paribus._text import count
+from paribus._text import count, shown_of
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
@@ -23,8 +23,8 @@ from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance
 from paribus.results.report_mixin import ReportMixin
 from paribus.results.schema import record
-from paribus.results.shape import Shape
-from paribus.results.verdict import Check
+from paribus.results.shape import Shapes
+from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
     from paribus.results.drift import Drift
@@ -54,14 +54,14 @@ class Explanation(ReportMixin):
     surfaces : Effects or None
         Partial dependence on the strongest pairs.
     shapes : tuple of Shape
-        Of every feature and output, in the order of ``effects``.
+        Of every feature and output, in the order of ``effects``; ``shapes["age"]`` is that of a feature.
     performance : Performance or None
         How well the model predicts the rows; None without ``y``.
     model : ModelRecord
     columns : tuple of ColumnRecord
         Of every feature, in the order of X.
     verdict : tuple of Note
-        Notes of all parts, worst first, without muted ones.
+        Notes of all parts, worst first, without muted ones; it prints one on each line.
     checks : tuple of Check
         What was looked for, found or not.
     """
@@ -74,12 +74,16 @@ class Explanation(ReportMixin):
     importance: Importance
     interactions: HStatistics | None
     surfaces: Effects | None
-    shapes: tuple[Shape, ...]
+    shapes: Shapes
     performance: Performance | None
     model: ModelRecord
     columns: tuple[ColumnRecord, ...]
-    verdict: tuple[Note, ...]
+    verdict: Verdict
     checks: tuple[Check, ...]
+
+    def __post_init__(self) -> None:
+        vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
+        super().__post_init__()
 
     @property
     def provenance(self) -> Provenance:
@@ -200,6 +204,7 @@ class Explanation(ReportMixin):
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
         yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
         yield from self.table.lines(SHOWN)
-        yield from (f"{note.severity} {note.code.value}: {note}" for note in self.verdict[:FINDINGS])
-        if len(self.verdict) > FINDINGS:
-            yield f"and {count(len(self.verdict) - FINDINGS, 'more finding')} in verdict"
+        shown = shown_of(len(self.verdict), FINDINGS)
+        yield from map(finding_line, self.verdict[:shown])
+        if len(self.verdict) > shown:
+            yield f"and {count(len(self.verdict) - shown, 'more finding')} in verdict"

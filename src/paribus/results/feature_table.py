@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
 from paribus._states.overflow import ignore_fp_errors
-from paribus._text import at_value, number, percent, plain_value, short, with_error
+from paribus._text import at_value, number, percent, plain_value, short, shown_of, with_error
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
 from paribus.results.tidy import native
@@ -151,13 +151,14 @@ class FeatureTable(Sequence[FeatureRow]):
     def lines(self, most: int) -> Iterator[str]:
         """Yield the table as aligned text, at most so many rows of it."""
         head = ("feature", "strength", "shape", "strongest partner", "support", "missing", "")
-        cells = [head, *(_cells(row) for row in self.rows[:most])]
+        shown = shown_of(len(self.rows), most)
+        cells = [head, *(_cells(row) for row in self.rows[:shown])]
         widths = [max(_width(cell) for cell in column) for column in zip(*cells, strict=True)]
         for row in cells:
             padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
             yield "  ".join(padded).rstrip()
-        if len(self.rows) > most:
-            yield f"and {len(self.rows) - most:,} more"
+        if len(self.rows) > shown:
+            yield f"and {len(self.rows) - shown:,} more"
 
     def __repr__(self) -> str:
         return "\n".join(self.lines(len(self.rows)))

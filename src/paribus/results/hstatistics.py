@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Floats, Integers
 from paribus._evaluators.interactions import Ratio
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from paribus.results.plot_mixin import Figure
 
 Token: TypeAlias = str | int
+BY_SIZE = {2: "pairwise", 3: "threeway"}  # the statistic of so many features
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 OPTIONAL = {
     "overall": "overall=True",
@@ -34,7 +35,7 @@ PARTS = {
     "h_squared": "share",
     "numerator": "numerator",
     "denominator": "denominator",
-    "standard_error": "ratio_error",
+    "standard_error_h_squared": "ratio_error",
     "strength": "strength",
     "standard_error_strength": "strength_error",
 }
@@ -73,9 +74,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
 
     Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
     ``threeway`` and ``total`` that was computed there are the keys ``h_squared_s``, ``numerator_s``,
-    ``denominator_s``, ``standard_error_s`` (of :math:`H^2`), ``strength_s`` (the root of the numerator, in
-    units of the prediction) and ``standard_error_strength_s``: arrays of shape ``(k,)``, ``(k, n_outputs)``
-    with several outputs; of ``total``, and as the denominator of ``overall``, a number, or ``(n_outputs,)``.
+    ``denominator_s``, ``standard_error_h_squared_s``, ``strength_s`` (the root of the numerator, in units of
+    the prediction) and ``standard_error_strength_s``: arrays of shape ``(k,)``, ``(k, n_outputs)`` with
+    several outputs; of ``total``, and as the denominator of ``overall``, a number, or ``(n_outputs,)``.
+    Two or three features as a key, ``H["age", "income"]``, give their `interaction`.
 
     Attributes
     ----------
@@ -98,6 +100,14 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     strength_by_model : ndarray of shape (m, p, n_outputs) or None
         For a list of models, the strength of each pair in each of them. All else is then the mean of the
         models' own statistics: mean squares, and :math:`H^2`.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> H = paribus.h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X, feature_names=["a", "b", "c"])
+    >>> H["b", "a"].features, H["b", "a"].strength == H["strength_pairwise"].tolist()[0]
+    (('a', 'b'), True)
     """
 
     stored = "h_statistics"
@@ -175,7 +185,14 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def __getitem__(self, key: str) -> Any:
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, tuple):
+            return self._entry_of(key) is not None
+        return any(key == known for known in self)
+
+    def __getitem__(self, key: str | tuple[Token, ...]) -> Any:
+        if isinstance(key, tuple):
+            return self.interaction(*key)
         statistic, part = KEYS.get(str(key), ("", ""))
         if key in tuple(self):
             return self._part(statistic, part) if part else getattr(self, key)
@@ -201,6 +218,65 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         values.setflags(write=False)  # some are computed on the way: all are frozen
         return values
 
+    def interaction(self, *features: Token, output: str | int | None = None) -> Interaction:
+        """Return the interaction of two features, or of three if these were computed.
+
+        Parameters
+        ----------
+        *features : str or int
+            The features in any order, as requested or by name.
+        output : str or int, optional
+            One output of several, by name or position. Required if there are several.
+
+        Returns
+        -------
+        Interaction
+            Their strength and H², with standard errors.
+        """
+        if len(features) not in BY_SIZE:
+            raise OptionError(f"an interaction is of 2 or 3 features; {len(features)} were given: {features}")
+        statistic, entry = BY_SIZE[len(features)], self._entry_of(features)
+        if entry is None:
+            raise KeyError(self._unknown(features, statistic))
+        outputs = chosen(self.output_names, output)
+        if len(outputs) > 1:
+            names = ", ".join(map(repr, features))
+            raise OptionError(
+                f"there are {len(outputs)} outputs; choose one: "
+                f"interaction({names}, output={self.output_names[0]!r})"
+            )
+        return self._interactions(statistic, np.array([entry]), np.array(outputs))[0]
+
+    def _entry_of(self, features: tuple[Any, ...]) -> int | None:
+        """Return the number of the entry of two or three features, None if there is none."""
+        places: dict[Token, int] = {name: place for place, name in enumerate(self.feature_names)}
+        places |= {token: place for place, token in enumerate(self.features)}
+        wanted = sorted(places.get(one, -1) for one in features)
+        groups = self.groups(BY_SIZE[len(wanted)]) if len(wanted) in BY_SIZE else ()
+        return next((at for at, group in enumerate(groups) if sorted(group) == wanted), None)
+
+    def _unknown(self, features: tuple[Token, ...], statistic: str) -> str:
+        """Return why features have no entry."""
+        known = dict.fromkeys((*self.features, *self.feature_names))
+        for one in features:
+            if one not in known:
+                named = [str(token) for token in self.features]
+                return f"{one!r} is none of the features{did_you_mean(str(one), named)}"
+        names = " x ".join(map(str, features))
+        if statistic not in self.computed:
+            return f"{names} was not computed; it needs {OPTIONAL[statistic]}"
+        some = [" x ".join(map(str, group)) for group in self._members(statistic)]
+        return f"{names} was not computed{did_you_mean(names, some)}"
+
+    def _interactions(self, statistic: str, entries: Integers, outputs: Integers) -> list[Interaction]:
+        ratio, groups, at = self.ratio(statistic), self.groups(statistic), (entries, outputs)
+        numbers = (ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error)
+        rows = zip(*(array.tolist() for array in (*at, *(array[at] for array in numbers))), strict=True)
+        return [
+            Interaction(tuple(self.features[j] for j in groups[entry]), self.output_names[o], *row)
+            for entry, o, *row in rows
+        ]
+
     def strongest(
         self, k: int | None = 10, *, statistic: Statistic = "pairwise", output: str | int | None = None
     ) -> list[Interaction]:
@@ -219,16 +295,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
             Only entries of this output.
         """
         outputs = chosen(self.output_names, output)
-        ratio, groups = self.ratio(statistic), self.groups(statistic)
-        order = np.argsort(-ratio.strength[:, outputs], axis=None, kind="stable")[:k]
+        strength = self.ratio(statistic).strength[:, outputs]
+        order = np.argsort(-strength, axis=None, kind="stable")[:k]
         entries, columns = np.divmod(order, len(outputs))
-        at = entries, np.array(outputs)[columns]
-        numbers = (ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error)
-        rows = zip(*(array.tolist() for array in (*at, *(array[at] for array in numbers))), strict=True)
-        return [
-            Interaction(tuple(self.features[j] for j in groups[entry]), self.output_names[o], *row)
-            for entry, o, *row in rows
-        ]
+        return self._interactions(statistic, entries, np.array(outputs)[columns])
 
     def to_frame(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._text import at_value, count, number, with_error
+from paribus._text import at_value, count, number, shown_of, with_error
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.results.marginal import Marginal, Marginals
@@ -82,7 +82,8 @@ class ObservedExpected(Saveable):
         model = self.provenance.model
         lines = [f"ObservedExpected of {model}: {count(len(self), 'cell')}, worst first"]
         several = len(set(self.output)) > 1
-        for place in range(min(SHOWN, len(self))):
+        shown = shown_of(len(self), SHOWN)
+        for place in range(shown):
             of = f" ({self.output[place]})" if several else ""
             off = with_error(float(self.difference[place]), float(self.standard_error[place]))
             lines.append(
@@ -90,7 +91,7 @@ class ObservedExpected(Saveable):
                 f"{number(float(self.observed[place]))}, predicted {number(float(self.predicted[place]))}, "
                 f"difference {off}, {count(int(self.rows[place]), 'row')}"
             )
-        more = len(self) - SHOWN
+        more = len(self) - shown
         return "\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])])
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:

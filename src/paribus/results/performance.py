@@ -76,7 +76,8 @@ class TrainingCurve(Record):
     Attributes
     ----------
     data, metric : str
-        Which rows it is of, and which score.
+        Which rows it is of, and which score. ``"out of bag"`` of gradient boosting are the rows that the last
+        tree was not fitted to, those before it mostly were: it is no error on new rows.
     values : ndarray of shape (t,)
         The score after each iteration.
     """

@@ -14,6 +14,8 @@ from paribus.meaning import Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
 
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
+# What is recorded of files: how many, the path of the first, in which any character may occur, and its size.
+FILES = re.compile(r"((?:[\d,]+ Parquet files from )?)(.+)(, [\d,]+ row groups)", re.DOTALL)
 WIDTH = 100  # characters of a line of the record as text
 
 
@@ -167,19 +169,37 @@ class Provenance:
         Date, duration, threads, memory bound, block size and executor are blank, and files have no folders.
         """
         blank: Any = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0}
-        source = None if self.source is None else FOLDERS.sub("", self.source)
+        source = None if self.source is None else FOLDERS.sub("", short_source(self.source, parts=1))
         skipped = tuple(FOLDERS.sub("", reason) for reason in self.skipped)
         return replace(self, **blank, executor="", source=source, skipped=skipped)
 
     def background(self) -> str:
-        """Return a phrase that describes the background data."""
+        """Return a phrase that describes the background data.
+
+        Of a file it has the name and the folder; ``source`` has the whole path.
+        """
         if self.estimand is Estimand.PATH_DEPENDENT:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
             return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
-        read = "" if self.source is None else f", read from {self.source}"
+        read = "" if self.source is None else f", read from {short_source(self.source)}"
         return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
+
+
+def short_source(source: str, parts: int = 2) -> str:
+    """Return where rows were read from, with the last parts of a path: its folder and the file.
+
+    >>> short_source("2 Parquet files from /home/me/claims/2024.parquet, 8 row groups")
+    '2 Parquet files from claims/2024.parquet, 8 row groups'
+    >>> short_source("3 partitions of a Dask data frame")
+    '3 partitions of a Dask data frame'
+    """
+    found = FILES.fullmatch(source)
+    if found is None:
+        return source
+    before, path, after = found.groups()
+    return before + "/".join(re.split(r"[/\\]", path)[-parts:]) + after
 
 
 def _lines(value: Any) -> list[str]:

@@ -65,7 +65,7 @@ class ReportMixin(NotebookReprMixin):
     def to_markdown(self: Any, *, title: str | None = None) -> str:
         """Return the verdict and the tables of the model as Markdown, for merge requests.
 
-        Names from the data are escaped: they are text, whatever they contain.
+        Names from the data are escaped: they are text, whatever they contain. Files have no folders.
 
         Parameters
         ----------

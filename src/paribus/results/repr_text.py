@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._text import at_point, count, exactly_zero, number, short, with_error
+from paribus._text import at_point, count, exactly_zero, number, short, shown_of, with_error
 from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
 from paribus.results.provenance import skipped_notes
 
@@ -38,10 +39,15 @@ def describe(result: Any) -> str:
     """
     name, many = type(result).__name__, hasattr(result, "skipped")
     head, *lines = LINES[name](result)
-    notes = skipped_notes(result.provenance) if many else result.notes
+    notes = _notes_of_call(result) if many else result.notes
     lines += [f"note: {note}" for note in notes]
     lines += [f"skipped: {reason}" for reason in (result.skipped if many else ())]
     return "\n  ".join([f"{name} {head}", *lines])
+
+
+def _notes_of_call(results: Any) -> list[Note]:
+    placed = [note for note in results.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
+    return [*placed, *skipped_notes(results.provenance)]
 
 
 def _head(result: Any, what: str, kind: str) -> str:
@@ -56,9 +62,11 @@ def _points(result: Part | Difference) -> str:
 
 def _by_output(result: Any, lines: Callable[[int], list[str]]) -> Iterator[str]:
     """Yield the lines of the first outputs, and how many more there are."""
-    for o, name in enumerate(result.output_names[:OUTPUTS]):
+    size = len(result.output_names)
+    shown = shown_of(size, OUTPUTS)
+    for o, name in enumerate(result.output_names[:shown]):
         yield from (f"{name}: {line}" for line in lines(o))
-    yield from _more(len(result.output_names) - OUTPUTS, " output")
+    yield from _more(size - shown, " output")
 
 
 def _more(size: int, noun: str = "") -> list[str]:
@@ -169,12 +177,13 @@ def _how(p: Provenance, beside: str = "") -> Iterator[str]:
 def _mapping(
     results: EffectMapping[Any], what: str, text: Callable[[Any], str], first: str = "strongest"
 ) -> Iterator[str]:
-    """Yield the first five results, and how many more there are."""
+    """Yield the first results, and how many more there are."""
     names = {key: key if isinstance(key, str) else " x ".join(key) for key in results}
     noun = "feature" if list(names) == list(names.values()) else "effect"
     yield f"{what}: {count(len(results), noun)}, {first} first ({results.provenance.scale})"
-    yield from (f"{name}: {text(results[key])}" for key, name in list(names.items())[:SHOWN])
-    yield from _more(len(results) - SHOWN)
+    first_ones = list(names.items())[: shown_of(len(names), SHOWN)]
+    yield from (f"{name}: {text(results[key])}" for key, name in first_ones)
+    yield from _more(len(names) - len(first_ones))
 
 
 def _effects(effects: EffectMapping[Any]) -> Iterator[str]:
@@ -208,11 +217,12 @@ def _distance(one: Comparison) -> str:
 def _overlay(overlay: Overlay) -> Iterator[str]:
     kind, names = type(next(iter(overlay.parts.values()))).__name__, overlay.output_names
     yield _head(overlay, f"of {count(len(overlay.parts), 'part')}", kind)
+    shown = shown_of(len(names), OUTPUTS)
     for name, part in overlay.parts.items():
-        for o, output in enumerate(names[:OUTPUTS]):
+        for o, output in enumerate(names[:shown]):
             label = f"{name}, {output}" if len(names) > 1 else name
             yield from (f"{label}: {line}" for line in _curves(part, o))
-    yield from _more(len(names) - OUTPUTS, " output")
+    yield from _more(len(names) - shown, " output")
 
 
 def _strengths(overlay: Overlay) -> str:
@@ -255,9 +265,10 @@ def _interactions(result: HStatistics) -> Iterator[str]:
     yield f"of {p.model}: {pairs} of {count(len(result.features), 'feature')}, strongest first ({p.scale})"
     if result.total is not None:
         yield f"total H² {_total(result)}"
-    strongest = [entry for entry in result.strongest(SHOWN) if entry.strength != 0]
+    some = int(np.count_nonzero(result.pairwise.strength))
+    strongest = [entry for entry in result.strongest(shown_of(some, SHOWN)) if entry.strength != 0]
     yield from (_entry(result, entry) for entry in strongest)
-    yield from _more(int(np.count_nonzero(result.pairwise.strength)) - len(strongest))
+    yield from _more(some - len(strongest))
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
         yield exactly_zero(zero, "pair")
@@ -269,12 +280,12 @@ def _interactions(result: HStatistics) -> Iterator[str]:
 
 def _total(result: HStatistics) -> str:
     entries = result.strongest(None, statistic="total")
-    several = len(entries) > 1
+    several, shown = len(entries) > 1, shown_of(len(entries), OUTPUTS)
     texts = (
         with_error(entry.h_squared, entry.standard_error_h_squared) + f" on {entry.output}" * several
-        for entry in entries[:OUTPUTS]
+        for entry in entries[:shown]
     )
-    return " ".join([", ".join(texts), *_more(len(entries) - OUTPUTS, " output")])
+    return " ".join([", ".join(texts), *_more(len(entries) - shown, " output")])
 
 
 def _entry(result: HStatistics, entry: Interaction) -> str:
@@ -295,9 +306,10 @@ def _importance(result: Importance) -> Iterator[str]:
     of = f", {outputs} outputs" if outputs > 1 else ""
     features = count(len(result.features), "feature")
     yield f"of {features} for {p.model} by {result.method}{of}: {result.unit}, most important first"
-    for position in result.order[:SHOWN]:
+    shown = shown_of(len(result.features), SHOWN)
+    for position in result.order[:shown]:
         yield f"{result.feature_names[position]}: {_sizes(result, position)}"
-    yield from _more(len(result.features) - SHOWN)
+    yield from _more(len(result.features) - shown)
     yield from _how(p, _error_rows(p))
 
 

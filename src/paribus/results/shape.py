@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
 from paribus._contracts import Floats
+from paribus.errors import did_you_mean
 from paribus.results.schema import Record, array, record
 
 Direction: TypeAlias = Literal["rising", "falling"]
@@ -116,3 +117,40 @@ class Shape(Record):
     monotonicity: Monotonicity | None
     centered_error: Floats = array("grid")
     rows: int
+
+
+class Shapes(tuple[Shape, ...]):
+    """A tuple of shapes that features are keys of; with several outputs, a feature and an output.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> shapes = paribus.explain(lambda X: X[:, 0] ** 2 + 0.5 * X[:, 1], X).shapes
+    >>> shapes["x0"].name, shapes["x1"].name, len(shapes)
+    ('U', 'rising', 2)
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str | tuple[str, str]) -> Shape: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Shape, ...]: ...
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, (str, tuple)):
+            return super().__getitem__(key)
+        feature, output = (key, None) if isinstance(key, str) else key
+        of_feature = [shape for shape in self if shape.feature == feature]
+        if not of_feature:
+            known = list(dict.fromkeys(shape.feature for shape in self))
+            raise KeyError(f"no shape of {feature!r}{did_you_mean(str(feature), known)}")
+        outputs = [shape.output for shape in of_feature]
+        if output is None and len(outputs) == 1:
+            return of_feature[0]
+        if output not in outputs:
+            raise KeyError(
+                f"{feature!r} has a shape for each of {len(outputs)} outputs; give one as well, "
+                f"[{feature!r}, {outputs[0]!r}]"
+            )
+        return of_feature[outputs.index(output)]

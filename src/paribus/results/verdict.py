@@ -74,6 +74,28 @@ ALWAYS = (
 WITH_PAIRS = (NoteCode.HIDDEN_INTERACTION, NoteCode.WEAK_DENOMINATOR, NoteCode.H_ABOVE_ONE)
 
 
+class Verdict(tuple[Note, ...]):
+    """A tuple of findings, worst first, which prints one on each line.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> print(paribus.explain(lambda X: X[:, 0], X).verdict)
+    tip PAR413: the prediction does not depend on x1
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(finding_line, self)) or "no findings"
+
+
+def finding_line(note: Note) -> str:
+    """Return a finding as a line: its severity, its code and the sentence."""
+    return f"{note.severity} {note.code.value}: {note}"
+
+
 @record
 class Check(Record):
     """One kind of caveat that was looked for.
@@ -181,7 +203,7 @@ def notes_of(explanation: Any) -> list[Note]:
     return [note for note in distinct(Parts(**known).notes()) if note.code not in muted]
 
 
-def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Check, ...]]:
+def verdict_of(parts: Parts, mute: Any = ()) -> tuple[Verdict, tuple[Check, ...]]:
     """Return findings, worst first, and what was looked for.
 
     A caveat that several parts have of one feature is one finding, and so is one kind of caveat of several
@@ -199,7 +221,7 @@ def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Ch
 
     Returns
     -------
-    tuple of Note, tuple of Check
+    Verdict, tuple of Check
         Checks by code; those that were muted say so.
     """
     muted = muted_codes(mute)
@@ -211,7 +233,7 @@ def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Ch
     kinds = [[note for note in kept if note.code is code] for code in codes]
     grouped = [_grouped(same, sizes) for same in kinds if same]
     ranked = sorted(grouped, key=lambda note: (note.severity != "issue", -sizes.of(note)))
-    return tuple(ranked), checks
+    return Verdict(ranked), checks
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from paribus._api.prediction_budget import (
     share_of_range,
 )
 from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
-from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._api.statistics.pair_ranking import PairRanking
 from paribus._contracts import Array
 from paribus._data.rows import Rows
@@ -200,17 +200,23 @@ class AleStatistic:
             rank_error=work.data.rank_error(self.wanted),
         )
         joined = self._joined(work, estimated)
-        several = zip(drawn_rows(estimated, len(joined)), request.ale_grids, joined, strict=True)
+        grids, drawn = request.ale_grids, drawn_rows(estimated, len(joined))
+        several = zip(drawn, grids, joined, quantile_notes(grids, work, self.wanted, "bins"), strict=True)
         return LocalEffects(tuple(self._effect(work, provenance, *one) for one in several), skipped)
 
     def _effect(
-        self, work: Work, provenance: Provenance, drawn: Rows | None, grid: AleGrid, estimate: AleEstimate
+        self,
+        work: Work,
+        provenance: Provenance,
+        drawn: Rows | None,
+        grid: AleGrid,
+        estimate: AleEstimate,
+        remarks: tuple[Note, ...],
     ) -> LocalEffect:
         models, own = work.models, drawn_provenance(provenance, drawn, SEED)
-        remarks: tuple[Note, ...] = ()
         if drawn is not None and self.max_predictions is not None:
             share = share_of_range(estimate.ale, estimate.error)
-            remarks = (bound_note(own, self.max_predictions, share),)
+            remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
         return builder.local_effect(grid, estimate, (drawn or work.rows).total, remarks)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -15,11 +15,14 @@ from paribus._data.features import Header, resolve_many, resolve_set, values_by_
 from paribus._data.summary import Summary
 from paribus._data.table import Table
 from paribus._evaluators.survey import SummarySpec
-from paribus._grid import SPLITS, Axis, GridOptions, axis_of
+from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
 from paribus._models import Model, trees_of
 from paribus._models.preprocessing.raw_splits import split_sides
+from paribus._text import shown_of
 from paribus.errors import FeatureError, RefusalError
+from paribus.notes import Note, NoteCode
 
+NAMED = 3  # features that a note names
 Groups = tuple[tuple[int, ...], ...]
 
 
@@ -102,6 +105,28 @@ class AxisOptions:
             raise FeatureError(f"no column of X can be varied: {refused[0]}")
         axes = {j: axis for j, axis in axes_or_errors.items() if isinstance(axis, Axis)}
         return axes, tuple(str(error) for error in refused)
+
+
+def quantile_notes(
+    grids: Sequence[Grid], work: Work, wanted: Mapping[int, SummarySpec], what: str = "grid points"
+) -> list[tuple[Note, ...]]:
+    """Return, for each grid, the note of the call on features that estimates of quantiles placed.
+
+    It is the same for all of them, so that it is said once of many. ``what`` is what they placed.
+    """
+    off = {axis.name: axis.rank_error for grid in grids for axis in grid.axes if axis.rank_error > 0}
+    if not off:
+        return [()] * len(grids)
+    names, largest = list(off), max(off.values())
+    shown = shown_of(len(names), NAMED)
+    listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
+    more = " or a larger max_memory" if work.data.exact_in_more_memory(wanted) else ""
+    text = (
+        f"the {what} of {listed} were placed by estimates of quantiles, whose ranks are off by at most "
+        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass custom_values{more}"
+    )
+    note = Note(NoteCode.QUANTILES_ESTIMATED, text, names[0] if len(names) == 1 else None, largest)
+    return [(note,) if any(axis.rank_error > 0 for axis in grid.axes) else () for grid in grids]
 
 
 def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], Array]:

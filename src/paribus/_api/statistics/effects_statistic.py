@@ -17,7 +17,7 @@ from paribus._api.prediction_budget import (
 )
 from paribus._api.recursion import recursion_notes
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, estimates_here, evaluated
-from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._api.statistics.pair_ranking import VariedFeatures
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
@@ -91,7 +91,9 @@ class EffectsStatistic:
             [self._evaluated(work, request, index, counting, budget) for index in range(len(work.models))]
         )
         supports, joint = counting.finish(estimated[0].state)
-        remarks = combine_remarks([self._remarks(work, one, request) for one in estimated])
+        placed = quantile_notes(grids, work, self.wanted)
+        computed = combine_remarks([self._remarks(work, one, request) for one in estimated])
+        remarks = [(*first, *second) for first, second in zip(placed, computed, strict=True)]
         verified = [self._verified(work, one, grids) for one in estimated]
         drawn = drawn_rows(estimated, len(grids))
         far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]

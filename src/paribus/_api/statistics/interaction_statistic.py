@@ -224,7 +224,9 @@ class InteractionStatistic:
         assert isinstance(request, InteractionRequest)
         joined = mean_statistics(statistics) if work.several else statistics[0]
         every = statistics if work.several else []
-        builder = InteractionBuilder(joined, request, self.tokens, work.models, provenance, every)
+        builder = InteractionBuilder(
+            joined, request, self.tokens, work.models, provenance, every, self.with_importance
+        )
         if self.with_importance:
             pairs = self._noted(work, estimated, builder.h_statistics()) if self.pairwise else None
             return pairs, self._noted(work, estimated, builder.importance())

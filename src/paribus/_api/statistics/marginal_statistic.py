@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from paribus._api.combine import combine_facts, label, mean_cells
 from paribus._api.prediction_budget import PredictionBudget, bound_note, drawn_provenance, drawn_rows
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
-from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import PerformanceMeasure
 from paribus._evaluators.planner import Plan
@@ -159,7 +159,11 @@ class MarginalStatistic:
         joined = estimated[0].estimates
         if work.several:
             joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
-        effects = (build(*one, means, remarks) for one in zip(means.axes, joined, strict=True))
+        placed = quantile_notes([Grid((axis,)) for axis in means.axes], work, self.wanted)
+        effects = (
+            build(axis, cells, means, (*note, *remarks))
+            for axis, cells, note in zip(means.axes, joined, placed, strict=True)
+        )
         return Marginals(tuple(effects), skipped)
 
     def _outputs(self, work: Work) -> tuple[str, ...]:

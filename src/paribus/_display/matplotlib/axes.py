@@ -50,18 +50,22 @@ class NumberLocator(AutoLocator):
     """Round numbers, as many as have room for their labels of so many ``points``.
 
     ``start`` is the share of the axis that has no ticks: there is room for the data, not for values. Ticks of
-    ``integers`` are integers.
+    ``integers`` are integers. ``legend`` is where an axis ends that has room for a legend, and where that
+    room begins, in which there are no ticks either.
     """
 
     def __init__(self, points: float, start: float, *, integers: bool) -> None:
         super().__init__()
         self.set_params(integer=integers)
         self.points, self.start = points, start
+        self.legend: tuple[float, float] | None = None
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the ticks of an axis from one end to another."""
-        start = vmin + self.start * (vmax - vmin)
-        low, high = min(start, vmax), max(start, vmax)
+        start, stop = vmin + self.start * (vmax - vmin), vmax
+        if self.legend is not None and vmax == self.legend[0]:
+            stop = self.legend[1]
+        low, high = min(start, stop), max(start, stop)
         hardly = 1e-9 * (high - low)
         side: Any = self.axis
         for bins in range(BINS[side.axis_name], 0, -1):

@@ -18,7 +18,14 @@ from matplotlib.transforms import ScaledTranslation, Transform, blended_transfor
 
 from paribus._display.figure import Contours, Figure, Heat, Panel, PanelAxis
 from paribus._display.mark_helpers import escaped
-from paribus._display.matplotlib.axes import NumberFormatter, along_inches, draw_axis, follow, reach
+from paribus._display.matplotlib.axes import (
+    NumberFormatter,
+    NumberLocator,
+    along_inches,
+    draw_axis,
+    follow,
+    reach,
+)
 from paribus._display.matplotlib.marks import DRAW, LEGEND_LINE, folded, ink, scaled
 from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
@@ -30,6 +37,8 @@ BAR_LABELS = 0.8  # inches that its numbers and its label take
 NARROW = 1.8  # inches that lines of notes have at least
 SMALL = 8.0  # points of what stands at the ticks of narrow panels
 FAINT = 0.65  # of the ink, for what is read last
+CURVE = 1.0  # points of the width of a line that no legend should cover: curves of single rows are thinner
+LEGEND_PAD, MOST_ROOM = 12.0, 0.5  # points around a legend, and the share of axes that it is given at most
 NOTE = "paribus-note"  # by which notes on axes are found again
 BARE: dict[str, Any] = {"frameon": False, "borderpad": 0.3, "borderaxespad": 0.0}
 
@@ -162,7 +171,9 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
             explained |= set(entries)
         elif page.get_layout_engine() is not None:
             place = _beside(ax, taken)
-        _legend(ax, entries, title or _folded(panel.legend_title or figure.legend_title), **place)
+        legend = _legend(ax, entries, title or _folded(panel.legend_title or figure.legend_title), **place)
+        if legend is not None and place["loc"] == "best":
+            _make_room(ax, legend)
     if figure.title is not None and not axes[0].get_title():
         axes[0].set_title(escaped(figure.title))
     _write_below(axes[-1], figure.notes)
@@ -324,6 +335,24 @@ def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: An
         alignment="left",
         **place,
     )
+
+
+def _make_room(ax: Axes, legend: Any) -> None:
+    """Let a y-axis whose ends nobody has set reach higher where a legend has no place off the curves."""
+    box, inside = legend.get_window_extent(), ax.get_window_extent()
+    curves = (line for line in ax.lines if line.get_linewidth() >= CURVE)
+    paths = (line.get_transform().transform_path(line.get_path()) for line in curves)
+    if not any(path.intersects_bbox(box, filled=False) for path in paths):
+        return
+    (low, high), locator = ax.get_ylim(), ax.yaxis.get_major_locator()
+    free = ax.get_yscale() == "linear" and ax.get_autoscaley_on() and low < high
+    share = (box.height + LEGEND_PAD * ax.figure.dpi / 72) / inside.height
+    if free and share < MOST_ROOM and isinstance(locator, NumberLocator):
+        top = float(low + (high - low) / (1 - share))
+        ax.dataLim.intervaly = (ax.dataLim.y0, top)
+        ax.lines[-1].sticky_edges.y.append(top)
+        ax.autoscale_view()
+        locator.legend = top, high
 
 
 def _legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str | None) -> None:

@@ -296,6 +296,8 @@ def _of_numbers(
     edges = summary.edges[position] if summary.edges else np.empty(0)
     known = edges if summary.unit is None else edges.astype(np.int64).view(summary.unit)
     axis = axis_from(summary, like, feature, options, known if given is None and len(known) else given)
+    if given is None and summary.levels is None:
+        axis = replace(axis, rank_error=summary.rank_error)  # the edges are quantiles
     ticks = _ticks(axis.cells.values)
     if given is not None and (ticks[1:] <= ticks[:-1]).any():
         raise GridError(
