@@ -120,11 +120,12 @@ def _evaluation(model: Any, path: str) -> Iterator[str]:
     """Yield which evaluators would run on rows, and why not others."""
     from paribus import Explainer
     from paribus._command.data_files import read_data
+    from paribus._data.scan.object_store import without_secret
 
     data = read_data(path, model=model)
     explainer = Explainer(model, data.X, progress=False)
     estimate = explainer.estimate_cost("explain")
-    yield f"data       {path}"
+    yield f"data       {without_secret(path)}"
     yield from (f"  {line.strip()}" for line in repr(explainer).splitlines()[1:])
     used = estimate.evaluator.split(" and ")
     yield f"evaluator  {', '.join(used)}: {estimate.why}"
