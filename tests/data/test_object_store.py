@@ -253,7 +253,7 @@ def test_secret_is_not_in_message_where_an_address_is_refused(path, tmp_path, mo
     ):
         with pytest.raises(paribus.ParibusError, match="is an address") as caught:
             call()
-        assert "hidden" not in str(caught.value)
+        assert "hidden" not in "".join(traceback.format_exception(caught.value))
     assert main(["explain", "model.txt", "data.parquet", "-o", str(path)]) == 2
     assert "hidden" not in capsys.readouterr().err
 

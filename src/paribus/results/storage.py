@@ -174,7 +174,7 @@ def _read(path: str | PathLike[str]) -> Any:
             raise FormatError(
                 f"{without_secret(str(path))} is an address, and results are read from a disk; copy it "
                 "first by pyarrow.fs.copy_files(address, path)"
-            ) from error
+            ) from None  # which has the whole address
         raise FormatError(f"there is no file {path}; give the path of a saved result") from error
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not a result saved by paribus: {error}") from error
