@@ -341,7 +341,7 @@ def test_scan_numbers_beyond_what_is_kept_are_thinned_and_error_is_said(folder, 
     assert [note.code for note in read["b"].notes if note.code is NoteCode.QUANTILES_ESTIMATED] == []
     (note,) = (note for note in read["c"].notes if note.code is NoteCode.QUANTILES_ESTIMATED)
     assert note.value == error
-    assert note.endswith("to have the same as in memory, pass custom_values")
+    assert note.endswith("the same as in memory, pass custom_values to a single statistic")
 
 
 def test_estimated_quantiles_are_noted_once(tmp_path):
@@ -366,8 +366,8 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         assert note.value == found.provenance.rank_error > 0
         assert re.fullmatch(
             f"the {what} of x0, x1, x2 and 2 more were placed by estimates of quantiles, whose ranks are off "
-            r"by at most \d\S* % of the data; to have the same as in memory, pass custom_values or a larger "
-            "max_memory",
+            r"by at most \d\S* % of the data; to have the same as in memory, pass a larger max_memory, or "
+            "custom_values to a single statistic",
             note,
         )
         assert note.feature is None

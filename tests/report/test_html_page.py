@@ -224,6 +224,24 @@ def test_folders_above_files_are_not_in_what_is_shown(tmp_path):
         assert "read from rows/good.parquet, 1 row groups" in shown
 
 
+def test_folders_of_hyperparameters_are_not_in_the_record():
+    given = {
+        "memory": "'/home/me/my cache'",
+        "train_dir": "PosixPath('~/runs/1')",
+        "files": r"""['C:\me\a.txt', "/b"]""",
+        "loss": "'quantile/0.5'",
+        "share": "1/2",
+    }
+    own = replace(explained(), model=replace(explained().model, parameters=given))
+    assert reproducible(own).model.parameters == {
+        "memory": "'my cache'",
+        "train_dir": "PosixPath('1')",
+        "files": """['a.txt', "b"]""",
+        "loss": "'quantile/0.5'",
+        "share": "1/2",
+    }
+
+
 @pytest.mark.parametrize(
     "damage",
     [

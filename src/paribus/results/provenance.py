@@ -12,10 +12,13 @@ from paribus._typing import GridResolution
 from paribus.errors import RefusalCode
 from paribus.meaning import Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
+from paribus.results.model_record import ModelRecord
 
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
 # What is recorded of files: how many, the path of the first, in which any character may occur, and its size.
 FILES = re.compile(r"((?:[\d,]+ Parquet files from )?)(.+)(, [\d,]+ row groups)", re.DOTALL)
+# Folders of a path from the root within quotes, as hyperparameters have it.
+QUOTED_FOLDERS = re.compile(r"""(?<=['"])(?:/|~/|[A-Za-z]:[/\\])(?:[^'"]*[/\\])?(?=[^'"/\\]+['"])""")
 WIDTH = 100  # characters of a line of the record as text
 
 
@@ -211,11 +214,14 @@ def _lines(value: Any) -> list[str]:
 
 
 def reproducible(part: Any) -> Any:
-    """Return a result whose every provenance is `Provenance.reproducible`."""
+    """Return a result whose every provenance is `Provenance.reproducible`, and paths have no folders."""
     if isinstance(part, Provenance):
         return part.reproducible()
     if isinstance(part, Note) and part.code is NoteCode.FILES_SKIPPED:
         return Note(part.code, FOLDERS.sub("", part.text), part.feature, part.value)
+    if isinstance(part, ModelRecord):
+        parameters = {name: QUOTED_FOLDERS.sub("", text) for name, text in part.parameters.items()}
+        return part if parameters == part.parameters else replace(part, parameters=parameters)
     if isinstance(part, tuple) and not isinstance(part, str):
         return tuple(map(reproducible, part))
     if not is_dataclass(part) or isinstance(part, type):

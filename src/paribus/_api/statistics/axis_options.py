@@ -114,16 +114,18 @@ def quantile_notes(
 
     It is the same for all of them, so that it is said once of many. ``what`` is what they placed.
     """
-    off = {axis.name: axis.rank_error for grid in grids for axis in grid.axes if axis.rank_error > 0}
+    placed = {axis.feature: axis for grid in grids for axis in grid.axes if axis.rank_error > 0}
+    off = {placed[feature].name: placed[feature].rank_error for feature in sorted(placed)}
     if not off:
         return [()] * len(grids)
     names, largest = list(off), max(off.values())
     shown = shown_of(len(names), NAMED)
     listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
-    more = " or a larger max_memory" if work.data.exact_in_more_memory(wanted) else ""
+    more = "a larger max_memory, or " if work.data.exact_in_more_memory(wanted) else ""
     text = (
         f"the {what} of {listed} were placed by estimates of quantiles, whose ranks are off by at most "
-        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass custom_values{more}"
+        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass {more}custom_values to a "
+        "single statistic"
     )
     note = Note(NoteCode.QUANTILES_ESTIMATED, text, names[0] if len(names) == 1 else None, largest)
     return [(note,) if any(axis.rank_error > 0 for axis in grid.axes) else () for grid in grids]
