@@ -3,8 +3,8 @@ The diabetes table: which features interact, and how surely
 ===========================================================
 
 By its definition, Friedman and Popescu's H-statistic takes n² predictions for each pair of features. It is
-therefore usually estimated from about 500 rows, without an error. From the trees it is computed on all
-rows, with standard errors. The picture shows how far estimates from 500 rows scatter around it.
+therefore usually estimated from about 500 rows, without a standard error. From the trees it is computed on
+all rows, with standard errors. The picture shows how far estimates from 500 rows scatter around it.
 """
 
 # %%

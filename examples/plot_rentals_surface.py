@@ -1,6 +1,6 @@
 """
-Two features at once, and where no data is
-==========================================
+Two features at once, and where there is no data
+================================================
 
 A surface has a color for each combination of two features, also for combinations that never occur. Where no
 row lies although some would be expected, it is hatched: what is shown there is the model's guess, and it is

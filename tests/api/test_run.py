@@ -377,6 +377,8 @@ def test_what_run_does_not_know_is_said():
         explainer.run(("effects", {"grid_resolutions": 5}))
     with pytest.raises(paribus.ModelError, match="effects needs a model"):
         paribus.Explainer(None, table()[NAMES], table()["y"]).effects()
+    with pytest.raises(paribus.ModelError, match="partial_dependence needs a model"):
+        paribus.partial_dependence(None, table()[NAMES], NAMES[0])
 
 
 def test_the_text_of_an_explainer_says_what_is_known():

@@ -347,12 +347,12 @@ def test_ale_rows_beyond_edges_given_do_not_count():
     inside = x[(x >= 2) & (x <= 6)]
     want = one(lambda X: X[:, 0] ** 2, inside[:, None], custom_values={0: [2.0, 4.0, 6.0]})
     same(found, want)
-    assert "59.4% of the data lies outside the grid and is ignored" in found.notes
+    assert "59.4% of the data lies outside the grid of x0, and its local effects ignore it" in found.notes
     nowhere = one(lambda X: X[:, 0], x, custom_values={0: [20.0, 21.0]})
     assert nowhere.empty.all()
     assert (nowhere.ale == 0).all()
     assert nowhere.strength == 0
-    assert "100.0% of the data lies outside the grid and is ignored" in nowhere.notes
+    assert "100.0% of the data lies outside the grid of x0, and its local effects ignore it" in nowhere.notes
 
 
 def test_ale_additive_model_has_effects_of_its_parts():

@@ -319,5 +319,8 @@ def test_ale_more_than_hundred_categories_are_most_frequent_ones():
         found = one(of_number, X, "c")
     assert found.ale.shape == (1, 100)
     assert any("has 150 categories; the 100 most frequent are used" in note for note in found.notes)
-    assert any("of the data lies outside the grid and is ignored" in note for note in found.notes)
+    assert any(
+        "of the data lies outside the grid of c, and its local effects ignore it" in note
+        for note in found.notes
+    )
     assert {str(k) for k in range(90)} <= set(found.grid_values[0])

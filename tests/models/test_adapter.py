@@ -210,7 +210,9 @@ def test_behavior_decides_not_class():
         (lambda t: t[:5, 0], "one row per row"),
         (lambda t: 1.0, "one row per row"),
         (lambda t: np.zeros((len(t), 2, 2)), "one row per row"),
-        (lambda t: ["a"] * len(t), "cannot be averaged"),
+        (lambda t: ["a"] * len(t), "returned text such as 'a', which cannot be averaged"),
+        (make_pipeline(StandardScaler(), *[StandardScaler(copy=False)] * 5), "^Pipeline is neither callable"),
+        (DecisionTreeClassifier(), "using this estimator. It must be fitted"),
         (lambda t: t["age"], "IndexError"),
     ],
 )

@@ -43,14 +43,15 @@ MAIN = [
 ]
 TABS = 4  # pages that are loaded at once
 DESKTOP, PHONE = 1280, 390  # pixels
-# What reaches over the right edge and cannot be scrolled by itself.
+# What reaches over the right edge and cannot be scrolled by itself, without the rest of the page.
 OVER_THE_EDGE = """(() => {
   const width = document.documentElement.clientWidth;
-  const held = node => node && node !== document.body && (
+  const page = document.querySelector('.bd-article-container');
+  const held = node => node && node !== page && node !== document.body && (
     ['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(node).overflowX) || held(node.parentElement));
   const over = [...document.querySelectorAll('.bd-main *')].filter(node =>
     node.getBoundingClientRect().right > width + 1 && !held(node));
-  const aside = document.documentElement.scrollWidth - width;
+  const aside = Math.max(document.documentElement.scrollWidth - width, page.scrollWidth - page.clientWidth);
   return [aside, over.slice(0, 3).map(node => node.outerHTML.slice(0, 150))];
 })()"""
 # Whether a search finds a page, as soon as it does or has finished.

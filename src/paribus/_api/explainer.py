@@ -489,10 +489,10 @@ class Explainer:
             )
         if verify and method == "recursion":
             raise OptionError("verify=True compares with brute force, and recursion estimates something else")
-        self._needs_model("effects")
+        verb = "partial_dependence" if alone else "effects"
+        self._needs_model(verb)
         groups = groups or groups_of(features, self._data.header)
         axes = self._axes(0 if alone else features, groups, grid, custom_values)
-        verb = "partial_dependence" if alone else "effects"
         most = prediction_limit(max_predictions)
         return EffectsStatistic(groups, axes, kind, method, verify, probabilities, alone, verb, most)
 

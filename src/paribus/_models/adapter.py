@@ -152,8 +152,10 @@ def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     if is_model(estimator):
         return _method_predictor(estimator, response_method)
     if not callable(estimator):
+        shown = repr(estimator)
+        shown = type(estimator).__name__ if "\n" in shown or len(shown) > 100 else shown
         raise ModelError(
-            f"{estimator!r} is neither callable nor has predict, predict_proba or decision_function; "
+            f"{shown} is neither callable nor has predict, predict_proba or decision_function; "
             "pass a fitted model or a function of a table"
         )
     if response_method != "auto":
@@ -232,7 +234,7 @@ def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> A
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
         raise ModelError(
             f"{name} failed on {len(sample)} rows of X (a {sample.backend} table of "
-            f"{len(sample.names)} columns): {failure(error)}. It must be fitted, and X "
+            f"{len(sample.names)} columns): {failure(error).removesuffix('.')}. It must be fitted, and X "
             "must have the columns and types it was fitted on"
         ) from error
 

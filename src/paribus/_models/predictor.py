@@ -74,9 +74,10 @@ def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
 
 
 def _no_number(prediction: Array, name: str) -> ModelError:
-    shown = repr(prediction.flat[0]) if prediction.size else "none"
+    shown = repr(prediction.ravel()[:1].tolist()[0]) if prediction.size else "none"
+    what = "text" if prediction.dtype.kind in "SUT" else f"{prediction.dtype} values"
     return ModelError(
-        f"{name} returned {prediction.dtype} values such as {shown:.100}, which cannot be averaged; use "
+        f"{name} returned {what} such as {shown:.100}, which cannot be averaged; use "
         "response_method='predict_proba' or 'decision_function' if it has them, or wrap it in a function "
         "that returns numbers"
     )

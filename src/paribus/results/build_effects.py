@@ -240,8 +240,9 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
     inside = float(estimate.weight.sum()) + missing
     if len(grid.axes) == 1 and (all(grid.steps) or grid.bins[0].order) and inside < total * (1 - 1e-9):
         beyond = 1 - inside / total
-        text = f"{beyond:.1%} of the data lies outside the grid and is ignored"
-        yield Note(NoteCode.OUTSIDE_GRID, text, grid.axes[0].name, beyond)
+        name = grid.axes[0].name
+        text = f"{beyond:.1%} of the data lies outside the grid of {name}, and its local effects ignore it"
+        yield Note(NoteCode.OUTSIDE_GRID, text, name, beyond)
     if estimate.empty.any():
         empty, size = estimate.empty.sum(), estimate.empty.size
         text = f"{empty:,} of {size:,} cells have no rows and use the nearest cell that has"

@@ -83,7 +83,9 @@ def strength_of(average: Floats, weights: Floats) -> float:
     shares = weights / weights.sum()
 
     def deviation(values: Floats) -> Any:
-        centered = values - (values @ shares)[:, None]
+        # A mean of equal numbers may differ from them in its last bit.
+        flat = (values.min(axis=1) == values.max(axis=1)) & np.isfinite(values[:, 0])
+        centered = np.where(flat[:, None], 0.0, values - (values @ shares)[:, None])
         return np.sqrt(np.mean(centered**2 @ shares))
 
     return float(scaled(deviation, average))

@@ -133,7 +133,8 @@ class Explanation(ReportMixin):
 
         Returns
         -------
-        paribus._display.figure.Figure
+        Figure
+            Panels, their axes and marks, before any plotting library.
         """
         return self.effects.figure(k=k, **options)
 

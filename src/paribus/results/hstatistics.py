@@ -340,7 +340,8 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
 
         Returns
         -------
-        paribus._display.figure.Figure
+        Figure
+            Panels, their axes and marks, before any plotting library.
         """
         return self._figure(kind, statistic, k, output, effects)
 

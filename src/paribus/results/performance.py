@@ -165,7 +165,8 @@ class Performance(NotebookReprMixin):
 
         Returns
         -------
-        paribus._display.figure.Figure
+        Figure
+            Panels, their axes and marks, before any plotting library.
         """
         return self._figure(columns, title)
 

@@ -105,7 +105,8 @@ class PlotMixin(NotebookReprMixin):
 
         Returns
         -------
-        paribus._display.figure.Figure
+        Figure
+            Panels, their axes and marks, before any plotting library.
         """
         return self._figure(output, outputs, k, columns, share_y, title, figsize)
 
@@ -171,7 +172,8 @@ class BarsMixin(NotebookReprMixin):
 
         Returns
         -------
-        paribus._display.figure.Figure
+        Figure
+            Panels, their axes and marks, before any plotting library.
         """
         return self._figure(k, output)
 
