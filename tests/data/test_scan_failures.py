@@ -321,5 +321,5 @@ def test_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(survey.Survey, "finish", finished)
-    with pytest.raises(paribus.SourceError, match="was changed"):
+    with pytest.raises(paribus.SourceError, match="was written anew"):
         paribus.effects(lambda X: X["a"], file, ["a"], grid_resolution=3)
