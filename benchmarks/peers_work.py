@@ -23,7 +23,7 @@ from peers_tasks import Task, grids
 
 ROUNDS = 5
 ENOUGH = 6.0  # seconds of measuring, after which no round is begun
-LIMIT = 300  # seconds of the processor that one task may take
+LIMIT = 300  # seconds by the clock that one task may take
 SHARE = 0.6  # of the memory of the machine
 FEW_ROWS = {"h": 30}
 
@@ -78,21 +78,23 @@ def measured(task, peer, model, X, with_paribus, with_peer):
     first = {name: seconds(lambda body=body: body(small))[0] for name, body in run.items()}
     case = case_of(task, model, X, call.edges)
     sides = {name: lambda body=body: body(case) for name, body in run.items()}
-    found, results = in_turns(sides | {"predict": lambda: model.predict(X)})
+    times = min(max(50_000 // len(X), 1), 100)  # one predict of few rows is too short for the clock
+    found, results = in_turns(sides | {"predict": lambda: [model.predict(X) for _ in range(times)]})
+    found["predict"] = [took / times for took in found["predict"]]
     about = {"same": call.same, "more": call.more}
     return {"first": first, "seconds": found, **about}, call, results
 
 
 def late(signum, frame):
-    raise TimeoutError(f"did not finish in {LIMIT} s of the processor")
+    raise TimeoutError(f"did not finish in {LIMIT} s")
 
 
 def one(job):
     """Return what is found for one task, or why nothing is."""
     task = Task(**job["task"])
     kept = Path(job["result"])
-    signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
     try:
         model, X = pickle.loads(Path(job["inputs"]).read_bytes())
         found, call, results = measured(task, job["peer"], model, X, job["with_paribus"], job["with_peer"])
@@ -107,7 +109,7 @@ def one(job):
         traceback.print_exc()
         return {"failed": f"{type(error).__name__}: {error}"[:200]}
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return found
 
 
