@@ -63,7 +63,9 @@ def numbers(result):
     """Everything a result says, but when and where it was computed."""
     if hasattr(result, "h_squared_pairwise"):
         names = [
-            f"{what}_{key}" for what in ("h_squared", "standard_error_h_squared") for key in ("pairwise", "overall")
+            f"{what}_{key}"
+            for what in ("h_squared", "standard_error_h_squared")
+            for key in ("pairwise", "overall")
         ]
         return [getattr(result, name).tobytes() for name in names]
     found = []
