@@ -20,6 +20,7 @@ RECORD = json.loads(peers_page.RECORD.read_text())
 
 def test_the_page_is_that_of_the_record():
     assert peers_page.PAGE.read_text() == peers_page.page(RECORD)
+    assert not RECORD["quick"]
 
 
 def test_results_called_the_same_are_the_same():
