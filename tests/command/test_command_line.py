@@ -141,6 +141,20 @@ def test_explain_parquet_with_target_and_weight_equals_csv(run, folder):
     assert "observed" in two.averages["age"]
 
 
+def test_pattern_in_quotes_names_parquet_files(run, folder):
+    """Not every shell expands it, and an argument list has a length."""
+    table = pd.read_parquet(folder / "data.parquet")
+    for part in range(2):
+        table.iloc[part * 200 : part * 200 + 200].to_parquet(folder / f"part-{part}.parquet")
+    options = ("--target", "target", "--quiet")
+    assert run("explain", "old.txt", "data.parquet", *options, "-o", "whole.json")[0] == 0
+    code, out, _ = run("explain", "old.txt", "part-*.parquet", *options, "-o", "parts.json")
+    assert (code, out) == (0, "")
+    whole, parts = (paribus.load(folder / name) for name in ("whole.json", "parts.json"))
+    assert parts.provenance.fingerprint == whole.provenance.fingerprint
+    assert np.array_equal(whole.effects["age"].average, parts.effects["age"].average)
+
+
 def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     code, out, err = run("explain", "old.txt", "my data.csv", "--quiet", "--save", "kept.json")
     assert code == 0
@@ -205,6 +219,7 @@ FAILURES = [
     (("explain", "none.txt", "my data.csv"), "path='none.txt' does not exist"),
     (("explain", "model.pkl", "my data.csv"), "can run any code when it is loaded, and is refused"),
     (("explain", "old.txt", "none.csv"), "there is no file or folder none.csv"),
+    (("explain", "old.txt", "none-*.parquet"), "X='none-*.parquet': no file matches this pattern"),
     (("explain", "old.txt", "old.txt"), "DATA old.txt cannot be read: CSV parse error"),
     (("explain", "old.txt", "old.json"), "does not begin as a Parquet or Arrow file"),
     (("explain", "old.txt", "no parquet"), "is a folder without Parquet files"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from paribus._data.scan.listing import WILD
 from paribus._data.scan.object_store import split_options, without_secret
 from paribus.errors import SourceError, TableError, did_you_mean
 
@@ -34,9 +35,9 @@ def read_data(
     model: Any = None,
     on_error: str = "raise",
 ) -> Data:
-    """Open a file, or a folder of Parquet files; target and weight stay features of a model that has them."""
+    """Open a file, or Parquet by folder or pattern; target and weight stay features of a model with them."""
     place = Path(path)
-    if not place.exists() and "://" not in path:
+    if not (place.exists() or "://" in path or WILD.search(path)):
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
     reader = _reader(place) if place.is_file() else None
     if reader is None:
