@@ -21,7 +21,8 @@ import paribus
 
 rng = np.random.default_rng(0)
 folder = tempfile.TemporaryDirectory()
-path = Path(folder.name)
+path = Path(folder.name) / "sensors"
+path.mkdir()
 for part in range(4):
     columns = {name: rng.normal(size=100_000) for name in ("heat", "load", "speed")}
     columns["wear"] = np.tanh(columns["heat"]) + columns["load"] * (columns["speed"] > 0)
