@@ -9,53 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ensembles import cases, column_of, full
+from ensembles import column_of, full, mixed, symmetric
 from paribus._evaluators.ale.tree_moves import moved_trees
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels import compiled, patterns, reference
-from paribus._models.ensemble import LEAF
 
 KERNELS = reference, compiled
-FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"
 some = settings(max_examples=max(25, settings.default.max_examples // 4))
-
-
-def symmetric(ensemble, depths, seed, repeat=True):
-    """Return an ensemble with trees added that test at each depth the same, in the middle of the others."""
-    rng = np.random.default_rng(seed)
-    parts = {name: [getattr(ensemble, name)] for name in FIELDS}
-    values, roots = [ensemble.value], [*ensemble.roots]
-    tests = np.flatnonzero(ensemble.column != LEAF)
-    for depth in depths if len(tests) else ():
-        start, inner = sum(map(len, values)), 2**depth - 1
-        heap = np.arange(2 * inner + 1)
-        level = np.log2(heap + 1).astype(int)
-        # As often as not a test the tree has already, which then is walked as any other tree.
-        chosen = rng.choice(tests, depth + 1, replace=repeat)
-        parts["column"].append(np.where(heap < inner, ensemble.column[chosen][level], LEAF))
-        parts["threshold"].append(ensemble.threshold[chosen][level])
-        parts["level_set"].append(ensemble.level_set[chosen][level])
-        parts["missing_left"].append((rng.random(depth + 1) < 0.5)[level])
-        parts["left"].append(start + 2 * heap + 1)
-        parts["right"].append(start + 2 * heap + 2)
-        values.append(rng.normal(size=(len(heap), ensemble.value.shape[1])))
-        roots.insert(rng.integers(len(roots) + 1), start)
-    return replace(
-        ensemble,
-        **{name: np.concatenate(arrays).astype(arrays[0].dtype) for name, arrays in parts.items()},
-        value=np.concatenate(values),
-        roots=np.array(roots, np.int32),
-        output=rng.integers(0, ensemble.n_margins, len(roots)).astype(np.int32),
-    )
-
-
-@st.composite
-def mixed(draw):
-    """Return cases of random trees and symmetric ones."""
-    case = draw(cases())
-    most = 3 if case.rows > 100 else 4
-    depths = draw(st.lists(st.integers(0, most), min_size=1, max_size=3))
-    return replace(case, ensemble=symmetric(case.ensemble, depths, draw(st.integers(0, 999))))
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3, 6, 10, 11])

@@ -1,7 +1,7 @@
 """Random tree ensembles with a table and questions to ask of them, as awkward as they come."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -36,6 +36,7 @@ ENCODINGS = [
     Encoding(4, levels="declared"),
     Encoding(4, levels={"a": 0.5, "c": -1.0}, unseen=1.0, missing=2.0),
 ]
+FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"  # of nodes
 EDGES = [63, 64, 65, 511, 512, 513, 1025]  # about the words and chunks of masks, and twice a chunk
 level_sets = st.builds(
     CategorySet,
@@ -246,3 +247,41 @@ def full():
     axes = [np.array([-0.5, 0.3, NAN]), np.array([0.6, -0.6]), np.array([0.0, 0.9, -0.3, 0.1])]
     questions = {0: axes[0], 1: axes[1], 2: axes[2]}, {2: axes[2], 0: axes[0]}, {1: axes[2]}
     return Case(ensemble, tuple(table), rng.choice([0.0, 1.0, 0.1, 3.0], 1025), questions)
+
+
+def symmetric(ensemble, depths, seed, repeat=True):
+    """Return an ensemble with trees added that test at each depth the same, in the middle of the others."""
+    rng = np.random.default_rng(seed)
+    parts = {name: [getattr(ensemble, name)] for name in FIELDS}
+    values, roots = [ensemble.value], [*ensemble.roots]
+    tests = np.flatnonzero(ensemble.column != LEAF)
+    for depth in depths if len(tests) else ():
+        start, inner = sum(map(len, values)), 2**depth - 1
+        heap = np.arange(2 * inner + 1)
+        level = np.log2(heap + 1).astype(int)
+        # As often as not a test the tree has already, which then is walked as any other tree.
+        chosen = rng.choice(tests, depth + 1, replace=repeat)
+        parts["column"].append(np.where(heap < inner, ensemble.column[chosen][level], LEAF))
+        parts["threshold"].append(ensemble.threshold[chosen][level])
+        parts["level_set"].append(ensemble.level_set[chosen][level])
+        parts["missing_left"].append((rng.random(depth + 1) < 0.5)[level])
+        parts["left"].append(start + 2 * heap + 1)
+        parts["right"].append(start + 2 * heap + 2)
+        values.append(rng.normal(size=(len(heap), ensemble.value.shape[1])))
+        roots.insert(rng.integers(len(roots) + 1), start)
+    return replace(
+        ensemble,
+        **{name: np.concatenate(arrays).astype(arrays[0].dtype) for name, arrays in parts.items()},
+        value=np.concatenate(values),
+        roots=np.array(roots, np.int32),
+        output=rng.integers(0, ensemble.n_margins, len(roots)).astype(np.int32),
+    )
+
+
+@st.composite
+def mixed(draw):
+    """Return cases of random trees and symmetric ones."""
+    case = draw(cases())
+    most = 3 if case.rows > 100 else 4
+    depths = draw(st.lists(st.integers(0, most), min_size=1, max_size=3))
+    return replace(case, ensemble=symmetric(case.ensemble, depths, draw(st.integers(0, 999))))

@@ -127,6 +127,9 @@ def move_by_masks(
                         entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n
                     )  # fmt: skip
             elif own and entries[entry, SLOT] >= 0:  # a tree that is one leaf
+                # How many leaves wait depends on the rows; the order in which one row is added to must not.
+                _add(entries, value, wide, found, sums_of, n, sums)
+                n = ZERO
                 for i in range(rows):
                     for m in range(u8(value.shape[1])):
                         margin = m if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
