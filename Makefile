@@ -1,6 +1,8 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
-PARALLEL = --numprocesses logical --dist worksteal
+CORES = $(shell getconf _NPROCESSORS_ONLN)
+# Tests also wait, for servers, clusters and processes of their own: a worker for each core left a quarter unused.
+PARALLEL = --numprocesses $(shell expr $(CORES) + 1) --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
@@ -70,7 +72,6 @@ gallery:  ## every kind of panel by every renderer, in build/gallery; under two 
 # Each keeps one core busy, so that as many run as there are cores; after lint, which is soon done, the longest first.
 beside: lint site docs gallery dist types layers workflows
 
-CORES = $(shell getconf _NPROCESSORS_ONLN)
 TOGETHER = --keep-going --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 ci:  ## all that a change must pass
