@@ -6,7 +6,7 @@ PARALLEL = --numprocesses $(shell expr $(CORES) + 1) --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: help install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
+.PHONY: help install lint types layers quick test slow soak docs gallery kernels ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -60,17 +60,21 @@ soak:  ## further cases of long tests and more random ensembles, which CI leaves
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
 
+kernels:  # or every process of pages and examples would compile its own, and print that it does
+	$(PYTHON) -m paribus compile > /dev/null
+
+site docs: kernels
+
 site:  ## the documentation, with every example run, in build/site; a warning is an error
 	$(PYTHON) docs/tables/exact.py --check
-	$(PYTHON) -m paribus compile > /dev/null  # or examples would print that kernels are compiled
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
 	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests/site/test_built_site.py
 
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
-# Each keeps one core busy, so that as many run as there are cores; after lint, which is soon done, the longest first.
-beside: lint site docs gallery dist types layers workflows
+# Each keeps one core busy, so that as many run as there are cores; the longest as soon as kernels are compiled.
+beside: lint kernels dist site docs types layers workflows
 
 TOGETHER = --keep-going --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 

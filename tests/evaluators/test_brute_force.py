@@ -77,10 +77,10 @@ def test_the_numbers_of_scikit_learn(name, features, values, weights):
 
 
 def test_small_portions_give_the_same_answer(monkeypatch):
-    whole = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=10, kind="both")
+    whole = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=4, kind="both")
     monkeypatch.setattr(brute_force, "CALL_ROWS", 7)
     monkeypatch.setattr(brute_force, "STACK_ROWS", 3)
-    cut = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=10, kind="both", n_jobs=2)
+    cut = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=4, kind="both", n_jobs=2)
     assert cut.provenance.block_rows == 3
     for key in ("average", "individual", "standard_error"):
         np.testing.assert_allclose(cut[key], whole[key], rtol=1e-9)
