@@ -6,7 +6,7 @@ PARALLEL = --numprocesses $(shell expr $(CORES) + 1) --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: help install lint types layers quick test slow soak docs gallery kernels ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
+.PHONY: help install lint types layers quick test slow soak docs gallery kernels pages ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -63,24 +63,26 @@ docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 kernels:  # or every process of pages and examples would compile its own, and print that it does
 	$(PYTHON) -m paribus compile > /dev/null
 
-site docs: kernels
+docs pages: kernels
 
-site:  ## the documentation, with every example run, in build/site; a warning is an error
+pages:
 	$(PYTHON) docs/tables/exact.py --check
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+
+site: pages  ## the documentation, with every example run, in build/site; a warning is an error
 	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests/site/test_built_site.py
 
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
 # Each keeps one core busy, so that as many run as there are cores; the longest as soon as kernels are compiled.
-beside: lint kernels dist site docs types layers workflows
+beside: lint kernels dist pages docs types layers workflows
 
 TOGETHER = --keep-going --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-ci:  ## all that a change must pass
+ci:  ## all that a change must pass; the tests of the site are among the others
 	$(MAKE) $(TOGETHER) beside
-	$(MAKE) tests
+	PARIBUS_SITE=build/site $(MAKE) tests
 
 format:  ## what lint would find, mended where that is possible
 	$(PYTHON) -m ruff check --fix .

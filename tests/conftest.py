@@ -14,6 +14,11 @@ settings.register_profile("pipelines", deadline=None, max_examples=5_000)
 settings.load_profile("ci")
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the tests of the built site: they take longest, and other workers would wait for them."""
+    items.sort(key=lambda item: "test_built_site" not in item.nodeid)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
