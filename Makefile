@@ -94,7 +94,7 @@ timings:  ## what an answer costs in predicts, memory, import time, first calls
 bench:  ## which kernel became slower since BASE, a commit; about ten minutes
 	$(PYTHON) benchmarks/compare.py $(BASE)
 
-bench-peers:  ## the same work on paribus and its peers from PyPI, in docs/benchmarks.md; a quarter of an hour
+bench-peers:  ## the same work on paribus and its peers from PyPI, in docs/benchmarks.md; about forty minutes
 	$(PYTHON) benchmarks/peers.py
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk

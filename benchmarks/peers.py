@@ -1,4 +1,4 @@
-"""The same work on paribus and on its peers from PyPI: `make bench-peers`; about a quarter of an hour.
+"""The same work on paribus and on its peers from PyPI: `make bench-peers`; about forty minutes.
 
 Builds an environment for each group of peers that can be installed together, in `build/peers`, runs every
 peer in a process of its own, and writes `benchmarks/peers.json` and `docs/benchmarks.md`. A peer that
