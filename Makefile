@@ -6,7 +6,7 @@ PARALLEL = --numprocesses $(shell expr $(CORES) + 1) --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: help install lint types layers quick test slow soak docs gallery kernels pages ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
+.PHONY: help install lint types layers quick test slow soak docs gallery kernels pages ci format timings bench site scale laws pipelines fuzz mutants differential floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -108,6 +108,16 @@ pipelines:  ## exact against brute force on 5,000 random pipelines; about half a
 
 fuzz:  ## 70,000 damaged results, checkpoints, booster dumps and model files; at most two hours
 	$(PYTHON) tests/support/fuzz.py
+
+SEED = 1
+COUNT = 300
+MINUTES = 120
+
+mutants:  ## whether tests detect COUNT random faults of SEED in four packages; at most MINUTES, and about an hour
+	$(PYTHON) tests/support/mutants.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES)
+
+differential:  ## 1,000 random models against loops, 5,000 damaged files against their libraries; MINUTES, SEED
+	$(PYTHON) tests/support/differential.py --minutes $(MINUTES) --seed $(SEED)
 
 pictures:  ## those of the documentation, drawn anew
 	$(PYTHON) docs/pictures/draw.py

@@ -15,8 +15,10 @@ settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests of the built site: they take longest, and other workers would wait for them."""
-    items.sort(key=lambda item: "test_built_site" not in item.nodeid)
+    """Begin with the tests that take longest, or other workers would wait for them at the end."""
+    items.sort(
+        key=lambda item: not any(name in item.nodeid for name in ("test_built_site", "test_kernels.py"))
+    )
 
 
 @pytest.fixture

@@ -15,15 +15,20 @@ import paribus
 NAMES = [f"paribus.{name}" for name in paribus.__all__ if name != "__version__"]
 # Attributes of public results: readers find them there, and nobody has to import them.
 PARTS = [
+    "paribus.results.drift.Bounds",
     "paribus.results.drift.InteractionDrift",
     "paribus.results.drift.MetricDrift",
+    "paribus.results.drift.RowDrift",
     "paribus.results.hstatistics.Ratio",
     "paribus.results.model_record.ColumnRecord",
+    "paribus.results.model_record.FileRecord",
+    "paribus.results.model_record.TargetRecord",
     "paribus.results.model_record.ModelRecord",
     "paribus.results.performance.Calibration",
     "paribus.results.performance.Metric",
     "paribus.results.performance.Performance",
     "paribus.results.performance.TrainingCurve",
+    "paribus.results.row_predictions.RowPredictions",
     "paribus.results.shape.Monotonicity",
     "paribus.results.shape.Shape",
     "paribus.results.verdict.Check",

@@ -1,4 +1,4 @@
-"""Portions: how much memory and how many threads a computation may take."""
+"""Portions: how much memory, how many threads and how much time a computation may take."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from paribus.errors import OptionError
 FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
 AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
+MAX_HOURS = 6.0  # that an explanation may be estimated to take, unless max_hours says otherwise
 LEAST_FREE = 64_000_000  # to begin with, however little there is
 # Where a Linux container states its limit and what it uses, in version 2 of control groups and in version 1.
 CONTAINER = (

@@ -30,11 +30,15 @@ MAX_CATEGORIES = 100  # categories of a nominal feature that are shown, unless g
 
 @dataclass(frozen=True)
 class GridOptions:
-    """How axes are laid out when their values are not given."""
+    """How axes are laid out when their values are not given.
+
+    ``full_range`` adds points beyond the percentiles, as far as the data reaches.
+    """
 
     percentiles: tuple[float, float] = (0.05, 0.95)
     resolution: int = 100
     splits: bool = False
+    full_range: bool = False
 
     @classmethod
     def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
@@ -67,7 +71,9 @@ class Axis:
     any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
     whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
     the column that laid out the axis counted. ``rank_error`` is by how much the ranks of the quantiles that
-    placed the values may be off, as a share of the data; 0 if no estimate of a quantile did.
+    placed the values may be off, as a share of the data; 0 if no estimate of a quantile did. ``tail_points``
+    is how many values lie below and above the percentiles, or how many ``outer`` ones do, which the axis
+    leaves out.
     """
 
     feature: int
@@ -82,6 +88,8 @@ class Axis:
     ordered: bool
     cell_counts: Integers | None = None
     rank_error: float = 0.0
+    tail_points: tuple[int, int] = (0, 0)
+    outer: Array | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -342,10 +350,17 @@ def axis_of(
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
     """Lay out an axis from a summary; ``like`` is any rows of the table, which show how to write values."""
     notes: list[Note] = []
+    tail_points, outer = (0, 0), None
     if given is not None:
         values = given_values(given, summary)
     else:
         values, notes = laid_out(summary, options)
+        below, above = tail_values(summary, values)
+        tail_points = len(below), len(above)
+        if options.full_range:
+            values = np.concatenate([below, values, above]) if sum(tail_points) else values
+        else:
+            outer = np.concatenate([below, above])
     cells = written(like, feature, values, exact=summary.kind != "numeric")
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
@@ -371,7 +386,19 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         # Who gives categories one by one means their order.
         ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
         rank_error=summary.rank_error if given is None and _by_quantiles(summary, options) else 0.0,
+        tail_points=tail_points,
+        outer=outer,
     )
+
+
+def outer_axis(axis: Axis, like: Table) -> Axis | None:
+    """Return the axis of the values beyond the ends of another, None where that leaves out none."""
+    if axis.outer is None or not len(axis.outer):
+        return None
+    cells = written(like, axis.feature, axis.outer, exact=axis.kind != "numeric")
+    values = _reported(cells.values)
+    outer = replace(axis, cells=cells, values=values, missing=0.0, missing_share=0.0, notes=(), outer=None)
+    return replace(outer, cell_counts=np.zeros(outer.n_cells, np.int64))  # rows around them are not counted
 
 
 def _by_quantiles(summary: Summary, options: GridOptions) -> bool:
@@ -420,6 +447,25 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     )
     common = np.array([low]).astype(around.dtype)
     return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
+
+
+def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:
+    """Return values of a number or a date beyond the ends of a grid: quantiles at `TAILS`, and the extremes.
+
+    There are none where the grid has every distinct value.
+    """
+    if summary.tails is None or summary.extremes is None or not len(values) or summary.levels is not None:
+        return values[:0], values[:0]
+    low, high = summary.extremes
+    if summary.kind == "numeric":
+        points = np.array([low, *summary.tails, high])
+    else:  # as Python's integers, of which none is too large
+        whole = [min(max(round(tail), int(low)), int(high)) for tail in summary.tails.tolist()]
+        points = _on_steps(
+            np.array([low, *whole, high], np.uint64 if high > 2**63 - 1 else np.int64), summary
+        )
+    points = np.unique(points)
+    return points[points < values[0]], points[points > values[-1]]
 
 
 def _most_frequent(

@@ -65,9 +65,13 @@ def duration_unit(days: float) -> tuple[float, str]:
     return units["ms"] / 1000, "µs"
 
 
-def count(size: int, noun: str) -> str:
-    """Return ``"1 pair"`` or ``"12 pairs"``."""
-    return f"{size:,} {noun}{'s' * (size != 1)}"
+def count(size: int, noun: str, plural: str | None = None) -> str:
+    """Return ``"1 pair"`` or ``"12 pairs"``; ``plural`` is that of a noun that does not take an s.
+
+    >>> count(1, "entry", "entries"), count(1_200, "entry", "entries")
+    ('1 entry', '1,200 entries')
+    """
+    return f"{size:,} {noun if size == 1 else plural or f'{noun}s'}"
 
 
 def shown_of(size: int, most: int) -> int:

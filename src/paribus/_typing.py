@@ -28,5 +28,5 @@ Severity: TypeAlias = Literal["issue", "tip"]  # of a note: it may make a readin
 Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # which values of a metric are good
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
 Presence: TypeAlias = Literal["both", "old", "new"]  # which of two explanations has a feature
-DriftKind: TypeAlias = Literal["level", "effect", "interaction"]  # what of a model has moved
+DriftKind: TypeAlias = Literal["level", "rows", "effect", "interaction"]  # what of a model has moved
 BandRole: TypeAlias = Literal["standard_error", "models", "rows"]  # what a band in a picture is of

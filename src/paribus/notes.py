@@ -12,13 +12,13 @@ from paribus.meaning import TaggedText
 class NoteCode(StrEnum):
     """Kinds of notes, by what they are about: the data, the rows, the model, the estimand, the errors.
 
-    A code and its name never change their meaning. An *issue* may make a reading of the numbers wrong; a
-    *tip* says what they are, or how to learn more.
+    A code and its name never change their meaning. An *issue* would change a decision: whether to use the
+    model, or how to read one of its curves. A *tip* says what the numbers are, or how to learn more.
 
     Attributes
     ----------
     severity : {"issue", "tip"}
-        Whether such a note may make a reading of the numbers wrong, or says what they are.
+        Whether such a note would change a decision, or says what the numbers are.
     meaning : str
         What such a note says, of any feature and data.
     """
@@ -38,19 +38,22 @@ class NoteCode(StrEnum):
         "part of a curve combines values of two features that do not occur together",
     )
     MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data"
-    NEARLY_CONSTANT = "PAR103", "issue", "a feature has nearly always the same value"
-    SINGLE_VALUE = "PAR104", "issue", "a feature has a single value, and no effect to show"
+    NEARLY_CONSTANT = "PAR103", "tip", "a feature has nearly always the same value"
+    SINGLE_VALUE = "PAR104", "tip", "a feature has a single value, and no effect to show"
     NO_VALUE = "PAR105", "issue", "a feature has no finite value to evaluate"
     INFINITE_VALUES = "PAR106", "issue", "a feature is infinite in part of the data"
-    NARROW_RANGE = "PAR107", "issue", "the axis covers the whole range, as the percentiles coincide"
+    NARROW_RANGE = "PAR107", "tip", "the axis covers the whole range, as the percentiles coincide"
     RARE_CATEGORIES = "PAR108", "tip", "only the most frequent categories are evaluated"
     TIME_ZONE = "PAR109", "tip", "dates are reported in UTC"
-    OUTSIDE_GRID = "PAR110", "issue", "part of the data lies beyond the grid and does not count"
+    OUTSIDE_GRID = "PAR110", "tip", "part of the data lies beyond the grid and does not count"
     EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors"
     CATEGORY_ORDER = "PAR112", "tip", "categories were put in an order, on which ALE depends"
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out"
-    THIN_SUPPORT = "PAR114", "issue", "most of the movement of a curve lies where hardly any data is"
+    THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where hardly any data is"
     QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins were placed by estimates of quantiles"
+    TAILS_EXTEND = "PAR116", "issue", "beyond the percentiles, a curve leaves the range that is plotted"
+    TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction"
+    TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored"
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know"
@@ -67,18 +70,28 @@ class NoteCode(StrEnum):
     PROBABILITY_SCALE = "PAR306", "tip", "a model that is additive in its margin interacts in its probability"
     MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ"
     SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
-    CELL_DIFFERS = "PAR309", "issue", "near a value, what came out differs from what is predicted"
-    POOR_CALIBRATION = "PAR310", "issue", "what came out differs overall from what is predicted"
+    CELL_DIFFERS = "PAR309", "issue", "near a value, the observed average differs from the predicted one"
+    POOR_CALIBRATION = "PAR310", "issue", "the observed average differs from the predicted one overall"
     NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does"
+    SHRUNKEN_PREDICTIONS = "PAR312", "tip", "predictions vary less than the target, as on training rows"
+    AMPLIFIED_ROUNDING = (
+        "PAR313",
+        "tip",
+        "a calibration with steps follows margins of single precision, whose rounding it amplifies",
+    )
     TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
     RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence"
     RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
-    ALE_DIFFERS = "PAR404", "issue", "ALE differs from partial dependence"
+    ALE_DIFFERS = (
+        "PAR404",
+        "issue",
+        "ALE differs from partial dependence, by dependent features or by interactions",
+    )
     TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
     NO_TOTAL = "PAR406", "tip", "there is no total H, as some columns were not among the features"
-    WEAK_DENOMINATOR = "PAR407", "issue", "the joint effect is so small that H² is noise"
-    H_ABOVE_ONE = "PAR408", "issue", "H² is above 1, as the effects of the features cancel in the joint one"
-    H_UNDEFINED = "PAR409", "issue", "H² is not defined, as the joint effect vanishes"
+    WEAK_DENOMINATOR = "PAR407", "tip", "the joint effect is so small that H² is noise"
+    H_ABOVE_ONE = "PAR408", "tip", "H² is above 1, as the effects of the features cancel in the joint one"
+    H_UNDEFINED = "PAR409", "tip", "H² is not defined, as the joint effect vanishes"
     DIRECTION_VIOLATED = "PAR410", "issue", "a curve moves against the direction that was declared"
     DIRECTION_REVERSED = "PAR411", "tip", "part of a curve moves against its prevailing direction"
     HIDDEN_INTERACTION = (
@@ -110,7 +123,7 @@ class Note(TaggedText):
     code : NoteCode
         The kind of caveat, such as ``"PAR101"``, whose ``code.name`` is ``"EXTRAPOLATION"``.
     severity : {"issue", "tip"}
-        Whether it may make a reading of the numbers wrong, or says what they are.
+        Whether it would change a decision, or says what the numbers are.
     text : str
         The sentence.
     feature : str or None
@@ -143,7 +156,7 @@ class Note(TaggedText):
 
     @property
     def severity(self) -> Severity:
-        """Whether it may make a reading of the numbers wrong, or says what they are."""
+        """Whether it would change a decision, or says what the numbers are."""
         return self.code.severity
 
     def of(self, which: str) -> Note:

@@ -720,7 +720,7 @@ def test_a_calibrated_model_knows_its_categories():
 def test_a_table_that_is_as_fitted_is_not_copied():
     table = frame()[["a", "b"]]
     own = RandomForestRegressor(n_estimators=2).fit(table, target(frame()))
-    rows = open_data(own, table, None, None, "raise", Runner(False)).rows
+    rows = open_data(own, table, None, None, "raise", Runner(False))[0].rows
     assert rows.table.native is table
     assert rows.aligned is None
 

@@ -16,6 +16,7 @@ import paribus
 from paribus._api import cost, explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
+from paribus.results.tails import trimmed
 
 ROWS, QUIET = 700, {"progress": False}
 PARTS = (
@@ -91,9 +92,12 @@ def test_each_part_is_what_its_function_returns(model):
     explainer = paribus.Explainer(model(), X, y, **QUIET)
     found = explainer.explain()
     subsample = found.interactions.provenance.sampled_rows or "auto"
-    assert not differing(found.effects, explainer.effects(**CURVES))
+    curves, averages = explainer.effects(**CURVES), explainer.marginal(grid_resolution=20)
+    for name, effect in found.effects.items():  # which have more points, beyond the percentiles
+        np.testing.assert_array_equal(trimmed(effect).average, curves[name].average)
+        np.testing.assert_array_equal(trimmed(effect).quantiles.values, curves[name].quantiles.values)
+        assert len(trimmed(found.averages[name]).rows) == len(averages[name].rows)
     assert not differing(found.local_effects, explainer.accumulated_local_effects())
-    assert not differing(found.averages, explainer.marginal(grid_resolution=20))
     assert not differing(found.interactions, explainer.h_statistic(subsample=subsample))
     assert not differing(found.importance, explainer.feature_importance(subsample=subsample))
     assert not differing(found.surfaces, explainer.effects(list(found.surfaces), grid_resolution=12))
@@ -376,6 +380,18 @@ def test_the_forecast_scales_only_passes_over_the_rows_themselves(monkeypatch):
     paribus.estimate_cost(trees(), table()[NAMES], verb="explain")
     scaled = [len(clock.per_row) for clock in clocks[1::2]]  # each once before, to compile
     assert scaled[:3] == [1, 0, 2]  # of effects, shapes and interactions
+
+
+def test_many_hours_are_refused_unless_confirmed_or_bounded():
+    X = table()[["a", "b", "n"]]
+    asked = {"subsample": 20, "pairs": 0, **QUIET}
+    with pytest.raises(OptionError, match=r"max_hours=1e-09: this takes about .* max_hours=None"):
+        paribus.explain(product, X, max_hours=1e-9, **asked)
+    assert paribus.explain(product, X, max_hours=None, **asked).feature_names
+    assert paribus.explain(product, X, max_hours=1e-9, max_predictions=10**7, **asked).feature_names
+    for hours in (0, "2", True):
+        with pytest.raises(OptionError, match="must be a positive number of hours"):
+            paribus.explain(product, X, max_hours=hours, **asked)
 
 
 def test_what_takes_long_is_announced(monkeypatch, capsys):

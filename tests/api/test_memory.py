@@ -1,8 +1,10 @@
 """Memory: a bound is kept or refused, it changes no number, and a slower way is announced before it begins."""
 
+import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import lightgbm
 import numpy as np
@@ -127,7 +129,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
         source.to_parquet(tmp_path / "rows.parquet")
         source = tmp_path / "rows.parquet"
     accepted = 0
-    for bound in (2e4, 5e5, 2e6, 8e6, 1.6e7, 1e8):
+    for bound in (2e4, 5e5, 2e6, 8e6, 1.6e7, 3e7, 1e8):
         for options in ({}, {"kind": "both"}, {"quantiles": True}):
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
             try:
@@ -158,9 +160,8 @@ def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     assert not any("max_memory" in note for note in every.notes)
 
 
-def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
+def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypatch):
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
-    small = {"max_memory": "3MB", **QUIET}
     some, begun, predict = TABLE[:60], [], Model.predict
 
     def watched(model, table, rows):
@@ -168,37 +169,70 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
         return predict(model, table, rows)
 
     monkeypatch.setattr(Model, "predict", watched)
+    monkeypatch.setattr(
+        structure, "check_at_splits", lambda *arguments: None
+    )  # it predicts some rows at once
+    for request, arguments in (
+        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}),
+        (paribus.partial_dependence, {"features": "a", "grid_resolution": 5}),
+        (paribus.h_statistic, {"features": ["a", "b"]}),
+        (partial(paribus.estimate_cost, verb="effects"), {"features": ["a"], "grid_resolution": 30}),
+        (paribus.explain, {"features": ["a", "b"]}),
+    ):
+        with pytest.raises(paribus.MemoryBoundError, match=r"Raise max_memory.*method='brute'") as found:
+            request(forest, some, **arguments, max_memory="3MB")
+        least = re.search(r"needs? ([\d.]+ [kM]B) and max_memory is 3 MB", str(found.value))[1]
+        assert not begun
+        if request is not paribus.explain:  # of which each part has a minimum
+            request(forest, some, **arguments, max_memory=least)
+        begun.clear()
+    by_model = paribus.partial_dependence(forest, some, "a", method="brute", max_memory="3MB", **QUIET)
+    assert by_model.provenance.evaluator == "brute"
+    paribus.partial_dependence(lambda t: t["a"], some, "a", max_memory="3MB", **QUIET)  # no trees
+
+
+def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
+    """Where no bound was given, and little memory is free; 8 points beyond the percentiles are evaluated too."""
+    forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
+    some, begun, predict = TABLE[:60], [], Model.predict
+
+    def watched(model, table, rows):
+        begun.append(rows)
+        return predict(model, table, rows)
+
+    monkeypatch.setattr(Model, "predict", watched)
+    monkeypatch.setattr(_budget, "free_memory", lambda: 6_000_000)  # of which half is the bound
     # It predicts some rows at once.
     monkeypatch.setattr(structure, "check_at_splits", lambda *arguments: None)
     for request, arguments, words in (
-        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 30 times on every row"),
+        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 38 times on every row"),
         (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error", paribus.CostWarning)
             with pytest.raises(paribus.CostWarning, match=words) as found:
-                request(forest, some, **arguments, **small)
+                request(forest, some, **arguments, **QUIET)
         assert "Raise max_memory" in str(found.value)
         assert not begun
     with pytest.warns(paribus.CostWarning) as caught:
-        paribus.partial_dependence(forest, some, "a", grid_resolution=30, **small)
+        paribus.partial_dependence(forest, some, "a", grid_resolution=30, **QUIET)
     assert caught[0].filename == __file__
-    assert sum(begun) == 60 * 30
-    plan = paribus.estimate_cost(forest, some, ["a"], grid_resolution=30, max_memory="3MB")
+    assert sum(begun) == 60 * 38
+    plan = paribus.estimate_cost(forest, some, ["a"], grid_resolution=30)
     assert plan.evaluator == "brute"
-    assert "about 30 times on every row" in plan.warning
+    assert "about 38 times on every row" in plan.warning
     assert f"warning: {plan.warning}" in repr(plan)
-    paribus.partial_dependence(forest, some, "a", grid_resolution=5, **small)  # hardly slower, so no word
-    paribus.partial_dependence(lambda t: t["a"], some, "a", **small)  # no trees, so no shortcut was short
+    paribus.partial_dependence(forest, some, "a", grid_resolution=2, **QUIET)  # hardly slower, so no word
 
 
 @pytest.mark.slow
-def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path):
+def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(_budget, "free_memory", lambda: 32_000_000)  # of which half is the bound
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
     TABLE.to_parquet(tmp_path / "rows.parquet")
     for source in (TABLE, tmp_path / "rows.parquet"):
         with pytest.warns(paribus.CostWarning, match="on 500 rows drawn from 6,000"):
-            found = paribus.h_statistic(forest, source, ["a", "b"], max_memory="16MB", **QUIET)
+            found = paribus.h_statistic(forest, source, ["a", "b"], **QUIET)
         assert found.provenance.sampled_rows == 500
 
 

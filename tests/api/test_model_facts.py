@@ -2,12 +2,18 @@
 
 import datetime
 
+import lightgbm
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import paribus
 
@@ -79,3 +85,63 @@ def test_the_record_is_saved_and_restored(table, tmp_path):
     found = paribus.explain(lambda t: np.asarray(t["count"], dtype=float), table.select(names))
     found.save(tmp_path / "one.json")
     assert paribus.load(tmp_path / "one.json") == found
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_target_of_classes_has_a_base_rate_for_each_output_with_weights(named):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    y = pd.Series(np.where(X["a"] > 0.5, "yes", "no"), name="bought")
+    weights = rng.integers(1, 4, 300)
+    model = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    given = y if named else list(y)
+    found = paribus.explain(model, X, given, sample_weight=weights, progress=False)
+    (target,) = found.target
+    assert target.name == ("bought" if named else None)
+    assert target.mean == pytest.approx(np.average(y == "yes", weights=weights))
+    assert (target.standard_deviation, target.median) == (None, None)
+    assert found.model.objective == "gini"
+    assert found.model.file is None
+    assert found.model.structure_digest
+    assert found.files == ()
+
+
+def test_median_of_a_weighted_target_is_where_half_of_the_weight_lies():
+    X, y = np.arange(4.0)[:, None] * [1, 2], np.array([1.0, 2.0, 3.0, 10.0])
+    model = LinearRegression().fit(X, y)
+    for weights, median in (([1, 1, 1, 1], 2.5), ([1, 1, 1, 5], 10.0), ([3, 1, 1, 1], 1.5)):
+        target = paribus.explain(model, X, y, sample_weight=weights, progress=False).target[0]
+        assert target.median == median
+        assert (target.lowest, target.highest) == (1.0, 10.0)
+
+
+OBJECTIVES = {
+    "lightgbm": (lambda: lightgbm.LGBMClassifier(n_estimators=2, verbose=-1), "binary"),
+    "pipeline": (
+        lambda: make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=2)),
+        "log_loss",
+    ),
+    "nearest": (lambda: KNeighborsClassifier(), None),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_objective_is_that_of_the_model_that_predicts(name):
+    build, objective = OBJECTIVES[name]
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    model = build().fit(X, X[:, 0] > 0)
+    assert paribus.explain(model, X, subsample=10, pairs=0, progress=False).model.objective == objective
+
+
+def test_files_of_a_folder_are_named_within_it_with_their_rows(tmp_path):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    for year, rows in (("2024", 20), ("2025", 40)):
+        (tmp_path / f"year={year}").mkdir()
+        X[:rows].to_parquet(tmp_path / f"year={year}" / "part.parquet")
+    found = paribus.explain(lambda t: t["a"].to_numpy(), tmp_path, features=["a", "b"], progress=False)
+    named = [(one.name, one.rows) for one in found.files]
+    assert named == [("year=2024/part.parquet", 20), ("year=2025/part.parquet", 40)]
+    one = paribus.explain(
+        lambda t: t["a"].to_numpy(), tmp_path / "year=2025" / "part.parquet", progress=False
+    )
+    assert [file.name for file in one.files] == ["part.parquet"]

@@ -1,10 +1,15 @@
 """The command line as its users type it: what is written where, and with which exit code."""
 
+import hashlib
 import json
+import logging
 import os
 import pickle
+import re
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -14,8 +19,10 @@ import pytest
 
 import paribus
 from paribus.__main__ import main
+from paribus._api import explainer
 from paribus._command import entry, explain_command
 from paribus._command.data_files import read_data
+from paribus._command.table_text import csv_text, json_text
 
 
 def drawn(rows, seed, slope=1.0):
@@ -173,14 +180,116 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     assert "age" in (folder / "kept.md").read_text(encoding="utf-8")
 
 
+STAGES = (
+    "partial dependence",
+    "shapes of curves",
+    "interactions, first pass",
+    "accumulated local effects",
+    "averages near values",
+    "interactions",
+    "surfaces of pairs",
+)
+
+
+def test_explain_reports_a_line_with_a_percentage_for_each_stage(run):
+    code, out, err = run("explain", "old.txt", "my data.csv")
+    assert code == 0
+    assert out.startswith("Explanation of ")
+    last = {line.split(": ")[1]: line.split(": ")[2] for line in err.splitlines()}
+    shared = {stage for line in last for stage in line.split(" and ")}  # some go through the rows together
+    assert set(STAGES) <= shared
+    assert all(re.fullmatch(r"100% of \d[\d,]* rows in \d+ s", text) for text in last.values())
+    assert max(map(len, err.splitlines())) < 110
+    assert run("explain", "old.txt", "my data.csv", "--quiet")[2] == ""
+    assert not logging.getLogger("paribus").handlers
+
+
+def test_verbose_adds_model_data_and_cost(run):
+    code, _, err = run("explain", "old.txt", "my data.csv", "--verbose")
+    assert code == 0
+    assert "paribus: Explainer of FileModel\n" in err
+    assert "400 rows in memory" in err
+    assert re.search(r"paribus: about [\d.]+ seconds\n", err)
+    assert "paribus: partial dependence: 100% of 400 rows" in err
+
+
+def test_checkpoint_of_parquet_is_resumed_and_refused_for_tables_in_memory(run, folder):
+    options = ("--checkpoint", "kept", "--quiet", "--jobs", "1", "--max-memory", "500MB")
+    assert run("explain", "old.txt", "data.parquet", *options, "-o", "first.json")[0] == 0
+    kept = sorted(path.name for path in (folder / "kept").iterdir())
+    assert kept
+    assert run("explain", "old.txt", "data.parquet", *options, "-o", "second.json")[0] == 0
+    one, two = (paribus.load(folder / f"{name}.json") for name in ("first", "second"))
+    assert np.array_equal(one.effects["age"].average, two.effects["age"].average)
+    assert one.provenance.max_memory == 500_000_000
+    assert one.provenance.threads == 1
+    code, _, err = run("explain", "old.txt", "my data.csv", "--checkpoint", "kept")
+    assert code == 2
+    assert "--checkpoint is for Parquet" in err
+
+
+def test_memory_below_the_minimum_of_trees_is_refused(run):
+    for command in ("explain", "inspect"):
+        code, _, err = run(command, "old.txt", "my data.csv", "--max-memory", "20kB")
+        assert code == 2
+        assert re.search(r"needs? [\d.]+ [kM]B and max_memory is 20 kB", err)
+
+
+def test_many_hours_are_refused_unless_confirmed(run, monkeypatch):
+    slow = replace(
+        paribus.estimate_cost(lambda t: t[:, 0], np.ones((20, 2))), seconds=36_000.0, predictions=10**9
+    )
+    monkeypatch.setattr(explainer, "ANNOUNCED_VALUES", 0)
+    monkeypatch.setattr(paribus.Explainer, "_forecast", lambda self, statistics: slow)
+    for quiet in ((), ("--quiet",)):
+        code, out, err = run("explain", "old.txt", "my data.csv", *quiet)
+        assert (code, out) == (2, "")
+        assert "this takes about 10.0 hours: the model predicts up to 1,000,000,000 rows" in err
+        assert "--yes" in err
+    assert run("explain", "old.txt", "my data.csv", "--yes", "--quiet")[0] == 0
+
+
+def test_report_names_model_file_target_objective_and_data_files(run, folder):
+    about = ("--about", "purpose=Tariff of motor cars", "--about", f"limitations={'Not for fleets. ' * 20}")
+    for data in ("my data.csv", "data.parquet"):
+        made = ("-o", "identity.html", "--target", "target", "--quiet", *about)
+        assert run("explain", "old.txt", data, *made)[0] == 0
+        page = (folder / "identity.html").read_text(encoding="utf-8")
+        found = paribus.load(folder / "identity.html")
+        sha256 = hashlib.sha256((folder / "old.txt").read_bytes()).hexdigest()
+        assert (found.model.file.name, found.model.file.sha256) == ("old.txt", sha256)
+        assert found.model.objective == "regression"
+        assert [(one.name, one.rows) for one in found.files] == [(data, 400)]
+        (target,) = found.target
+        values = pd.read_parquet(folder / "data.parquet")["target"]
+        assert target.name == "target"
+        assert np.allclose(
+            [target.mean, target.standard_deviation, target.lowest, target.median, target.highest],
+            [values.mean(), values.std(ddof=0), values.min(), values.median(), values.max()],
+        )
+        header = page[page.index("<header") : page.index("</header>")]
+        for text in (
+            "Tariff of motor cars",
+            "Not for fleets.",
+            "old.txt",
+            sha256[:12],
+            "regression",
+            "median",
+        ):
+            assert text in header
+        assert sha256 in page
+        assert str(folder) not in page
+
+
 def test_compare_is_a_gate(run, folder):
     code, out, err = run("compare", "old.json", "moved.json", "--fail-above", "0.05", "--save", "drift.json")
     assert code == 1
     assert out.startswith("Drift, ")
-    assert err.startswith("paribus: failed: above 5 % of the spread: age (")
+    assert err.startswith("paribus: failed: above 5 % of the spread, or for rows 15 % of the spread: age (")
     assert run("show", "drift.json")[1] == out
     code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.05")
-    assert (code, err) == (0, "paribus: passed: no change is above 5 % of the spread\n")
+    bound = "5 % of the spread, and no typical change of rows above 15 % of the spread"
+    assert (code, err) == (0, f"paribus: passed: no change is above {bound}\n")
     code, out, err = run("compare", "old.json", "moved.json")
     assert (code, err) == (0, "")
     assert run("compare", "old.json", "moved.json", "--fail-above", "9", "--unit", "prediction")[0] == 0
@@ -188,7 +297,54 @@ def test_compare_is_a_gate(run, folder):
     code, out, _ = run("compare", "old.json", "moved.json", "--format", "csv")
     assert out.splitlines()[0].startswith("kind,feature,feature_2,output,old,new,change")
     rows = json.loads(run("compare", "old.json", "moved.json", "--format", "json")[1])
-    assert {row["kind"] for row in rows} == {"level", "effect", "interaction"}
+    assert {row["kind"] for row in rows} == {"level", "rows", "effect", "interaction"}
+
+
+def test_compare_gates_rows_and_performance(run):
+    target = ("--target", "target", "--quiet", "-o")
+    for name in ("old", "moved"):
+        assert run("explain", f"{name}.txt", "my data.csv", *target, f"{name} scored.json")[0] == 0
+    both = ("compare", "old scored.json", "moved scored.json")
+    code, _, err = run(*both, "--fail-rows", "0.05")
+    assert code == 1
+    assert err.startswith("paribus: failed: above 5 % of the spread: rows (")
+    assert " % of rows by more than 5 % of the spread)" in err
+    code, _, err = run(*both, "--fail-rows", "9")
+    assert (code, err) == (0, "paribus: passed: no typical change of rows above 900 % of the spread\n")
+    code, _, err = run(*both, "--fail-metric", "0.01")
+    assert code == 1
+    assert err.startswith("paribus: failed: R")
+    assert " is worse by more than 0.01: " in err
+    code, _, err = run(*both, "--fail-above", "9", "--fail-metric", "mean absolute error=100")
+    assert code == 0
+    assert err.endswith("passed: mean absolute error is not worse by more than 100\n")
+    assert run(*both, "--fail-above", "9", "--fail-metric", "R2=0.01")[0] == 1
+
+
+def test_calibrate_proposes_options_that_refits_pass(run):
+    code, out, err = run("compare", "old.json", "--calibrate", "moved.json", "old.json")
+    assert code == 0
+    assert "a further refit exceeds each bound with a probability of at most 33 %" in err
+    options = shlex.split(out)
+    assert options[::2] == ["--fail-above", "--fail-rows"]
+    assert run("compare", "old.json", "moved.json", *options)[0] == 0
+    options[1] = str(0.9 * float(options[1]))
+    assert run("compare", "old.json", "moved.json", *options)[0] == 1
+    assert run("compare", "--calibrate", "old.json", "moved.json")[1] == out
+    code, _, err = run("compare", "old.json", "--calibrate", "old.json")
+    assert code == 2
+    assert "every refit predicts as the model does" in err
+    code, _, err = run("explain", "old.txt", "my data.csv", "--quiet", "-o", "nowhere/a.json")
+    assert code == 2
+    assert "there is no folder nowhere" in err
+
+
+def test_compare_refuses_other_percentiles(run):
+    options = ("--percentiles", "0.01", "0.99", "--quiet", "-o", "wide.json")
+    assert run("explain", "old.txt", "my data.csv", *options)[0] == 0
+    code, _, err = run("compare", "old.json", "wide.json")
+    assert code == 2
+    assert "over other percentiles" in err
 
 
 def test_inspect_reports_what_the_file_holds(run):
@@ -238,6 +394,14 @@ FAILURES = [
     (("compare", "old.json", "old.json", "--fail-above", "-1"), "must be a number that is not negative"),
     (("compare", "old.json", "old.json", "--independent"), "over the same rows; omit it"),
     (("compare", "effect.json", "old.json"), "effect.json holds a PartialDependence"),
+    (("compare", "old.json"), "OLD and NEW are required, or --calibrate with refits"),
+    (("compare", "--calibrate", "old.json"), "--calibrate needs OLD and a refit, or two refits"),
+    (("compare", "old.json", "old.json", "--calibrate", "old.json"), "omit NEW old.json"),
+    (
+        ("compare", "old.json", "old.json", "--fail-metric", "AUC"),
+        "--fail-metric AUC must be a bound, or the",
+    ),
+    (("compare", "old.json", "old.json", "--fail-metric", "0.1"), "have no metric in common; explain both"),
     (("show", "old.json", "--feature", "agee"), "did you mean 'age'?"),
     (("show", "old.json", "-o", "x.docx"), "does not end in .txt"),
     (("show", "old.json", "--format", "html"), "pass -o report.html"),
@@ -314,3 +478,75 @@ def test_names_cannot_control_the_terminal(run, folder):
     out = run("show", "hostile.json")[1]
     assert "\x1b" not in out
     assert "a\\x1b[31m" in out
+
+
+OVERWRITING = {
+    "model": ["explain", "model.json", "data.parquet", "-o", "model.json"],
+    "another spelling": ["explain", "model.json", "data.parquet", "-o", "../inputs/model.json"],
+    "symbolic link": ["explain", "model.json", "data.parquet", "-o", "linked.json"],
+    "hard link": ["explain", "model.json", "data.parquet", "--save", "hard.json"],
+    "data": ["explain", "model.json", "data.json", "-o", "data.json"],
+    "data by address": ["explain", "model.json", "file://{here}/data.json", "-o", "data.json"],
+    "file in a folder": ["explain", "model.json", "parts", "-o", "parts/one.json"],
+    "file of a pattern": ["explain", "model.json", "parts/*.json", "-o", "parts/one.json"],
+    "compared": ["explain", "model.json", "data.parquet", "-o", "new.html", "--compare", "new.html"],
+    "old of compare": ["compare", "old.json", "model.json", "--save", "old.json"],
+    "new of compare": ["compare", "model.json", "old.json", "--save", "old.json"],
+    "show": ["show", "old.json", "-o", "old.json"],
+}
+
+
+@pytest.mark.parametrize("words", OVERWRITING.values(), ids=OVERWRITING)
+def test_output_that_is_an_input_is_refused_and_the_input_is_untouched(
+    run, folder, tmp_path, words, monkeypatch
+):
+    here = tmp_path / "inputs"
+    (here / "parts").mkdir(parents=True)
+    for name, source in (
+        ("model.json", "old.txt"),
+        ("old.json", "old.json"),
+        ("new.html", "old.json"),
+        ("data.parquet", "data.parquet"),
+        ("data.json", "data.parquet"),
+        ("parts/one.json", "data.parquet"),
+    ):
+        (here / name).write_bytes((folder / source).read_bytes())
+    (here / "linked.json").symlink_to(here / "model.json")
+    (here / "hard.json").hardlink_to(here / "model.json")
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    monkeypatch.chdir(here)
+    code, out, err = run(*(word.format(here=here) for word in words))
+    assert (code, out) == (2, "")
+    assert "would overwrite an input" in err
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+def test_output_beside_inputs_is_written_and_written_again(run, folder, tmp_path):
+    for _ in range(2):
+        words = ("explain", "old.txt", "data.parquet", "-o", str(tmp_path / "report.md"), "--quiet")
+        assert run(*words)[0] == 0
+
+
+def test_explain_takes_percentiles_at_which_plots_end(run):
+    code, _, _ = run(
+        "explain", "old.txt", "data.parquet", "-o", "wide.json", "--percentiles", "0.2", "0.8", "--quiet"
+    )
+    assert code == 0
+    effect = paribus.load("wide.json").effects["power kW"]
+    below, above = effect.tail_points
+    assert below > 0
+    assert above > 0
+    assert effect.provenance.percentiles == (0.2, 0.8)
+    code, _, error = run("explain", "old.txt", "data.parquet", "--percentiles", "0.9", "0.1", "--quiet")
+    assert code == 2
+    assert "percentiles" in error
+
+
+def test_names_that_spreadsheets_run_are_text_in_csv():
+    names = ["=1+1", "+1", "-1", "@x", "\tx", "plain", "a=b"]
+    table = pa.table({"feature": names, "=x": [-1.5, 2.0, 0.0, 1.0, float("nan"), -3.0, 4.0]})
+    header, *rows = csv_text(table).splitlines()
+    assert header == "feature,'=x"
+    assert rows[:3] == ["'=1+1,-1.5", "'+1,2.0", "'-1,0.0"]  # numbers are as they are
+    assert [row.partition(",")[0] for row in rows[3:]] == ["'@x", "'\tx", "plain", "a=b"]
+    assert [row["feature"] for row in json.loads(json_text(table))] == names

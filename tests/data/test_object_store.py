@@ -103,6 +103,19 @@ def test_rows_of_object_store_give_bits_of_rows_in_memory(store, way, monkeypatc
     assert store.proxy.data("part-3")
 
 
+def test_table_with_a_log_is_refused_in_object_store(store, local, tmp_path):
+    (tmp_path / "table" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "table" / "_delta_log" / "0.json").write_text("{}")
+    (tmp_path / "table" / "year=2025").mkdir()
+    (tmp_path / "table" / "year=2025" / "x.parquet").write_bytes((local / "wide" / "x.parquet").read_bytes())
+    (tmp_path / "table" / "x.parquet").write_bytes((local / "wide" / "x.parquet").read_bytes())
+    store.upload(tmp_path, "lake")
+    for path in ("", "/*.parquet", "/**/*.parquet", "/year=2025", "/year=2025/*.parquet"):
+        with pytest.raises(paribus.SourceError, match="files of a Delta Lake table"):
+            listed(f"s3://{BUCKET}/lake/table{path}")
+    assert len(listed(f"s3://{BUCKET}/lake/table/year=2025/x.parquet")[1]) == 1  # a file that is named
+
+
 def test_folders_target_and_weights_are_those_of_disk(store, local):
     def explained(X):
         return paribus.explain(model("lightgbm"), X, y="y", sample_weight="w")

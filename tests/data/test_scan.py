@@ -240,7 +240,12 @@ def test_plan_of_files_says_what_it_takes(folder):
     plan = paribus.estimate_cost(model("lightgbm"), folder, FEATURES, grid_resolution=11)
     done = paribus.effects(model("lightgbm"), folder, FEATURES, grid_resolution=11)["a"].provenance
     assert (plan.rows, plan.passes, plan.effects) == (ROWS, 2, 4)
-    assert (plan.points, plan.evaluator, plan.columns) == (done.points, done.evaluator, ("a", "b", "c"))
+    beyond = 8 + 8 + 3  # values beyond the ends of the grids of single features
+    assert (plan.points, plan.evaluator, plan.columns) == (
+        done.points + beyond,
+        done.evaluator,
+        ("a", "b", "c"),
+    )
     assert 0 < plan.seconds < 60
     assert 0 <= plan.reading <= 1
     assert plan.memory > 0
@@ -353,7 +358,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         return rows["x0"].to_numpy() ** 2
 
     def noted(verb, features, **options):
-        options = {"max_memory": "2MB", "grid_resolution": 5} | options
+        options = {"max_memory": "2MB", "grid_resolution": 5, "max_predictions": 10**7} | options
         found = verb(predict, tmp_path / "rows.parquet", features, **options)
         return found, [note for note in found.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
 

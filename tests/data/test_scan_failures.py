@@ -270,7 +270,7 @@ def test_weights_of_what_is_read_are_column(folder):
         X=folder,
         sample_weight=np.ones(ROWS),
     )
-    refused(paribus.WeightError, "'w'", "pass the weights", X=held(), sample_weight="w")
+    refused(paribus.WeightError, "'w'", "not a column of X", X=held(), sample_weight="w")
 
 
 def test_options_of_what_is_read_are_checked(folder, tmp_path):

@@ -150,3 +150,68 @@ def test_folder_names_are_what_dataset_says_they_are(tmp_path):
     assert sorted(found["zip"].grid_values[0]) == ["01234", "90210"]
     plain = paribus.effects(lambda X: X["a"], ds.dataset(tmp_path / "run=3", partitioning="hive"))
     assert set(plain) == {"a", "zip"}
+
+
+LOGS = {
+    "_delta_log": ("_delta_log/00000000000000000000.json", "Delta Lake", "to_pyarrow_dataset"),
+    "hoodie": (".hoodie/hoodie.properties", "Hudi", "a reader of the format"),
+    "iceberg": ("metadata/v1.metadata.json", "Iceberg", "to_arrow_batch_reader"),
+    "compressed iceberg": ("metadata/00001-a.metadata.json.gz", "Iceberg", "polars.scan_iceberg"),
+}
+
+
+def with_log(root, log):
+    """Write a table of two files in folders that are columns, one of which its log may have removed."""
+    for year in (2025, 2026):
+        where = root / "data" / f"year={year}"
+        where.mkdir(parents=True)
+        pq.write_table(pa.table({"x": np.arange(4.0)}), where / "part-0.parquet")
+    pq.write_table(pa.table({"x": np.arange(4.0), "year": [2024] * 4}), root / "part-1.parquet")
+    (root / log).parent.mkdir()
+    (root / log).write_text("{}")
+
+
+@pytest.mark.parametrize(("log", "kind", "way_out"), LOGS.values(), ids=LOGS)
+@pytest.mark.parametrize(
+    "path",
+    ["lake/t", "lake/t/data", "lake/t/*.parquet", "lake/t/data/*", "lake/t/**/*.parquet", "lake/*", "lake"],
+)
+def test_folder_of_a_table_with_a_log_is_refused(tmp_path, path, log, kind, way_out):
+    with_log(tmp_path / "lake" / "t", log)
+    with pytest.raises(paribus.SourceError, match=rf"files of a {kind} table.* log in .*lake/t/.*{way_out}"):
+        paribus.effects(lambda t: t["x"], str(tmp_path / path), progress=False)
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", ".hoodie/a"])
+def test_partition_of_a_table_with_a_log_is_refused(tmp_path, log):
+    for year in (2025, 2026):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(pa.table({"x": np.arange(4.0)}), tmp_path / f"year={year}" / "part-0.parquet")
+    (tmp_path / log).parent.mkdir()
+    (tmp_path / log).write_text("{}")
+    for path in ("year=2025", "year=*", "year=2025/*.parquet"):
+        with pytest.raises(paribus.SourceError, match="some may have been replaced or removed"):
+            paribus.effects(lambda t: t["x"], str(tmp_path / path), progress=False)
+
+
+def test_files_and_datasets_that_the_log_names_are_read(tmp_path):
+    with_log(tmp_path / "t", "_delta_log/0.json")
+    files = [str(tmp_path / "t" / "data" / f"year={year}" / "part-0.parquet") for year in (2025, 2026)]
+    for X in (files, ds.dataset(files)):
+        found = paribus.effects(lambda t: t["x"], X, ["x"], progress=False)
+        assert found["x"].provenance.rows == 8
+    neighbor = tmp_path / "plain"
+    neighbor.mkdir()
+    pq.write_table(pa.table({"x": np.arange(4.0)}), neighbor / "part-0.parquet")
+    (neighbor / "metadata").mkdir()  # no table format
+    (neighbor / "metadata" / "_readme.json").write_text("{}")
+    for path in (neighbor / "*.parquet", tmp_path / "pl*" / "*.parquet"):
+        found = paribus.effects(lambda t: t["x"], str(path), ["x"], progress=False)
+        assert found["x"].provenance.rows == 4
+
+
+def test_reader_of_a_table_with_a_log_can_be_passed_as_a_function():
+    def batches():
+        return pa.table({"x": np.arange(4.0)}).to_reader()  # as pyiceberg and deltalake return
+
+    assert paribus.effects(lambda t: t["x"], batches, progress=False)["x"].provenance.rows == 4

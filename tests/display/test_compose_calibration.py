@@ -15,26 +15,39 @@ def performance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = X[:, 0] + rng.normal(size=300)
-    model = GradientBoostingRegressor(n_estimators=3, subsample=0.5).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=3, subsample=0.5, random_state=0).fit(X, y)
     return paribus.explain(model, X, y).performance
 
 
 def test_panels_have_the_numbers_of_the_result(performance):
     calibration, training = performance.figure().panels
-    diagonal, groups = calibration.marks
+    diagonal, bars, groups = calibration.marks
     assert isinstance(diagonal, Line)
     assert isinstance(groups, Points)
     assert (diagonal.x == diagonal.y).all()
     (table,) = performance.calibration
     np.testing.assert_array_equal(groups.x, table.predicted)
     np.testing.assert_array_equal(groups.y, table.observed)
-    # A group of a single row has no standard error, and no bar.
-    np.testing.assert_array_equal(groups.error, 2 * np.nan_to_num(table.observed_error))
+    # A group of a single row has no interval, and a bar of no length at its average.
+    unknown = table.weight == 1
+    np.testing.assert_array_equal(np.isnan(table.observed_low), unknown)
+    np.testing.assert_array_equal(np.isnan(table.observed_high), unknown)
+    for end, drawn in ((table.observed_low, bars.y - bars.error), (table.observed_high, bars.y + bars.error)):
+        np.testing.assert_allclose(drawn, np.where(unknown, table.observed, end))
     assert groups.hover[0].startswith("predicted ")
+    assert "\n95 % interval " in groups.hover[0]
     assert groups.hover[0].endswith("of the data")
     assert [mark.label for mark in training.marks] == ["training", "out of bag"]
     np.testing.assert_array_equal(training.marks[0].y, performance.training_curves[0].values)
     assert (training.x.label, training.y.label) == ("iteration", "squared_error")
+
+
+def test_a_group_without_an_interval_has_no_bar(performance):
+    (table,) = performance.calibration
+    unknown = np.where(np.arange(len(table.observed)) == 0, np.nan, table.observed_low)
+    single = replace(table, observed_low=unknown, observed_high=unknown)
+    _, bars, groups = replace(performance, calibration=(single,)).figure().panels[0].marks
+    assert (bars.error[0], bars.y[0]) == (0.0, groups.y[0])
 
 
 def test_every_renderer_draws_it(performance):

@@ -43,6 +43,29 @@ def only(panel, kind):
     return mark
 
 
+def is_tail(mark):
+    """Return whether a mark is the upright dotted line of a curve beyond its grid."""
+    return isinstance(mark, Line) and mark.dash == "dotted" and mark.label is None and np.ptp(mark.x) == 0
+
+
+def only_curve(panel):
+    """Return the line or the points of the only curve, without its dotted lines beyond the grid."""
+    (mark,) = [mark for mark in of(panel, (Line, Points)) if not is_tail(mark)]
+    return mark
+
+
+def tail_places(panel):
+    return [mark.x.tolist() for mark in panel.marks if is_tail(mark)]
+
+
+def ends_with_tails(effect):
+    """Return at which ends of its grid an effect goes on."""
+    if effect.tails is None:
+        return []
+    counts = {0: effect.tails.below, -1: len(effect.tails.values) - effect.tails.below}
+    return [end for end, count in counts.items() if count]
+
+
 def said(panel):
     return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
 
@@ -101,7 +124,9 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
         assert_array_equal(curve.error, np.nan_to_num(around))
         assert not of(panel, Line)
     else:
-        curve, band = only(panel, Line), only(panel, Band)
+        curve, band = only_curve(panel), only(panel, Band)
+        assert isinstance(curve, Line)
+        assert tail_places(panel) == [[curve.x[end]] * 2 for end in ends_with_tails(effect)]
         assert_allclose(band.low, heights - around)
         assert_allclose(band.high, heights + around)
         assert_array_equal(band.x, curve.x)
@@ -122,7 +147,7 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
 def test_values_stand_where_they_are(awkward, column):
     effect = effect_of(numbers, awkward, column, grid_resolution=8)
     panel, values = panel_of(effect), effect.grid_values[0]
-    at = of(panel, (Line, Points))[0].x
+    at = only_curve(panel).x
     if levels_of(effect):
         assert panel.x.scale == "category"
         assert_array_equal(at, np.arange(len(values)))
@@ -200,7 +225,8 @@ def test_deciles_are_those_of_the_data(awkward, column):
     if levels_of(effect) or len(effect.grid_values[0]) == 1:
         assert not of(panel, Rug)
         return
-    rug, line = only(panel, Rug), only(panel, Line)
+    rug, line = only(panel, Rug), only_curve(panel)
+    assert isinstance(line, Line)
     assert len(rug.at) == len(rug.hover) <= 9
     assert (rug.at >= line.x[0]).all()
     assert (rug.at <= line.x[-1]).all()
@@ -262,7 +288,9 @@ def test_a_curve_fades_only_where_the_data_thins_out(rng):
 
 def test_a_curve_over_even_data_does_not_fade():
     X = np.column_stack([np.linspace(0, 1, 500), np.zeros(500)])
-    assert only(panel_of(effect_of(first, X, 0, grid_resolution=10)), Line).strength is None
+    line = only_curve(panel_of(effect_of(first, X, 0, grid_resolution=10)))
+    assert isinstance(line, Line)
+    assert line.strength is None
 
 
 def test_a_curve_off_the_data_keeps_its_color_as_there_is_nothing_to_tell(rng):

@@ -20,6 +20,7 @@ from paribus._display import figure as parts
 from paribus._display.draw import draw
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
 from paribus._display.layout import NO_PANEL, few_notes, figure_of
+from paribus._text import percent
 
 
 @pytest.fixture(autouse=True)
@@ -273,7 +274,11 @@ def test_of_many_effects_the_strongest_are_drawn(frame):
     every = effects(frame)
     figure = every.figure(k=2)
     assert [panel.x.label for panel in figure.panels] == list(every)[:2]
-    assert figure.notes[1] == f"the strongest 2 of {len(every)}; k= draws more"
+    share = percent(max(every[name].tails.share for name in list(every)[:2])).replace(" %", "%")
+    assert figure.notes[1:3] == (
+        f"from percentile 5 to 95: up to {share} of the data lies beyond; dotted: the curve there",
+        f"the strongest 2 of {len(every)}; k= draws more",
+    )
     with pytest.raises(paribus.OptionError, match="k=0"):
         every.figure(k=0)
 

@@ -27,6 +27,16 @@ def of(panel, kind):
     return [mark for mark in panel.marks if isinstance(mark, kind)]
 
 
+def is_tail(mark):
+    """Return whether a mark is the upright dotted line of a curve beyond its grid."""
+    return isinstance(mark, Line) and mark.dash == "dotted" and mark.label is None and np.ptp(mark.x) == 0
+
+
+def curves(panel):
+    """Return the lines of a panel but those of curves beyond their grid."""
+    return [line for line in of(panel, Line) if not is_tail(line)]
+
+
 def labels(panel):
     return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
 
@@ -85,9 +95,10 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     some = "12 of 300 rows"
     assert labels(panel) == ["90 % of rows", "50 % of rows", some, "average ± 2 standard errors"]
     assert sorted(explained(effect.plot())) == sorted(labels(panel))
-    *rows, mean = of(panel, Line)
+    *rows, mean = curves(panel)
     np.testing.assert_array_equal(mean.y, effect.average[0])
     assert len(rows) == 12
+    assert len(of(panel, Line)) == len(rows) + 1 + 2  # the average goes on beyond both ends
     assert all((effect.individual[0] == row.y).all(axis=1).any() for row in rows)
 
 

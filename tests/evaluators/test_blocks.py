@@ -23,6 +23,7 @@ from sklearn.ensemble import (
 )
 
 import paribus
+from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._budget import memory
 from paribus._data.read import table_of
 from paribus._data.rows import Block, rows_of
@@ -279,3 +280,10 @@ def test_blocks_are_encoded_once_for_programs_with_the_same_columns():
     assert np.array_equal(again, found[0])
     other = replace(ensemble, threshold=ensemble.threshold + 0.25)
     assert codes_of(program_of(other, programs[0].family, reference), other, block, counting) is not again
+
+
+def test_classes_of_evaluators_are_frozen_and_none_compares_arrays():
+    package = "paribus._evaluators"
+    assert len(dataclasses_of(package)) > 15
+    assert changeable(package) == set()
+    assert comparing_arrays(package) == set()

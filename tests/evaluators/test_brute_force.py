@@ -31,7 +31,7 @@ from paribus._data.summary import summarize
 from paribus._evaluators import brute_force, planner
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.planner import choose
-from paribus._evaluators.request import EvaluationRequest
+from paribus._evaluators.request import EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.together import Together
 from paribus._grid import Grid, GridOptions, axis_of
@@ -209,7 +209,7 @@ def test_an_error_of_the_model_reaches_the_caller_with_its_place(jobs):
 
     def model(table):
         calls.append(len(table))
-        if len(calls) > 5:
+        if len(calls) > 8:
             raise RuntimeError("out of coffee")
         return table[:, 0]
 
@@ -318,7 +318,7 @@ def test_a_method_that_cannot_answer_says_why():
         paribus.partial_dependence(MODELS["pipeline"], X, 0, method="exact")
     provenance = paribus.partial_dependence(MODELS["pipeline"], X, 0).provenance
     assert provenance.evaluator == "brute"
-    assert provenance.predictions == 200 * 100
+    assert provenance.predictions == 200 * (100 + 8)  # points of the grid, and eight beyond it
 
 
 @pytest.mark.slow
@@ -350,7 +350,7 @@ def test_rows_of_weight_zero_are_not_even_predicted():
     effect = paribus.partial_dependence(
         lambda t: asked.append(len(t)) or t[:, 0], X, 0, grid_resolution=20, sample_weight=weights
     )
-    assert sum(asked[2:]) == effect.provenance.predictions == 100 * 20
+    assert sum(asked[4:]) == effect.provenance.predictions == 100 * (20 + 8)
 
 
 LARGEST = float(np.finfo(float).max)
@@ -424,7 +424,23 @@ def test_verify_finds_a_number_where_the_model_has_none():
 
     def model(t):
         calls.append(len(t))
-        return np.where(len(calls) > 4, np.nan, t[:, 0])
+        return np.where(len(calls) > 8, np.nan, t[:, 0])
 
     with pytest.raises(paribus.RefusalError, match="brute force differs by inf"):
         paribus.partial_dependence(model, table, 0, grid_resolution=3, verify=True, max_memory="1GB")
+
+
+@pytest.mark.parametrize(
+    ("rows", "points", "outputs", "most_bytes", "want"),
+    [
+        (100, 10, 2, 100 * 10 * 2 * 8, (100, 4_096)),
+        (100, 10, 2, 100 * 10 * 2 * 8 - 1, (16, 16)),
+        (10**6, 10, 1, 10**6, (781, 781)),
+        (10**9, 1, 1, 10**9, (4_096, 4_096)),
+        (10**6, 0, 1, 10**5, (781, 781)),
+    ],
+)
+def test_rows_kept_for_quantiles_fit_their_memory(rows, points, outputs, most_bytes, want):
+    request = QuantileRequest((0.5,), most_bytes)
+    assert request.sizes(rows, points, outputs) == want
+    assert request.block_rows(points, outputs) == max(1, most_bytes // (16 * 8 * max(1, points) * outputs))

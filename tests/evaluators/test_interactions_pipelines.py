@@ -237,8 +237,10 @@ def test_memory_is_planned_again_once_cells_are_known(cuts, monkeypatch):
         alike(found, want)
         assert found.provenance.standard_error_rows == want.provenance.standard_error_rows
     else:
-        with pytest.raises(paribus.RefusalError, match=r"counting 1 pairs of features .* max_memory is 1 GB"):
-            strengths(model(), X, ["city", "fuel"], method="exact", max_memory="1GB")
+        asked = {"features": ["city", "fuel"], "max_memory": "1GB"}
+        for method in ("auto", "exact"):
+            with pytest.raises(paribus.MemoryBoundError, match=r"counting 1 pairs .* max_memory is 1 GB"):
+                strengths(model(), X, method=method, **asked)
 
 
 def test_rows_that_have_other_tuples_than_before_are_refused():

@@ -1,12 +1,14 @@
 """H-statistics: which rows are drawn, what is computed, how, and what is refused."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import combinations
 
 import lightgbm as lgb
 import numpy as np
 import pytest
 from sklearn import ensemble as forests
+from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
@@ -27,6 +29,11 @@ from interaction_examples import (
     naive_of,
     product_of_three,
 )
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
+from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._models import adapt
 
 # What libraries say of themselves.
 pytestmark = [
@@ -120,7 +127,7 @@ def test_h_statistic_options_out_of_range(arguments, message):
         ([(0, 1), 2], r"features=\[\(0, 1\), 2\] has a group of features; pass single ones"),
         ([0, 9], "9"),
         ([0, -1], "-1"),
-        ([0, 0], "twice"),
+        ([0, 0], "each once"),
     ],
 )
 def test_h_statistic_features_out_of_range(features, message):
@@ -167,7 +174,7 @@ def test_h_statistic_predictions_are_counted_exactly(threeway):
 
     found = paribus.h_statistic(model, FULL, threeway=threeway)
     provenance = found.provenance
-    assert sum(asked_rows[2:]) == provenance.predictions  # two calls to get to know the model
+    assert sum(asked_rows[4:]) == provenance.predictions  # the model is tried by four calls
     # Every row is evaluated once with each distinct combination of values.
     assert [distinct(column) for column in ((0,), (1,), (2,), (3,))] == [44, 37, 44, 3]
     groups = [group for size in (1, 2) for group in combinations(range(4), size)]
@@ -179,12 +186,17 @@ def test_h_statistic_predictions_are_counted_exactly(threeway):
 
 def test_h_statistic_trees_are_not_requested_to_predict(monkeypatch):
     model, asked_rows = hist("Regressor").fit(TRAIN, SIGNAL), []
-    predict = type(model).predict
-    monkeypatch.setattr(type(model), "predict", lambda self, X: asked_rows.append(len(X)) or predict(self, X))
+    predict = type(model)._raw_predict
+
+    def counted(self, X, *arguments):
+        asked_rows.append(len(X))
+        return predict(self, X, *arguments)
+
+    monkeypatch.setattr(type(model), "_raw_predict", counted)
     found = paribus.h_statistic(model, MANY)
     assert found.provenance.evaluator == "tree_exact"
     assert found.provenance.predictions == 0
-    assert 0 < sum(asked_rows) <= 288  # a few, to check that the trees were read well, none per row
+    assert 0 < sum(asked_rows) <= 336  # a few, to check that the trees were read well, none per row
 
 
 def test_h_statistic_model_without_trees_refuses_shortcut_with_its_reason():
@@ -257,20 +269,18 @@ def test_h_statistic_what_library_refuses_is_refused():
     )
 
 
-def test_h_statistic_bound_that_is_too_small_is_error_or_makes_way():
+def test_h_statistic_bound_that_is_too_small_is_error():
     with pytest.raises(paribus.MemoryBoundError, match=r"44 rows crossed with each other in 4 features need"):
         asked("function", max_memory=10_000)
     with pytest.raises(MemoryError, match="smaller subsample="):
         asked("support vectors", max_memory="50kB")
     large = forests.RandomForestRegressor(40, random_state=0).fit(TRAIN, SIGNAL)
     few = {"subsample": 12, "max_memory": 500_000}
-    with pytest.raises(paribus.MemoryBoundError, match=r"pairs of features .* max_memory is 500 kB"):
-        paribus.h_statistic(large, FULL, method="exact", **few)
-    with pytest.warns(paribus.CostWarning, match=r"about 12 predictions .* needs \d+ MB .* Raise max_memory"):
-        found = paribus.h_statistic(large, FULL, **few)
+    for method in ("auto", "exact"):
+        with pytest.raises(paribus.MemoryBoundError, match=r"needs \d+ MB and max_memory is 500 kB"):
+            paribus.h_statistic(large, FULL, method=method, **few)
+    found = paribus.h_statistic(large, FULL, method="brute", **few)
     assert found.provenance.evaluator == "brute"
-    assert "max_memory is 500 kB" in found.provenance.refusals["tree_exact"]
-    assert "predict is a sum over leaves" in found.provenance.refusals["tree_crossed"]
     alike(found, paribus.h_statistic(large, FULL, method="exact", subsample=12), 1e-6)
     with pytest.raises(paribus.MemoryBoundError):  # and nothing announces what does not begin
         paribus.h_statistic(large, FULL, max_memory=20_000)
@@ -358,3 +368,17 @@ def test_h_statistic_trees_keep_to_memory_bound_or_refuse(jobs):
     assert peak < 100e6
     with pytest.raises(paribus.MemoryBoundError, match="max_memory is 30 MB"):
         ask(30e6)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 16, 64, 1024])
+def test_blocks_of_terms_are_cut_and_memory_follows(cut):
+    rows = rows_of(table_of(MANY), None)
+    model = adapt(LinearRegression().fit(MANY, MANY[:, 0]), rows.table)
+    request = InteractionRequest(tuple(range(MANY.shape[1])), True, True, 0, rows, 0, 10**9, 1)
+    whole = AdditiveInteractions.build(model, request)
+    part = AdditiveInteractions.build(model, replace(request, cut=cut))
+    assert 1 < whole.block_rows < len(MANY)  # few enough to share
+    assert part.block_rows == max(1, whole.block_rows // min(cut, 16))  # then errors are of fewer rows
+    assert part.worker_bytes <= whole.worker_bytes
+    assert part.held_bytes > 0
+    assert len(part.sample.numbers) <= len(whole.sample.numbers) <= len(MANY)

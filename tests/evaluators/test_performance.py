@@ -4,6 +4,7 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
@@ -16,7 +17,7 @@ from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
 from paribus._evaluators.performance import measure
-from paribus._evaluators.performance.measure import PerformanceMeasure
+from paribus._evaluators.performance.measure import PerformanceMeasure, wilson_interval
 from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._executors import LocalExecutor
 from paribus._models import adapt
@@ -27,12 +28,12 @@ from paribus._states.codec import packed, unpacked
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 
 
-def performance(model, X, y, sample_weight=None, max_predictions=None, **options):
+def performance(model, X, y, sample_weight=None, max_predictions=None, percentiles=(0.05, 0.95), **options):
     """Return the performance alone: averages need no other statistics beside them."""
     explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
     averages = explainer._build_marginal(
         None,
-        percentiles=(0.05, 0.95),
+        percentiles=percentiles,
         grid_resolution=20,
         custom_values=None,
         max_predictions=max_predictions,
@@ -369,3 +370,136 @@ def test_standard_errors_are_those_of_a_bootstrap():
         for one, own in zip(found.metrics, spread, strict=True):
             if np.isfinite(one.measured.error):
                 assert 0.8 < one.measured.error / own < 1.25, (one, own)
+
+
+def leaks(X, y, model=lambda t: np.zeros(len(t)), **options):
+    """Return the score of each feature that is found to predict the target alone."""
+    notes = performance(model, X, y, **options).notes
+    return {note.feature: note.value for note in notes if note.code is NoteCode.TARGET_AMONG_FEATURES}
+
+
+@pytest.fixture(scope="module")
+def ordinary():
+    rng = np.random.default_rng(0)
+    strong, n = rng.normal(size=2_000), 2_000
+    X = pd.DataFrame(
+        {
+            "strong": strong,
+            "skewed": np.exp(1.5 * strong + 0.3 * rng.normal(size=n)),
+            "row": np.arange(n),
+            "id": [f"customer {place}" for place in rng.permutation(n)],
+            "city": rng.choice(["Bern", "Genf", "Zug"], n),
+            "noise": rng.normal(size=n),
+        }
+    )
+    return X, strong, rng
+
+
+@pytest.mark.parametrize("percentiles", [(0.05, 0.95), (0, 1)])
+def test_ordinary_features_are_not_taken_for_the_target(ordinary, percentiles):
+    X, strong, rng = ordinary
+    y = strong + 0.2 * rng.normal(size=len(X))  # R² 0.96
+    for target in (
+        y,
+        np.exp(2 * y),
+        y > 0,
+        (y > 1.5).astype(int),
+        rng.integers(0, 2, len(X)),
+        strong * 0 + 3,
+    ):
+        assert not leaks(X, np.asarray(target, dtype=float), percentiles=percentiles)
+    few = slice(0, 45)  # of which averages over twenty cells fit any target
+    assert not leaks(X[few], rng.normal(size=45), percentiles=percentiles)
+
+
+@pytest.mark.parametrize("percentiles", [(0.05, 0.95), (0, 1)])
+def test_target_among_the_features_is_found(ordinary, percentiles):
+    X, strong, rng = ordinary
+    y = strong + 0.5 * rng.normal(size=len(X))
+    for target in (y, np.exp(0.5 * y)):
+        close = target + 0.01 * target.std() * rng.normal(size=len(X))
+        found = leaks(X.assign(copy=target, close=close), target, percentiles=percentiles)
+        assert set(found) == {"copy", "close"}
+        assert all(0.99 <= score <= 1 for score in found.values())
+    event = (y > 0.5).astype(float)
+    wrong = np.where(rng.random(len(X)) < 0.01, 1 - event, event)
+    paid = np.where(
+        event == 1, rng.exponential(100.0, len(X)), np.nan
+    )  # there is a value after an event only
+    label = np.where(event == 1, "closed", "open")
+    found = leaks(X.assign(event=event, wrong=wrong, paid=paid, label=label), event, percentiles=percentiles)
+    assert set(found) == {"event", "wrong", "paid", "label"}
+    assert found["event"] == found["label"] == 1
+    assert found["wrong"] == pytest.approx(np.corrcoef(wrong, event)[0, 1] ** 2, abs=1e-3)
+
+
+def test_target_of_any_distribution_is_found_in_cells_of_any_width(ordinary):
+    X, strong, rng = ordinary
+    y = np.exp(2 * strong)  # of which nearly all rows lie in the first of equally wide cells
+    for weights in (None, rng.integers(0, 4, len(X)).astype(float)):
+        found = leaks(X.assign(copy=y, root=np.sqrt(y)), y, sample_weight=weights, percentiles=(0, 1))
+        assert set(found) == {"copy", "root", "strong"}  # which is the logarithm
+        assert found["copy"] > 0.9999
+
+
+def test_one_class_of_several_that_a_feature_tells_apart_is_no_leak(rows):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], 600)
+    X = np.column_stack([y == "a", rng.normal(size=600) + (y == "b")]).astype(float)
+    model = LogisticRegression().fit(X, y)
+    assert not leaks(X, y, model)
+    codes = np.column_stack([X, np.unique(y, return_inverse=True)[1]])
+    assert leaks(codes, y, LogisticRegression().fit(codes, y)) == {"x2": 1.0}
+
+
+def test_leak_is_named_first_of_rows_in_memory_and_of_files(ordinary, tmp_path):
+    X, strong, rng = ordinary
+    table = X[["strong", "noise"]].assign(default=(strong + rng.normal(size=len(X)) > 0).astype(int))
+    model = LogisticRegression().fit(table, table["default"])
+    table.assign(y=table["default"]).to_parquet(tmp_path / "rows.parquet")
+    held = paribus.explain(model, table, table["default"], interactions=False)
+    read = paribus.explain(model, str(tmp_path / "rows.parquet"), "y", interactions=False)
+    for found in (held, read):
+        first = found.verdict[0]
+        assert (first.code, first.severity, first.feature) == ("PAR118", "issue", "default")
+        assert first == (
+            "default alone predicts the target: the average of y near each of its values has R² 1; check that "
+            "default is known before the target is"
+        )
+    unaware = paribus.explain(model, table)  # without y, nothing is looked for
+    assert NoteCode.TARGET_AMONG_FEATURES not in {check.code for check in unaware.checks}
+
+
+def test_calibration_of_classes_has_binomial_intervals():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.02], [0.5], [0.98]], 200, axis=0)
+    y = np.r_[np.zeros(200), rng.integers(0, 2, 200), np.ones(200)]
+    model = LogisticRegression().fit(X, y)
+    (table,) = performance(model, X, y).calibration
+    assert table.observed[[0, -1]].tolist() == [0, 1]
+    assert (table.observed_low <= table.observed).all()
+    assert (table.observed <= table.observed_high).all()
+    # z² / (n + z²), for a group without an event
+    assert table.observed_high[0] == pytest.approx(1.96**2 / (200 + 1.96**2), rel=1e-4)
+    assert table.observed_low[-1] == pytest.approx(200 / (200 + 1.96**2), rel=1e-4)
+    assert (table.observed_high - table.observed_low > 0.01).all()
+
+
+def test_wilson_interval_holds_the_probability_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    for probability in (0.01, 0.1, 0.5):
+        share = rng.binomial(200, probability, 20_000) / 200
+        low, high = wilson_interval(share, np.full(len(share), 200.0))
+        assert 0.93 < np.mean((low <= probability) & (probability <= high)) < 0.99
+    weights = rng.choice([1.0, 5.0], (4_000, 200))
+    share = np.average(rng.random((4_000, 200)) < 0.1, axis=1, weights=weights)
+    low, high = wilson_interval(share, weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1))
+    assert 0.92 < np.mean((low <= 0.1) & (high >= 0.1)) < 0.98
+
+
+def test_ratio_of_rows_without_an_event_has_an_error():
+    X = np.linspace(0, 1, 40)[:, None]
+    fitted = LogisticRegression().fit(X, np.arange(40) % 20 == 0)
+    ratio = by_name(performance(fitted, X, np.zeros(40)))["observed / predicted"]
+    assert ratio.value == 0
+    assert ratio.standard_error == pytest.approx(0.69, abs=0.02)  # two of forty rows are predicted

@@ -14,6 +14,7 @@ from sklearn import ensemble as forests
 from sklearn import tree
 
 import paribus
+from paribus import _budget
 from paribus._api.statistics import effects_statistic as effects_statistic
 from paribus._data.read import table_of
 from paribus._evaluators.trees import programs, tree_exact
@@ -383,14 +384,19 @@ def test_trees_what_is_replaced_need_not_be_accepted(features, value):
         paribus.partial_dependence(model, table, 2, method="exact")
 
 
-def test_brute_force_answers_where_trees_would_take_too_much_memory():
+def test_trees_that_would_take_too_much_memory_are_refused_unless_brute_force_is_requested(monkeypatch):
     model = forests.RandomForestRegressor(30, random_state=0).fit(FULL, SIGNAL)
     small = {"grid_resolution": 5, "max_memory": 400_000}
-    effect = paribus.partial_dependence(model, FULL, 0, **small)
+    for method in ("auto", "exact"):
+        with pytest.raises(paribus.MemoryBoundError, match=r"need [\d.]+ MB and max_memory is 400 kB"):
+            paribus.partial_dependence(model, FULL, 0, method=method, **small)
+    effect = paribus.partial_dependence(model, FULL, 0, method="brute", **small)
+    assert effect.provenance.evaluator == "brute"
+    monkeypatch.setattr(_budget, "free_memory", lambda: 800_000)  # of which half is the bound
+    with pytest.warns(paribus.CostWarning, match="max_memory is too small for the shortcut"):
+        effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=5)
     assert effect.provenance.evaluator == "brute"
     assert "max_memory" in effect.provenance.refusals["tree_exact"]
-    with pytest.raises(paribus.MemoryBoundError):
-        paribus.partial_dependence(model, FULL, 0, method="exact", **small)
 
 
 def test_trees_uneven_weights_are_sampled_by_what_they_count():

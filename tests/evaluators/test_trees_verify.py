@@ -200,5 +200,5 @@ def test_trees_verify_asks_about_every_effect(monkeypatch):
         verify, "_asked", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
     )
     paribus.effects(fitted("hist"), GAPS, [0, 1, (0, 2), 3, 4], grid_resolution=4, verify=True)
-    assert {number for number, _ in asked} == set(range(5))
+    assert {number for number, _ in asked} >= set(range(5))
     assert len(asked) >= 8

@@ -415,3 +415,21 @@ def test_checkpoint_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(f
 def finished(tmp_path_factory):
     """A finished run of effects, and one like it."""
     return fuzz.finished_folder("effects", str(tmp_path_factory.mktemp("finished")))
+
+
+def test_checkpoint_other_bytes_within_size_time_and_extremes_are_other_data(tmp_path):
+    plain = {"index": False, "compression": None, "use_dictionary": False}
+    table, file = frame()[["a", "b", "c"]], tmp_path / "rows.parquet"
+    table.to_parquet(file, **plain)
+    before, footer = file.stat(), pq.read_metadata(file)
+    call = partial(CALLS["trees"], X=file, checkpoint=tmp_path / "kept")
+    call()
+    changed = table.copy()
+    changed.loc[changed["c"].sub(changed["c"].median()).abs().idxmin(), "c"] += 0.5
+    changed.to_parquet(file, **plain)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = file.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert pq.read_metadata(file).equals(footer)
+    with pytest.raises(paribus.CheckpointError, match="other data"):
+        call()

@@ -374,7 +374,9 @@ def test_a_frame_that_is_on_the_cluster_is_read_from_there(client, model, frame)
     parts = dd.from_pandas(frame[NAMES], npartitions=3).persist()
     found = paribus.effects(model, parts, NAMES[:1], executor=client, verify=True)
     assert found[NAMES[0]].provenance.verified_difference < 1e-9
-    assert paribus.estimate_cost(model, parts, NAMES[:1]).points == 101  # and the missing value
+    assert (
+        paribus.estimate_cost(model, parts, NAMES[:1]).points == 109
+    )  # those beyond the grid, and the missing value
     drawn = paribus.h_statistic(product, parts, ["a", "b"], executor=client, subsample=30)
     assert drawn.provenance.sampled_rows == 30
     client.cancel(parts)  # others count what is left on the cluster

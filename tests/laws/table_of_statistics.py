@@ -188,7 +188,8 @@ STATISTICS = {
     ),
     "extrapolation": Statistic(
         "effects",
-        CURVES | {"features": ["a", "kind", ("a", "n")]},
+        # One feature: of several, the order follows strengths of sampled rows where a model is evaluated itself.
+        CURVES | {"features": ["a", ("kind", "n")]},
         part=".extrapolation",
         apart="",
         rows=1_500,

@@ -8,30 +8,35 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import xgboost
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.cluster import Birch, KMeans
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, OneClassSVM
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 import paribus
+from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.read import table_of
 from paribus._models import adapt
+from paribus._models.model_list import adapt_models, as_model_list, require_single_model
 from paribus.errors import did_you_mean
 
 RNG = np.random.default_rng(0)
@@ -356,7 +361,7 @@ def test_names_that_are_no_list():
 )
 def test_models_that_look_at_the_rows_beside_are_noticed(model):
     effect = paribus.partial_dependence(model, X, 0, grid_resolution=5)
-    assert "depends on the rows beside it" in effect.notes[-1]
+    assert any("depends on the rows beside it" in note for note in effect.notes)
 
 
 def test_a_lookup_by_label_is_noticed_in_sorted_data():
@@ -672,3 +677,204 @@ def test_two_probabilities_without_two_names_are_numbered(classes):
             return probabilities(X)
 
     assert adapt(Named(), table_of(np.array([[0.0], [1.0], [2.0]]))).output_names == ("1",)
+
+
+def test_classifier_without_probabilities_is_pointed_to_its_scores():
+    for model in (LinearSVC(), make_pipeline(StandardScaler(), LinearSVC())):
+        with pytest.raises(
+            paribus.OptionError, match=r"has no such method; pass response_method='decision_f"
+        ):
+            at(model.fit(X, TWO), response_method="predict_proba")
+    with pytest.raises(paribus.OptionError, match="has no such method; did you mean 'predict'"):
+        at(LinearRegression().fit(X, Y), response_method="predict_proba")
+
+
+def test_search_without_a_fitted_model_says_so():
+    search = GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, refit=False).fit(X, Y)
+    with pytest.raises(paribus.ModelError, match=r"GridSearchCV was made with refit=False.* refit=True, or"):
+        at(search)
+
+
+FAILING = {
+    "pandas": (pd.DataFrame(X), r"pandas\.DataFrame of 3 columns.* takes an array, pass .*f\(t\.to_numpy\(\)\)"),
+    "polars": (pl.DataFrame(X), r"polars\.DataFrame of 3 columns.* takes an array, pass .*f\(t\.to_numpy\(\)\)"),
+    "arrow": (pa.table(pd.DataFrame(X)), r"pyarrow\.Table of 3 columns.* f\(t\.to_pandas\(\)\.to_numpy\(\)\)"),
+    "numpy": (X, r"numpy\.ndarray of 3 columns.* If it takes a data frame, pass X as one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "words"), FAILING.values(), ids=FAILING)
+def test_function_that_fails_says_which_type_it_was_given_and_how_to_convert_it(table, words):
+    def picky(t):
+        raise TypeError("not of this type")
+
+    with pytest.raises(paribus.ModelError, match=f"picky failed on 32 rows of X.*{words}"):
+        at(picky, table=table)
+
+
+def test_way_out_for_a_function_of_arrays_works():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    function = lambda a: a[:, 0] * a[:, 1]  # noqa: E731
+    with pytest.raises(paribus.ModelError, match="takes an array"):
+        at(function, table=frame)
+    np.testing.assert_allclose(
+        at(lambda t: function(t.to_numpy()), table=frame).average, 0.3 * X[:, 1].mean()
+    )
+
+
+def test_torch_module_given_a_table_is_pointed_to_tensors():
+    base = type("Module", (), {"__module__": "torch.nn.modules.module"})  # torch itself is not installed
+
+    class Net(base):
+        def __call__(self, t):
+            raise TypeError(f"linear(): argument 'input' must be Tensor, not {type(t).__name__}")
+
+    words = r"must be Tensor, not {}.* pass lambda t: module\(torch\.as_tensor\({}, dtype=torch\.float32\)\)"
+    with pytest.raises(paribus.ModelError, match=words.format("DataFrame", r"t\.to_numpy\(\)")):
+        at(Net(), table=pd.DataFrame(X))
+    with pytest.raises(paribus.ModelError, match=words.format("ndarray", "t")):
+        at(Net())
+
+
+def test_model_that_fails_is_held_to_what_it_was_fitted_on():
+    with pytest.raises(
+        paribus.ModelError, match=r"of 3 columns\): NotFitted.* It must be fitted, and X must"
+    ):
+        at(LinearRegression())
+
+
+def test_brute_force_where_exact_results_are_expected_is_stated_with_its_reason():
+    table = pd.DataFrame(X, columns=list("abc")).assign(kind=WORDS)
+    model = catboost.CatBoostRegressor(iterations=5, verbose=0, cat_features=["kind"]).fit(table, Y)
+    words = "\n  brute force, because its trees split by target statistics of the categories of 'kind'"
+    piped = make_pipeline(FunctionTransformer(), model)
+    options = {"progress": False}
+    found = paribus.effects(model, table, grid_resolution=4, **options)
+    results = [found, found["a"], paribus.accumulated_local_effects(model, table, **options)]
+    results += [paribus.h_statistic(model, table, subsample=20, **options)]
+    results += [paribus.explain(model, table, interactions=False, **options)]
+    results += [paribus.effects(piped, table, grid_resolution=4, **options)]
+    for result in results:
+        assert words in repr(result), type(result)
+    joined = make_pipeline(PCA(), LinearRegression()).fit(X, Y)
+    assert "\n  brute force, because PCA joins" in repr(at(joined))
+    assert "\n  brute force, because KNeighborsRegressor is not" in repr(at(KNeighborsRegressor().fit(X, Y)))
+    for other in (lambda t: t[:, 0], LinearRegression().fit(X, Y)):
+        assert "brute force, because" not in repr(at(other))
+    plain = table.drop(columns="kind")
+    requested = catboost.CatBoostRegressor(iterations=5, verbose=0).fit(plain, Y)
+    assert "brute force, because" not in repr(at(requested, table=plain, method="brute"))
+
+
+def test_classes_of_models_are_frozen_and_none_compares_arrays():
+    package = "paribus._models"
+    assert len(dataclasses_of(package)) > 15
+    assert changeable(package) == {"_Nodes"}  # a builder of a tree
+    assert comparing_arrays(package) == {"_Nodes"}
+
+
+def test_list_of_models_needs_the_same_outputs():
+    table = table_of(X)
+    linear, forest = LinearRegression().fit(X, Y), RandomForestRegressor(2, random_state=0).fit(X, Y)
+    logistic = LogisticRegression().fit(X, TWO)
+    several = LogisticRegression().fit(X, np.digitize(Y, [-0.5, 0.5]))
+    renamed = LogisticRegression().fit(X, np.digitize(Y, [-0.5, 0.5]) + 7)
+    assert [model.name for model in adapt_models([linear, forest], table)] == [
+        "LinearRegression",
+        "RandomForestRegressor",
+    ]
+    assert [model.name for model in adapt_models(linear, table)] == ["LinearRegression"]
+    for models, words in (
+        ([linear, logistic], r"estimator\[1\] \(LogisticRegression\) has a probability .* response_method"),
+        ([several, several, logistic], r"estimator\[2\] .* has 1 output, .* 3 outputs; fit them all"),
+        (
+            [several, renamed],
+            r"has outputs named 7, 8, 9, .* outputs named 0, 1, 2; name them with target_names",
+        ),
+        ([linear, KMeans], r"estimator\[1\]: "),
+    ):
+        with pytest.raises(paribus.ModelError, match=words):
+            adapt_models(models, table)
+    named = adapt_models([several, renamed], table, target_names=("a", "b", "c"))
+    assert [model.output_names for model in named] == [("a", "b", "c")] * 2
+
+
+def test_list_of_models_is_told_from_one():
+    linear = LinearRegression().fit(X, Y)
+    assert as_model_list(linear) is None
+    assert as_model_list([linear]) == as_model_list((linear,)) == (linear,)
+    require_single_model(linear, "h_statistic")
+    with pytest.raises(paribus.ModelError, match="a list without a model"):
+        as_model_list([])
+    with pytest.raises(paribus.ModelError, match=r"h_statistic takes a single model, .* a list of 2"):
+        require_single_model([linear, linear], "h_statistic")
+
+
+class Lasting(RegressorMixin, BaseEstimator):
+    """Predicts only tables of the size it was first shown, or other outputs for more rows."""
+
+    def __init__(self, wide=False):
+        self.wide = wide
+
+    def fit(self, X, y):
+        self.size_ = len(X)
+        return self
+
+    def predict(self, X):
+        if len(X) > self.size_ and not self.wide:
+            raise ValueError("too many rows")
+        return np.zeros((len(X), 2)) if len(X) > self.size_ else X[:, 0]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_model_that_cannot_predict_rows_twice_does_not_predict_them_independently(wide):
+    sample = 2 * (len(adapt(LinearRegression().fit(X, Y), table_of(X)).sample) // 2)
+    model = Lasting(wide).fit(X[: sample - 1], Y)
+    assert not adapt(model, table_of(X[: sample - 1])).row_independent
+
+
+class Looped(BaseEstimator):
+    """Holds itself, as a wrapper may by mistake."""
+
+    def fit(self, X, y):
+        self.estimator_ = self.estimator = self
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+
+def test_model_that_holds_itself_is_adapted():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    effect = paribus.partial_dependence(Looped().fit(X, Y), frame, "a", grid_resolution=3)
+    np.testing.assert_allclose(effect.average[0], effect.grid_values[0])
+
+
+def test_a_model_whose_batch_matters_only_beside_an_outlier_is_noticed():
+    def scaled(table):
+        largest = np.abs(table).max()
+        return table[:, 0] / (largest if largest > 100 else 1.0)
+
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    plain = paribus.partial_dependence(scaled, rows, 0, grid_resolution=5)
+    assert "PAR302" not in [note.code for note in plain.notes]
+    rows[7, 1] = 500.0  # none of the rows that are predicted first
+    effect = paribus.partial_dependence(scaled, rows, 0, grid_resolution=5)
+    assert "PAR302" in [note.code for note in effect.notes]
+    want = [scaled(np.c_[np.full(300, value), rows[:, 1:]]).mean() for value in effect.grid_values[0]]
+    np.testing.assert_allclose(effect.average[0], want)
+
+
+def test_a_step_that_looks_at_an_outlier_is_not_read():
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    rows[7, 1] = 500.0
+
+    def far(z):
+        return z / (1.0 if z.max() < 50 else 2.0)
+
+    inner = Ridge().fit(rows, rows[:, 0] + rows[:, 1])
+    model = TransformedTargetRegressor(inner, func=lambda z: z, inverse_func=far, check_inverse=False)
+    model.fit(rows, rows[:, 0] + rows[:, 1])
+    with pytest.raises(paribus.RefusalError, match=r"rows beside it|other rows|jumps"):
+        paribus.partial_dependence(model, rows, 0, method="exact")

@@ -1,5 +1,6 @@
 """Models that are sums of terms: what is read of them predicts as they do, or is refused by name."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -278,3 +279,26 @@ def test_quantiles_of_curves_are_those_of_brute_force():
     given = {**QUIET, "quantiles": (0.1, 0.5), "grid_resolution": 4}
     have, want = (paribus.partial_dependence(model, X, "a", method=how, **given) for how in ("auto", "brute"))
     np.testing.assert_allclose(have.quantiles.values, want.quantiles.values, rtol=1e-9)
+
+
+def test_a_method_replaced_on_a_class_customizes_predictions(monkeypatch):
+    X, y = numbers()
+    model = linear_model.Ridge().fit(X, y)
+    steps = make_pipeline(StandardScaler(), linear_model.Ridge()).fit(X, y)
+    for kind, method, fitted, why in (
+        (linear_model.Ridge, "predict", model, "predict of this Ridge was replaced"),
+        (linear_model.Ridge, "predict", steps, "predict of this Ridge was replaced"),
+        (StandardScaler, "transform", steps, "StandardScaler"),
+    ):
+        own = getattr(kind, method)
+
+        @functools.wraps(own)  # which gives it the name and the module of the method
+        def changed(self, table, own=own):
+            made = np.asarray(own(self, table))
+            return np.where(np.abs(made) > 1e6, 0.0, made)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(kind, method, changed, raising=True)
+            with pytest.raises(RefusalError, match=why):
+                partial_dependence(fitted, X, "a", method="exact", **QUIET)
+        partial_dependence(fitted, X, "a", method="exact", **QUIET)

@@ -14,14 +14,24 @@ import xgboost
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn import metrics
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    TweedieRegressor,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
+from paribus._models import adapt
 from paribus._models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
+from paribus._models.scoring.family import Family, family_of, other_scale, predicts_probability
+from paribus._models.scoring.outcome import Outcome, outcome_of
 from paribus.errors import InputError, ModelError, OptionError
 
 RNG = np.random.default_rng(0)
@@ -376,7 +386,7 @@ def fails(y_true, y_pred):
         (LINEAR, "poisson", -Y, {}, InputError, "needs y to be at least 0, and it holds -"),
         (POSITIVE, "gamma", COUNTS, {}, InputError, "needs y to be positive, and it holds 0"),
         (LINEAR, "r2", np.ones(150), {}, InputError, "y is constant"),
-        (three_numbers, "squared_error", Y, {}, OptionError, "y of 1 columns with 3 outputs"),
+        (three_numbers, "squared_error", Y, {}, OptionError, "y of 1 column with 3 outputs"),
         (NO_PROBABILITIES, "log_loss", TWO, {}, OptionError, "SVC has no predict_proba; use 'error_rate'"),
         (
             TWO_CLASSES,
@@ -465,3 +475,110 @@ score_of(lambda t: t[:, 0], "neg_max_error", np.ones(40), table)
 assert "sklearn" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.3, 1.9, 2.0])
+def test_deviance_of_family_is_that_of_scikit_learn(power):
+    family, predicted = Family(power), np.exp(RNG.normal(size=150))
+    found = family.deviance(Y, predicted)
+    assert found.mean() == pytest.approx(metrics.mean_tweedie_deviance(Y, predicted, power=power))
+    each = [
+        metrics.mean_tweedie_deviance([a], [b], power=power)
+        for a, b in zip(Y[:5], predicted[:5], strict=True)
+    ]
+    np.testing.assert_allclose(found[:5], each, rtol=1e-9, atol=1e-12)
+    parts = 2 * (family.own_term(Y) + family.mean_term(Y, predicted))
+    np.testing.assert_allclose(found, parts)
+
+
+def test_deviance_is_undefined_beyond_the_range_of_its_family():
+    y, f = np.array([0.0, -1.0, 1.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0, -1.0, 2.0])
+    assert Family(1.0).deviance(y, f)[[0, 4]].tolist() == [2.0, 0.0]
+    assert np.isnan(Family(1.0).deviance(y, f)).tolist() == [False, True, True, True, False]
+    assert np.isnan(Family(1.5).deviance(y, f)).tolist() == [False, True, True, True, False]
+    assert np.isnan(Family(2.0).deviance(y, f)).tolist() == [True, True, True, True, False]
+    assert [Family(p).name for p in (1.0, 1.5, 2.0)] == ["Poisson", "Tweedie (power 1.5)", "gamma"]
+
+
+class Parameterless:
+    def get_params(self):
+        raise RuntimeError("no parameters")
+
+
+def booster(objective, **options):
+    data = xgboost.DMatrix(X, (COUNTS > 0).astype(float) if "logistic" in objective else COUNTS + 0.1)
+    return xgboost.train({"objective": objective, **options}, data, 1)
+
+
+FAMILIES = {
+    "class": (PoissonRegressor(), 1.0),
+    "gamma class": (GammaRegressor(), 2.0),
+    "power": (TweedieRegressor(power=1.7), 1.7),
+    "end of powers": (TweedieRegressor(power=2), 2.0),
+    "power 1": (TweedieRegressor(power=1), 1.0),
+    "power beyond": (TweedieRegressor(power=3), None),
+    "power below": (TweedieRegressor(power=0), None),
+    "pipeline": (make_pipeline(StandardScaler(), GammaRegressor()), 2.0),
+    "search": (GridSearchCV(PoissonRegressor(), {"alpha": [0.1]}).fit(X, COUNTS), 1.0),
+    "loss": (lightgbm.LGBMRegressor(objective="poisson"), 1.0),
+    "loss in capitals": (CatBoostRegressor(loss_function="Poisson"), 1.0),
+    "default power": (lightgbm.LGBMRegressor(objective="tweedie"), 1.5),
+    "given power": (lightgbm.LGBMRegressor(objective="tweedie", tweedie_variance_power=1.2), 1.2),
+    "power in text": (CatBoostRegressor(loss_function="Tweedie:variance_power=1.8"), 1.8),
+    "prefix": (xgboost.XGBRegressor(objective="reg:gamma"), 2.0),
+    "prefixed power": (xgboost.XGBRegressor(objective="reg:tweedie", tweedie_variance_power=1.4), 1.4),
+    "native": (booster("count:poisson"), 1.0),
+    "native power": (booster("reg:tweedie", tweedie_variance_power=1.25), 1.25),
+    "native other": (booster("reg:squarederror"), None),
+    "other loss": (lightgbm.LGBMRegressor(), None),
+    "other class": (LinearRegression(), None),
+    "no parameters": (Parameterless(), None),
+    "function": (len, None),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_family_is_the_one_a_model_was_fitted_to(name):
+    estimator, power = FAMILIES[name]
+    assert family_of(estimator) == (None if power is None else Family(power))
+
+
+def test_family_of_native_booster_is_in_its_parameters():
+    data = lightgbm.Dataset(X, COUNTS, params={"verbose": -1})
+    for objective, power in (("poisson", 1.0), ("tweedie", 1.5), ("regression", None)):
+        fitted = lightgbm.train({"objective": objective, "verbose": -1, "num_leaves": 3}, data, 1)
+        assert family_of(fitted) == (None if power is None else Family(power))
+
+
+def test_objectives_that_predict_on_another_scale_are_named():
+    assert other_scale(LINEAR) is None
+    assert other_scale(len) is None
+    assert "predict_proba" in other_scale(TWO_CLASSES)
+    assert "'rank:pairwise'" in other_scale(booster("rank:pairwise"))
+    assert other_scale(booster("binary:logistic")) is None
+    assert predicts_probability(booster("binary:logistic"))
+    assert not predicts_probability(booster("count:poisson"))
+    assert not predicts_probability(xgboost.XGBClassifier(objective="binary:logistic"))
+    assert not predicts_probability(len)
+
+
+def test_outcome_is_what_the_outputs_are_compared_with():
+    table = table_of(X)
+    two = outcome_of(adapt(TWO_CLASSES, table), TWO_CLASSES, 1)
+    assert two.numbers(np.array(["no", "yes", "yes"])).tolist() == [[0.0], [1.0], [1.0]]
+    three = outcome_of(adapt(THREE_CLASSES, table), THREE_CLASSES, 1)
+    assert three.numbers(np.array([2, 0])).tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    assert three.numbers(np.eye(3)).tolist() == np.eye(3).tolist()
+    plain = outcome_of(adapt(LINEAR, table), LINEAR, 1)
+    assert plain == Outcome(1)
+    assert plain.numbers(np.array([1, 2])).tolist() == [[1.0], [2.0]]
+    assert outcome_of(None, None, 2) == Outcome(2)
+    with pytest.raises(InputError, match="holds 'a', which cannot be averaged"):
+        plain.numbers(np.array(["a", "b"]))
+    with pytest.raises(InputError, match=r"shape \(2, 3\) and the model has 1 output;"):
+        plain.numbers(np.zeros((2, 3)))
+    for wrong in (1.5, -0.5):
+        with pytest.raises(InputError, match=f"holds {wrong} where probabilities"):
+            three.numbers(np.array([[0.0, 1.0, wrong]]))
+    with pytest.raises(OptionError, match="another scale"):
+        outcome_of(adapt(NO_PROBABILITIES, table, response_method="decision_function"), NO_PROBABILITIES, 1)

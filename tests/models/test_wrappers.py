@@ -436,3 +436,60 @@ def test_interactions_of_several_models_are_refused_with_a_reason():
     found = paribus.h_statistic(model, table)
     assert found.provenance.evaluator == "brute"
     assert "several models that are not one sum" in found.provenance.refusals["combined_exact"]
+
+
+def shifted(back, regressor):
+    return TransformedTargetRegressor(regressor, func=np.arcsinh, inverse_func=back, check_inverse=False)
+
+
+@pytest.mark.parametrize(
+    "regressor", [Ridge(), RandomForestRegressor(5, random_state=0)], ids=["ridge", "forest"]
+)
+def test_an_inverse_that_jumps_is_evaluated_by_the_model(regressor):
+    numbers = X[NUMBERS]
+    for back in (np.round, np.floor, lambda z: np.round(z, 3), lambda z: np.where(z > 0.1, z, 0.0)):
+        with pytest.raises(RefusalError, match="by FunctionTransformer, which jumps near"):
+            read(shifted(back, regressor).fit(numbers, Y), numbers)
+    for back in (np.sinh, np.abs, lambda z: np.maximum(z, 0.1), lambda z: np.sign(z) * np.sqrt(np.abs(z))):
+        assert type(read(shifted(back, regressor).fit(numbers, Y), numbers)) is Combination
+    model = shifted(np.round, regressor).fit(numbers, Y)
+    effect = paribus.partial_dependence(model, numbers, NUMBERS[0], grid_resolution=5)
+    points = [model.predict(numbers.assign(**{NUMBERS[0]: value})).mean() for value in effect.grid_values[0]]
+    assert effect.provenance.evaluator == "brute"
+    np.testing.assert_array_equal(effect.average[0], points)
+
+
+def test_a_jump_beyond_where_the_inverse_works_is_not_looked_for():
+    def back(z):
+        if z.max() > 50:
+            raise ValueError("too large")
+        return np.exp(z)
+
+    numbers = X[NUMBERS]
+    assert type(read(shifted(back, Ridge()).fit(numbers, 40 * np.abs(Y)), numbers)) is Combination
+
+
+def test_steps_behind_single_precision_are_noted():
+    numbers, target = X[NUMBERS], np.median(Y) < Y
+    boosted = xgboost.XGBClassifier(n_estimators=20, n_jobs=1)
+    codes = {}
+    for name, model in (
+        ("isotonic", CalibratedClassifierCV(boosted, cv=2, method="isotonic")),
+        ("sigmoid", CalibratedClassifierCV(boosted, cv=2, method="sigmoid")),
+        ("double", CalibratedClassifierCV(light_classes, cv=2, method="isotonic")),
+    ):
+        model = model.fit(numbers, target)
+        effect = paribus.partial_dependence(model, numbers, NUMBERS[0], kind="both", grid_resolution=5)
+        assert effect.provenance.evaluator == "combined_exact"
+        brute = paribus.partial_dependence(
+            model, numbers, NUMBERS[0], kind="both", grid_resolution=5, method="brute"
+        )
+        codes[name] = [note for note in effect.notes if note.code == "PAR313"]
+        assert not [note for note in brute.notes if note.code == "PAR313"]
+        slack = max((note.value for note in codes[name]), default=0.0)
+        np.testing.assert_allclose(effect.individual, brute.individual, rtol=0, atol=1e-6 + slack)
+    (note,) = codes["isotonic"]
+    assert 1e-6 < note.value < 1
+    assert "CalibratedClassifierCV" in note
+    assert not codes["sigmoid"]
+    assert not codes["double"]

@@ -221,7 +221,7 @@ def test_folders_above_files_are_not_in_what_is_shown(tmp_path):
         assert tmp_path.name not in sent
     caption, printed = found.effects["a"].figure().notes[0], repr(found).splitlines()[1]
     for shown in (caption, printed):
-        assert "read from rows/good.parquet, 1 row groups" in shown
+        assert "read from rows/good.parquet, 1 row group" in shown
 
 
 def test_folders_of_hyperparameters_are_not_in_the_record():

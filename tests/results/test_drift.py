@@ -5,12 +5,16 @@ import dataclasses
 import lightgbm
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xgboost
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import r2_score, roc_auc_score
 
 import paribus
 from paribus.results.drift import Drift
+from paribus.results.equality import differing
 from paribus.results.performance import Metric, Performance
 
 
@@ -44,8 +48,8 @@ def test_change_of_curve_is_difference_apart_from_level(X, old):
     assert moved.largest[0] == np.abs(moved.change[0]).max()
     assert np.isclose(moved.level[0], apart @ moved.weights)
     assert drift.level_new[0] - drift.level_old[0] == pytest.approx(3.13, abs=0.1)
-    assert names(drift.above(0.05)) == ["level", "x0"]
-    assert drift.spread[0] == pytest.approx(2 * np.std(X[:, 0] + X[:, 1] * X[:, 2]), rel=0.1)
+    assert names(drift.above(0.05)) == ["level", "x0", "rows"]
+    assert drift.spread[0] == pytest.approx(2 * np.std(X[:, 0] + X[:, 1] * X[:, 2]), rel=1e-12)
 
 
 def test_same_model_on_same_rows_has_not_changed(X, old):
@@ -128,7 +132,9 @@ def test_features_and_categories_of_one_explanation_alone():
     new = explained(lambda t: model(t) + np.asarray(t["z"], float), more)
     by_name = {one.feature: one for one in old.compare(new).effects}
     assert (by_name["z"].presence, by_name["z"].ranks[0], by_name["z"].strengths[0]) == ("new", None, None)
-    assert by_name["z"].typical[0] == pytest.approx(new.effects["z"].strength)
+    curve, share = new.effects["z"].average[0], new.effects["z"].support / new.effects["z"].support.sum()
+    assert by_name["z"].typical[0] == pytest.approx(np.sqrt(share @ (curve - share @ curve) ** 2))
+    assert by_name["z"].typical[0] == pytest.approx(new.effects["z"].strength, rel=0.02)
     assert (by_name["city"].only_old, by_name["city"].only_new) == (("Genf",), ("Chur",))
     assert "z" in names(old.compare(new).above(0.05))
     gone = {one.feature: one for one in new.compare(old).effects}["z"]
@@ -176,7 +182,9 @@ def test_nothing_in_common_counts_as_moved(X, old):
 def test_several_outputs_are_compared_one_by_one(X):
     old, new = (explained(lambda t, k=k: np.stack([t[:, 0], k * t[:, 1]], axis=1), X) for k in (1.0, 2.0))
     drift = old.compare(new)
-    assert {(c.name, c.output) for c in drift.above(0.05)} == {("x1", drift.output_names[1])}
+    assert [(c.name, c.output) for c in drift.above(0.05)] == [
+        (name, drift.output_names[1]) for name in ("x1", "rows")
+    ]
     assert drift.figure(output=1).panels
     with pytest.raises(paribus.DrawingError, match="one output"):
         drift.figure()
@@ -200,7 +208,7 @@ def test_unit_of_bound(X, old):
 def test_table_file_text_and_picture(X, old, tmp_path):
     drift = old.compare(explained(lambda t: 1.5 * t[:, 0] + t[:, 1] * t[:, 2], X))
     frame = drift.to_frame(backend="pandas")
-    assert set(frame["kind"]) == {"effect", "level", "interaction"}
+    assert set(frame["kind"]) == {"effect", "level", "rows", "interaction"}
     assert len(frame) == len(drift.ranked())
     assert frame["feature"][0] == "x0"
     drift.save(tmp_path / "drift.json")
@@ -362,3 +370,234 @@ def test_a_row_of_no_feature_is_named():
     found = paribus.explain(lambda X: X[:, 0], np.arange(8.0).reshape(4, 2), progress=False)
     with pytest.raises(KeyError, match="no row of 'x7'"):
         found.table["x7"]
+
+
+def test_level_and_spread_are_those_of_all_rows_whatever_the_other_explanation_is():
+    rng = np.random.default_rng(4)
+    X, weights = rng.normal(size=(6000, 3)), rng.integers(0, 4, 6000).astype(float)
+    old = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X, sample_weight=weights)
+    predicted = X[:, 0] + X[:, 1] * X[:, 2]
+    mean = np.average(predicted, weights=weights)
+    spread = 2 * np.sqrt(np.average((predicted - mean) ** 2, weights=weights))
+    others = [
+        explained(lambda t: 3 * t[:, 0], X, sample_weight=weights),
+        explained(lambda t: t[:, 0], X[:500]),
+        explained(lambda t: t[:, 0] ** 2, X[:300, :1]),
+    ]
+    for drift in map(old.compare, others):
+        assert drift.level_old[0] == pytest.approx(mean, rel=1e-12)
+        assert drift.spread[0] == pytest.approx(spread, rel=1e-12)
+    assert old.compare(others[1]).level_new[0] == pytest.approx(X[:500, 0].mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("source", ["pandas", "polars", "parquet"])
+def test_rows_are_the_same_for_a_model_of_fewer_columns(source, tmp_path):
+    """Otherwise a change would also have to exceed its standard errors, and a dropped feature is missed."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(3000, 3)), columns=list("abc")).assign(
+        city=rng.choice(["Bern", "Genf"], 3000)
+    )
+    y = frame["a"] + 0.5 * frame["b"]
+    models = [LinearRegression().fit(frame[names], y) for names in (["a", "b", "c"], ["a", "c"])]
+
+    def explain(model, table):
+        if source == "pandas":
+            return explained(model, table)
+        if source == "polars":
+            return explained(model, pl.from_pandas(table))
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        table.to_parquet(path, row_group_size=700)
+        return explained(model, str(path))
+
+    old, new = (explain(model, frame) for model in models)
+    drift = old.compare(new)
+    assert drift.same_data
+    assert drift.rows.typical[0] == pytest.approx(
+        np.sqrt(np.mean((models[1].predict(frame[["a", "c"]]) - models[0].predict(frame[list("abc")])) ** 2)),
+        rel=0.05,
+    )
+    assert {"b", "rows"} <= set(names(drift.above(0.05)))
+    assert old.compare(explain(models[1], frame[["c", "a"]])).same_data
+    other = frame.copy()
+    other.loc[2999, "c"] += 1e-9
+    assert not old.compare(explain(models[1], other)).same_data
+    assert not old.compare(explain(models[0], frame[::-1])).same_data
+    assert not old.compare(explain(models[0], frame[:-1])).same_data
+    weighted = explained(models[0], frame, sample_weight=np.arange(3000.0)) if source == "pandas" else None
+    assert weighted is None or not old.compare(weighted).same_data
+
+
+def test_digest_of_a_column_that_is_read_does_not_depend_on_how_many_are_read_with_it(tmp_path):
+    """Rows are read in smaller blocks the wider they are."""
+    rng = np.random.default_rng(6)
+    wide = pd.DataFrame(rng.normal(size=(9000, 200)), columns=[f"c{j}" for j in range(200)])
+    wide.to_parquet(tmp_path / "wide.parquet")
+    rows = []
+    for columns in (["c0", "c5"], list(wide)):
+        model = LinearRegression().fit(wide[columns][:700], wide["c0"][:700])
+        explainer = paribus.Explainer(model, str(tmp_path / "wide.parquet"), progress=False)
+        explainer.effects(["c0"], grid_resolution=2)
+        rows.append(explainer._data.rows)
+    narrow, all_columns = (one.digests()[0] for one in rows)
+    assert narrow == {name: all_columns[name] for name in narrow}
+    assert rows[0].fingerprint() != rows[1].fingerprint()
+
+
+def test_change_that_no_curve_shows_is_one_of_rows(X):
+    """Curves and strengths of interactions are the same, and every prediction is another."""
+    rows = np.concatenate([X, X * [-1, 1, 1]])
+    old, new = (explained(lambda t, sign=sign: sign * t[:, 0] * t[:, 1], rows) for sign in (1, -1))
+    drift = old.compare(new)
+    assert names(drift.above(0.05)) == ["rows"]
+    assert drift.above(0.05, rows=1.1) == []
+    size = 2 * np.abs(rows[:, 0] * rows[:, 1])
+    assert drift.rows.typical[0] == pytest.approx(np.sqrt(np.mean(size**2)))
+    assert drift.rows.share_above(0.5)[0] == pytest.approx(np.mean(size > 0.5))
+    spread = drift.spread[0]
+    share = 100 * np.mean(size > 0.05 * spread)
+    assert f"{share:.3g} % of rows by more than 5 % of the spread" in repr(drift)
+    assert drift.above(1.1 * drift.rows.typical[0], unit="prediction") == []
+    other = explained(lambda t: t[:, 0] * t[:, 1], X[:100])
+    assert old.compare(other).rows is None
+    assert "over other rows" in old.compare(other).notes[0]
+    with pytest.raises(paribus.OptionError, match=r"rows=0\.1 bounds changes of single rows, which are not"):
+        old.compare(other).above(0.05, rows=0.1)
+
+
+def test_kept_rows_are_a_fixed_sample_with_its_weights_and_the_same_wherever_rows_are(tmp_path, client):
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(rng.normal(size=(7000, 2)), columns=["a", "b"])
+    frame = frame.assign(y=rng.normal(size=7000), w=rng.integers(0, 3, 7000).astype(float))
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=900)
+
+    def model(t):
+        return np.asarray(t["a"]) * np.asarray(t["b"])
+
+    held = explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=1)
+    path = str(tmp_path / "rows.parquet")
+    others = [
+        explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=2),
+        explained(model, path, "y", sample_weight="w"),
+        explained(model, path, "y", sample_weight="w", executor=client),
+    ]
+    kept = held.predictions
+    assert (len(kept.numbers), kept.rows) == (2000, (frame["w"] > 0).sum())
+    assert np.array_equal(kept.predicted[0], model(frame)[kept.numbers])
+    assert np.array_equal(kept.observed[0], frame["y"][kept.numbers])
+    assert np.array_equal(kept.weights, frame["w"][kept.numbers])
+    assert kept.weights.min() > 0
+    numbers = ("mean", "standard_error", "deviation", "numbers", "weights", "predicted", "observed")
+    for other in others:
+        for name in numbers:
+            assert np.array_equal(getattr(kept, name), getattr(other.predictions, name)), name
+    held.report(tmp_path / "report.html")
+    assert not differing(paribus.load(tmp_path / "report.html").predictions, kept)
+
+
+def test_predictions_of_several_models_and_of_drawn_rows_are_kept(X):
+    models = [lambda t: t[:, 0], lambda t: t[:, 1]]
+    found = explained(models, X).predictions
+    assert np.allclose(found.predicted[0], X[found.numbers, :2].mean(axis=1))
+    assert found.deviation[0] == pytest.approx(X[:, :2].mean(axis=1).std())
+    many = np.random.default_rng(1).normal(size=(3000, 2))
+    explainer = paribus.Explainer(lambda t: t[:, 0], many, progress=False)
+    drawn = explainer.explain(max_predictions=30_000)
+    assert drawn.predictions.rows < 3000
+    assert len(drawn.predictions.numbers) == min(2000, drawn.predictions.rows)
+    drift = explainer.explain().compare(drawn)
+    assert drift.same_data
+    assert drift.rows is None
+
+
+def scored(noise, n=900):
+    """Return rows, a target, and two explanations: of a good model and of one with more ``noise``."""
+    table = np.random.default_rng(0).normal(size=(n, 3))
+    y = table[:, 0] + 0.5 * np.random.default_rng(1).normal(size=n)
+    return table, y, *(explained(lambda t, k=k: t[:, 0] + k * t[:, 2], table, y) for k in (0.1, noise))
+
+
+def jackknife(statistic, y, f, g):
+    """Return the standard error of a difference of two models' statistics, from all rows but one."""
+    n, every = len(y), np.arange(len(y))
+    left = [statistic(y[every != i], f[every != i]) - statistic(y[every != i], g[every != i]) for i in every]
+    return np.sqrt((n - 1) / n * np.sum((np.array(left) - np.mean(left)) ** 2))
+
+
+def test_standard_error_of_a_metric_on_the_same_rows_is_paired():
+    _, y, old, new = scored(0.2, n=300)
+    metrics = {one.name: one for one in old.compare(new).metrics}
+    f, g = old.predictions.predicted[0], new.predictions.predicted[0]
+    statistics = {
+        "mean squared error": lambda y, f: np.mean((y - f) ** 2),
+        "root mean squared error": lambda y, f: np.sqrt(np.mean((y - f) ** 2)),
+        "mean absolute error": lambda y, f: np.mean(np.abs(y - f)),
+        "mean residual": lambda y, f: np.mean(y - f),
+        "R²": r2_score,
+    }
+    for name, statistic in statistics.items():
+        assert metrics[name].paired
+        assert metrics[name].standard_error == pytest.approx(jackknife(statistic, y, f, g), rel=0.06), name
+        parts = [one.performance[name].standard_error for one in (old, new)]
+        assert metrics[name].standard_error < 0.5 * sum(parts)
+    assert not metrics["calibration slope"].paired
+    assert "R² and AUC are of differences row by row" in old.compare(new).notes[0]
+    itself = {one.name: one for one in old.compare(old).metrics}
+    assert itself["R²"].standard_error == pytest.approx(0, abs=1e-9)
+
+
+def test_standard_error_of_scores_of_classes_on_the_same_rows_is_paired():
+    table, y, *_ = scored(0.3, n=150)
+    target = (y > 0).astype(int)
+    models = [LogisticRegression().fit(table[:size], target[:size]) for size in (150, 30)]
+    old, new = (explained(model, table, target) for model in models)
+    f, g = (model.predict_proba(table)[:, 1] for model in models)
+    metrics = {one.name: one for one in old.compare(new).metrics}
+    statistics = {
+        "AUC": roc_auc_score,
+        "log loss": lambda y, f: -np.mean(np.log(np.where(y, f, 1 - f))),
+        "accuracy": lambda y, f: np.mean((f > 0.5) == y),
+    }
+    for name, statistic in statistics.items():
+        assert metrics[name].paired
+        want = jackknife(statistic, target, f, g)
+        assert metrics[name].standard_error == pytest.approx(want, rel=0.06), name
+
+
+def test_metric_that_gets_worse_counts_beyond_its_bound_and_its_error():
+    table, y, old, new = scored(0.5)
+    drift = old.compare(new)
+    assert drift.gated_metric() == "R²"
+    (loss,) = drift.worse(0.01)
+    assert loss.worse == pytest.approx(old.performance["R²"].value - new.performance["R²"].value)
+    assert drift.worse(loss.worse * 1.01) == []
+    assert new.compare(old).worse(0.0) == []
+    assert [one.name for one in drift.worse(0.01, "mean squared error")] == ["mean squared error"]
+    near = explained(lambda t: t[:, 0] + 0.1 * t[:, 1], table, y)
+    metric = next(one for one in old.compare(near).metrics if one.name == "R²")
+    assert abs(metric.worse) > 0
+    assert old.compare(near).worse(0.0) == near.compare(old).worse(0.0) == []  # less than its error
+    assert drift.worse(0.01, "R2") == [loss]
+    with pytest.raises(paribus.OptionError, match="metric='AUC' is not reported by both; known: 'mean sq"):
+        drift.worse(0.01, "AUC")
+    with pytest.raises(paribus.OptionError, match="have no metric in common; explain both with y"):
+        old.compare(explained(lambda t: t[:, 0], np.eye(3))).worse(0.1)
+
+
+def test_bounds_from_refits_are_passed_by_each_and_by_no_model_that_moved():
+    make, (rows, y) = LIBRARIES["lightgbm"], drawn(300, 7)
+    old, *refits = (explained(make(seed).fit(*drawn(2000, 10 + seed)), rows, y) for seed in range(3))
+    bounds = old.calibrate(refits)
+    drifts = [old.compare(refit) for refit in refits]
+    changes = [c for drift in drifts for c in drift.ranked()]
+    largest = max(c.share for c in changes if c.kind != "rows")
+    assert largest <= bounds.change < 1.1 * largest
+    assert max(c.share for c in changes if c.kind == "rows") <= bounds.rows
+    assert all(drift.above(bounds.change, rows=bounds.rows) == [] for drift in drifts)
+    assert all(drift.worse(bounds.metrics["R²"], "R²") == [] for drift in drifts)
+    assert bounds.refits == 2
+    moved = old.compare(explained(make(1).fit(*drawn(2000, 11, moved=2.5)), rows, y))
+    assert "x0" in names(moved.above(bounds.change, rows=bounds.rows))
+    with pytest.raises(paribus.InputError, match="refit 2 is over other rows"):
+        old.calibrate([refits[0], explained(lambda t: t[:, 0], rows[:50])])
+    with pytest.raises(paribus.OptionError, match="refits is empty"):
+        old.calibrate([])

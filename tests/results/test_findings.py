@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import paribus
-from paribus import NoteCode
+from paribus import Note, NoteCode
 from paribus.results import Effects
 from paribus.results.findings import (
     calibration_notes,
@@ -52,13 +52,19 @@ def test_reversal_of_the_prevailing_direction():
     (note,) = direction_notes((shape(1.5, 0.1, declared=False),))
     assert (note.code, note.severity) == (NoteCode.DIRECTION_REVERSED, "tip")
     assert note.startswith("the curve of a is mostly rising, but moves against that by 1.5, 15% of its range")
-    small, wave, noise = shape(0.9, 0.1), shape(5.1, 0.1), shape(1.5, 0.8)
-    rare = shape(1.5, 0.1, 0.009)
-    others = tuple(
-        replace(one, monotonicity=replace(one.monotonicity, is_declared=False))
-        for one in (small, wave, noise, rare)
-    )
-    assert not list(direction_notes(others))
+    small, noise = shape(0.9, 0.1, declared=False), shape(1.5, 0.8, declared=False)
+    rare = shape(1.5, 0.1, 0.009, declared=False)
+    flat = replace(shape(1.5, 0.1, declared=False), name="flat")
+    assert not list(direction_notes((small, noise, rare, flat)))
+
+
+def test_reversals_of_waves_are_the_largest():
+    wave = replace(shape(8.0, 0.1, declared=False), name="wavy")
+    weak = replace(shape(0.08, 0.001, declared=False), feature="b", range=0.09)
+    notes = list(direction_notes((wave, weak)))
+    (note,) = notes  # that of b is a hundredth of the range of a
+    assert note.startswith("the curve of a (wavy) is mostly rising, but moves against that by 8, 80% of its")
+    assert [note.feature for note in direction_notes((weak,))] == ["b"]
 
 
 def test_thin_support():
@@ -77,20 +83,61 @@ def test_local_effects_that_differ(X):
     near = X.assign(b=X["a"] + 0.1 * X["b"])
     predict = lambda t: t["a"] * t["b"]  # noqa: E731
     effects, local = paribus.effects(predict, near), paribus.accumulated_local_effects(predict, near)
-    assert {note.feature for note in comparison_notes(effects, local)} >= {"a"}
+    # The partial dependence is flat, and the local effects are not.
+    notes = list(comparison_notes(effects, local, 1.0))
+    assert {note.feature for note in notes} == {"a", "b"}
+    cause = "; features that depend on each other, or interactions, can cause this"
+    assert all(note.endswith(cause) for note in notes)
+    # Neither what is small beside other curves nor what is of a weak feature changes a decision.
+    assert not list(comparison_notes(effects, local, 100.0))
+    strong = replace(effects["c"], strength=100.0)
+    others = Effects((effects["a"], strong))
+    assert not list(comparison_notes(others, local, 1.0))
     same = lambda t: t["a"] + t["b"]  # noqa: E731
-    assert not list(comparison_notes(paribus.effects(same, X), paribus.accumulated_local_effects(same, X)))
+    one, two = paribus.effects(same, X), paribus.accumulated_local_effects(same, X)
+    assert not list(comparison_notes(one, two, 1.0))
 
 
 def test_features_that_act_in_interactions(X):
     X = X.head(200)
-    found = paribus.h_statistic(lambda t: t["a"] * t["b"] + t["c"], X)
-    notes = list(interaction_notes(found))
-    assert {note.feature for note in notes} == {"a", "b"}
-    assert all(note.value > 0.9 and note.severity == "issue" for note in notes)
-    weak = paribus.h_statistic(lambda t: 0.05 * t["a"] * t["b"] + t["c"], X)
-    assert not list(interaction_notes(weak))
-    assert not list(interaction_notes(paribus.h_statistic(lambda t: t["a"] + t["c"], X, overall=False)))
+
+    def notes(predict, **options):
+        found = paribus.h_statistic(predict, X, **options)
+        return list(interaction_notes(found, paribus.feature_importance(predict, X)))
+
+    found = notes(lambda t: t["a"] * t["b"] + t["c"] + 0.3 * (t["a"] + t["b"]))
+    assert {note.feature for note in found} == {"a", "b"}
+    assert all(note.value > 0.8 and note.severity == "issue" for note in found)
+    assert found[0].startswith(f"{found[0].value:.0%} of what a does is interaction with other features")
+    assert not notes(lambda t: 0.2 * t["a"] * t["b"] + t["c"])  # 4 % of the variance
+    assert not notes(lambda t: t["a"] + t["c"], overall=False)
+
+
+def test_share_of_interactions_is_not_stated_of_an_effect_within_its_error(X):
+    X = X.head(200) - X.head(200).mean()  # without any effect of a or b by itself
+    predict = lambda t: t["a"] * t["b"] + t["c"]  # noqa: E731
+    found, importance = paribus.h_statistic(predict, X), paribus.feature_importance(predict, X)
+    note = next(note for note in interaction_notes(found, importance) if note.feature == "a")
+    place = importance.feature_names.index("a")
+    assert importance.values[place] <= importance.standard_error[place]
+    assert "%" not in note
+    assert note.startswith("a acts in interactions with other features (strength ")
+    assert "is within its standard error" in note
+    # Interactions that are noise themselves are none.
+    noisy = replace(found.overall, numerator_error=found.overall.numerator)
+    assert not list(interaction_notes(replace(found, overall=noisy), importance))
+
+
+def test_interactions_that_a_link_makes_are_none(X):
+    margin = lambda t: 8 * t["a"] + 3 * t["c"]  # noqa: E731
+    predict = lambda t: np.asarray(1 / (1 + np.exp(-margin(t))))  # noqa: E731
+    found, importance = (
+        paribus.h_statistic(predict, X[["a", "c"]]),
+        paribus.feature_importance(predict, X[["a", "c"]]),
+    )
+    assert [note.feature for note in interaction_notes(found, importance)] == ["c"]
+    linked = (*found.notes, Note(NoteCode.PROBABILITY_SCALE, ""))
+    assert not list(interaction_notes(replace(found, notes=linked), importance))
 
 
 def test_features_without_effect_and_one_with_most(X):
@@ -176,10 +223,14 @@ def test_calibration(X):
 
     slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
     (note,) = notes(slope)
-    assert note == "the calibration slope is 0.7, 6 standard errors from 1"
+    overfitted = ": predictions vary too much, as those of an overfitted model on new rows"
+    assert note == f"the calibration slope is 0.7, 6 standard errors from 1{overfitted}"
     assert notes(slope, replace(slope, output="no", value=1.0)) == [
-        "the calibration slope of yes is 0.7, 6 standard errors from 1"
+        f"the calibration slope of yes is 0.7, 6 standard errors from 1{overfitted}"
     ]
+    (steep,) = notes(replace(slope, value=1.3))
+    assert (steep.code, steep.severity) == (NoteCode.SHRUNKEN_PREDICTIONS, "tip")
+    assert "as on rows the model was fitted to" in steep
     assert (note.code, note.value) == (NoteCode.POOR_CALIBRATION, pytest.approx(0.3))
     (ratio,) = notes(Metric("observed / predicted", None, 1.2, np.nan, "near 1"))
     assert ratio == "the observed / predicted is 1.2, not 1"

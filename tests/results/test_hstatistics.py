@@ -441,3 +441,44 @@ def test_the_most_important_come_first():
 def test_provenance_says_which_rows_were_drawn():
     drawn = provenance(sampled_rows=500, seed=3).background()
     assert drawn == "500 of 20,000 rows, drawn with seed 3 (unweighted)"
+
+
+def test_ratio_stays_frozen_when_it_is_copied_and_replaced():
+    ratio = statistics(["a", "b", "c"], [0.04, 0.0, 1.0]).pairwise
+    for one in (ratio, copy.deepcopy(ratio), copy.copy(ratio), pickle.loads(pickle.dumps(ratio))):
+        assert one.share[:, 0].tolist() == [0.01, 0.0, 0.25]
+        assert one.strength[:, 0].tolist() == [0.2, 0.0, 1.0]
+        np.testing.assert_allclose(one.strength_error[:, 0], [0.01, 0.0, 0.05])
+        for name in ("numerator", "denominator", "numerator_error", "ratio_error", "share", "strength"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(one, name)[0] = 7.0
+    other = type(ratio)(*(np.full((1, 1), value) for value in (9.0, 16.0, 0.5, 0.25)))
+    mixed = ratio.replaced(np.array([1]), other)
+    assert mixed.numerator[:, 0].tolist() == [0.04, 9.0, 1.0]
+    assert mixed.denominator[:, 0].tolist() == [4.0, 16.0, 4.0]
+    assert (mixed.numerator_error[1, 0], mixed.ratio_error[1, 0]) == (0.5, 0.25)
+    empty = type(ratio)(*(np.array([[value]]) for value in (0.0, 0.0, 0.0, 0.0)))
+    lost = type(ratio)(*(np.array([[value]]) for value in (1.0, 0.0, 0.0, 0.0)))
+    assert empty.share.tolist() == [[0.0]]
+    assert np.isnan(lost.share).all()
+    averaged = type(ratio)(
+        ratio.numerator, ratio.denominator, ratio.numerator_error, ratio.ratio_error, lost.share
+    )
+    assert averaged.share is lost.share
+
+
+def test_keys_of_statistics_are_those_it_has(found, two):
+    for one in (found, two):
+        keys = list(one)
+        assert len(one) == len(keys) == len(set(keys))
+        for key in keys:
+            assert key in one
+            one[key]
+        assert "nobody" not in one
+        assert 3 not in one
+        with pytest.raises(KeyError):
+            one["nobody"]
+    assert "feature_triples" in found
+    assert "feature_triples" not in two
+    assert ("a", "b") in found
+    assert ("a", "z") not in found

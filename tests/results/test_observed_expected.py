@@ -55,6 +55,17 @@ def test_cells_of_a_single_row_come_last():
     assert np.isnan(table.in_errors[1])
 
 
+def test_cells_of_one_class_that_are_predicted_with_certainty_have_an_error():
+    X = np.repeat([[0.0], [1.0]], 30, axis=0)
+    y = X[:, 0].copy()
+    y[0] = 1
+    model = LogisticRegression(C=1e9).fit(X, y)
+    table = paribus.explain(model, X, y).observed_expected()
+    place = table.value.index("1")
+    assert table.observed[place] == 1
+    assert table.standard_error[place] == pytest.approx(1 / 62, rel=0.01)  # 1 / (2 (n + 1))
+
+
 def test_without_y_it_is_refused():
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(paribus.InputError, match="pass y= to explain"):

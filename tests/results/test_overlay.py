@@ -37,7 +37,7 @@ def of_both(verb, frame, features, **options):
 def one_of_each(frame):
     """Return the three types of results of one feature, by two models each."""
     y = frame["age"].to_numpy()
-    effects = of_both(paribus.partial_dependence, frame, "age", grid_resolution=5)
+    effects = {k: v["age"] for k, v in of_both(paribus.effects, frame, ["age"], grid_resolution=5).items()}
     local = {k: v["age"] for k, v in of_both(paribus.accumulated_local_effects, frame, ["age"]).items()}
     near = {k: v["age"] for k, v in of_both(paribus.marginal, frame, ["age"], y=y).items()}
     return effects, local, near
@@ -91,7 +91,7 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
 
 
 def test_a_strength_that_is_not_known_does_not_hide_another(frame):
-    parts = of_both(paribus.partial_dependence, frame, "age")
+    parts = {name: effects["age"] for name, effects in of_both(paribus.effects, frame, ["age"]).items()}
     nan = {name: dataclasses.replace(part, strength=float("nan")) for name, part in parts.items()}
     assert paribus.overlay({"a": nan["steep"], "b": parts["flat"]}).strength == parts["flat"].strength
     assert np.isnan(paribus.overlay(nan).strength)

@@ -19,16 +19,20 @@ import fuzz_results
 import paribus
 from handmade import provenance, statistics
 from kept_results import numbers
+from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus import PartialDependence
 from paribus._contracts import Array, Floats, Kind
 from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note
-from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.drift import RowDrift
+from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
 from paribus.results.performance import Calibration, Metric, TrainingCurve
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
+from paribus.results.row_predictions import RowPredictions
 from paribus.results.schema import STORED, Record, array, labels, nested, record
 from paribus.results.shape import Monotonicity, Shape
+from paribus.results.tails import Tails
 from paribus.results.verdict import Check
 
 ROOT = Path(__file__).parents[2]
@@ -42,11 +46,16 @@ PARTS = (
     paribus.LocalEffectAtMissing,
     paribus.MarginalAtMissing,
     Metric,
+    FileRecord,
     ModelRecord,
+    TargetRecord,
     paribus.ModelSpread,
     Monotonicity,
     paribus.PartialDependenceAtMissing,
+    RowDrift,
+    RowPredictions,
     Shape,
+    Tails,
     TrainingCurve,
     Ratio,
 )
@@ -343,3 +352,10 @@ def test_format_page_lists_every_record_with_its_dimensions():
     page = (ROOT / "docs" / "format.md").read_text()
     for row in format_rows():
         assert row in page, row
+
+
+def test_classes_of_results_are_frozen_and_none_compares_arrays():
+    package = "paribus.results"
+    assert len(dataclasses_of(package)) > 15
+    assert changeable(package) == set()
+    assert comparing_arrays(package) == set()

@@ -75,15 +75,16 @@ def test_movement_within_noise_is_no_turn():
     assert shape_of(heights, noise=20.0).name == "flat"
 
 
-def test_a_tail_without_data_does_not_decide():
+def test_every_value_that_has_data_decides_and_no_other():
     heights = np.where(POINTS < 20, POINTS, 60 - 3.0 * POINTS)
     assert shape_of(heights).name == "inverted U"
-    thin = np.where(POINTS < 20, 100, 1)
-    shape = shape_of(heights, thin)
-    assert (shape.name, shape.monotonicity.direction) == ("rising", "rising")
-    assert shape.range == np.ptp(heights) == 28  # but the range is that of all points
-    assert shape.monotonicity.support < 0.06
-    assert shape_of([0, 5], [400, 1]).name == "rising"  # unless nothing would be left
+    thin = shape_of(heights, np.where(POINTS < 20, 100, 1))
+    assert (thin.name, thin.monotonicity.direction) == ("inverted U", "rising")
+    assert thin.range == np.ptp(heights) == 28
+    assert thin.monotonicity.support < 0.06
+    none = shape_of(heights, np.where(POINTS < 20, 100, 0))
+    assert (none.name, none.monotonicity.direction) == ("rising", "rising")
+    assert shape_of([0, 5], [400, 1]).name == "rising"
 
 
 def test_categories_have_no_direction():

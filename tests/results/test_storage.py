@@ -7,6 +7,7 @@ import datetime
 import enum
 import errno
 import fractions
+import hashlib
 import json
 import os
 import pickle
@@ -39,8 +40,9 @@ from paribus._codec.values import READABLE, read_array, write_array
 from paribus._data.kinds import objects
 from paribus._text import at_value
 from paribus._text import number as told
+from paribus.results import storage
 from paribus.results.schema import STORED
-from paribus.results.storage import _digest
+from paribus.results.storage import _digest, payload_of
 
 
 def two_outputs(table):
@@ -802,3 +804,72 @@ def test_changed_files_are_refused_or_work(tmp_path):
     assert 20 < outcomes.count("loaded") < 150
     assert outcomes.count("loaded") + outcomes.count("equal") + outcomes.count("refused") == 300
     assert max(fuzz_results.peaks) < 20_000_000
+
+
+def page_of(effect, **changes):
+    """A page as a report writes it, around a saved result."""
+    payload = payload_of(effect)
+    facts = {"size": payload.size, "sha256": payload.sha256, "data": payload.data} | changes
+    own = f'<template id="paribus-payload" data-bytes="{facts["size"]}" data-sha256="{facts["sha256"]}">'
+    return f"<!doctype html><html><body>{own}{facts['data']}</template></body></html>"
+
+
+def test_result_inside_a_page_comes_back_as_it_was(X, tmp_path):
+    effect = paribus.partial_dependence(two_outputs, X, 0, kind="both")
+    path = tmp_path / "page.html"
+    path.write_text(page_of(effect))
+    assert paribus.load(path) == effect
+    path.write_text(page_of(effect).replace("<!doctype html>", "<!DOCTYPE html>"))
+    assert paribus.load(path) == effect
+
+
+def test_payload_that_would_shrink_too_much_is_not_compressed(X):
+    flat = paribus.partial_dependence(
+        lambda t: np.zeros(len(t)), np.zeros((4_000, 1)) + np.arange(4_000)[:, None] % 2, 0, kind="both"
+    )
+    for effect in (flat, paribus.partial_dependence(two_outputs, X, 0)):
+        payload = payload_of(effect)
+        packed = base64.b64decode(payload.data)
+        text = zlib.decompress(packed)
+        assert len(text) == payload.size <= storage.RATIO * len(packed)
+        assert hashlib.sha256(text).hexdigest() == payload.sha256
+
+
+def test_damaged_pages_are_refused(X, tmp_path):
+    effect = paribus.partial_dependence(two_outputs, X, 0)
+    payload, path = payload_of(effect), tmp_path / "page.html"
+    text = zlib.decompress(base64.b64decode(payload.data))
+    longer = base64.b64encode(zlib.compress(text + b" ")).decode()
+    other = base64.b64encode(zlib.compress(text.replace(b"0", b"1", 1))).decode()
+    rest = base64.b64encode(base64.b64decode(payload.data) + b"rest").decode()
+    cut = base64.b64encode(base64.b64decode(payload.data)[:-9]).decode()
+    whole = page_of(effect)
+    for page, words in (
+        (whole.replace("paribus-payload", "other"), "0 saved results, not one"),
+        (whole + whole[15:], "2 saved results, not one"),
+        (whole + '<p id="paribus-payload">', "not a page written by paribus"),
+        (page_of(effect, size=payload.size + 1), "does not have"),
+        (page_of(effect, size=payload.size - 1), "does not have"),
+        (page_of(effect, size=10**11), "cannot be in"),
+        (page_of(effect, data=longer), "does not have"),
+        (page_of(effect, data=rest), "does not have"),
+        (page_of(effect, data=cut), "does not have"),
+        (page_of(effect, data=other), "changed after it was written"),
+        (page_of(effect, data=payload.data[:-3]), "is damaged"),
+        (page_of(effect, data=base64.b64encode(b"no zlib, but long enough" * 99).decode()), "is damaged"),
+    ):
+        path.write_text(page)
+        with pytest.raises(paribus.FormatError, match=words):
+            paribus.load(path)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/effect.json", "gs://key:secret@bucket/effect.json"])
+def test_results_are_not_written_to_or_read_from_addresses(X, address):
+    with pytest.raises(paribus.FormatError, match="is an address, and results are read from a disk") as read:
+        paribus.load(address)
+    effect = paribus.partial_dependence(two_outputs, X, 0)
+    with pytest.raises(
+        paribus.FormatError, match="is an address, and results are written to a disk"
+    ) as write:
+        effect.save(address)
+    assert "secret" not in f"{read.value} {write.value}"

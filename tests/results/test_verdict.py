@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
 from paribus import Note, NoteCode
@@ -14,7 +15,7 @@ CODES = {"PAR101", "PAR102", "PAR404", "PAR410"}
 
 def predict(X):
     a, b, c, d, e = (np.nan_to_num(np.asarray(X[name])) for name in "abcde")
-    return 2 * a + np.where(b > 0, 3.0, 0.0) * a + 0.1 * c + 0.5 * np.sin(3 * d) + 0 * e
+    return 2 * a + np.where(b > 0, 30.0, 0.0) * a + 0.1 * c + 0.5 * np.sin(3 * d) + 0 * e
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +124,81 @@ def test_of_parts_with_the_same_caveat_the_first_is_kept():
 def test_size_is_the_strength_of_the_feature_times_the_number():
     sizes = Sizes({"a": 1.0, "b": 0.1}, unit=4.0)
     assert sizes.of(Note(NoteCode.EXTRAPOLATION, "", "b", 0.5)) == pytest.approx(0.05)
-    assert sizes.of(Note(NoteCode.ALE_DIFFERS, "", "a", 2.0)) == pytest.approx(0.5)
+    # What is in units of the prediction is as large for a weak feature.
+    for feature in "ab":
+        assert sizes.of(Note(NoteCode.ALE_DIFFERS, "", feature, 2.0)) == pytest.approx(0.5)
     assert sizes.of(Note(NoteCode.ROW_DEPENDENT, "")) == 1
-    assert sizes.of(Note(NoteCode.WEAK_DENOMINATOR, "")) == 0
+    for code in (NoteCode.WEAK_DENOMINATOR, NoteCode.POOR_CALIBRATION, NoteCode.METRIC_LEFT_OUT):
+        assert sizes.of(Note(code, "", value=0.9)) == 0
+    assert sizes.of(Note(NoteCode.TARGET_AMONG_FEATURES, "", "b", 0.99)) > 1
     assert sizes.of(Note(NoteCode.DIRECTION_VIOLATED, "", "b", 0.1)) > 1
+
+
+def test_what_changes_no_decision_is_a_tip():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=600), "rare": np.where(np.arange(600) % 60 == 0, 1.0, 0.0)})
+    X["city"] = pd.Categorical(rng.choice(["Bern", "Genf", "Zug"], 600))
+    X["one"], X["noise"] = 1.0, rng.normal(size=600)
+
+    def predict(t):
+        a, rare, noise = (np.asarray(t[name]) for name in ("a", "rare", "noise"))
+        return a + rare + 1e-3 * (np.asarray(t["city"]) == "Zug") * noise
+
+    found = paribus.explain(predict, X)
+    codes = {note.code for note in found.verdict}
+    assert codes >= {
+        NoteCode.NEARLY_CONSTANT,
+        NoteCode.CATEGORY_ORDER,
+        NoteCode.WEAK_DENOMINATOR,
+        NoteCode.SINGLE_VALUE,
+    }
+    assert {note.severity for note in found.verdict} == {"tip"}
+
+
+def test_other_features_have_their_numbers_in_units():
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    found = paribus.explain(
+        lambda t: 3 * t[:, 0] + np.sin(3 * t[:, 1]) + np.cos(2 * t[:, 2]) + t[:, 3] ** 2, X
+    )
+    (note,) = (note for note in found.verdict if note.code is NoteCode.DIRECTION_REVERSED)
+    violations = {shape.feature: shape.monotonicity.violation for shape in found.shapes}
+    first, *others = sorted((name for name in violations if name != "x0"), key=violations.get, reverse=True)
+    assert (note.feature, note.value) == (first, violations[first])
+    listed = ", ".join(f"{name} ({violations[name]:.4g})" for name in others)
+    assert note.endswith(f"; likewise 2 other features: {listed}")
+
+
+@pytest.mark.parametrize("made", [HistGradientBoostingRegressor, HistGradientBoostingClassifier])
+def test_calibration_does_not_lead_on_rows_of_the_training(made):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] + X[:, 1] + rng.normal(size=600)
+    y = y > 0 if made is HistGradientBoostingClassifier else y
+    found = paribus.explain(made(max_iter=40, random_state=0).fit(X, y), X, y, interactions=False)
+    codes = [note.code for note in found.verdict]
+    assert NoteCode.SHRUNKEN_PREDICTIONS in codes  # predictions vary too little
+    assert NoteCode.POOR_CALIBRATION not in codes
+    assert codes[0] is not NoteCode.SHRUNKEN_PREDICTIONS
+    assert NoteCode.SHRUNKEN_PREDICTIONS.severity == "tip"
+
+
+def test_calibration_stands_after_other_issues():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = 0.2 * X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=600)
+    found = paribus.explain(lambda t: 3 * t[:, 0] * t[:, 1] + t[:, 2], X, y, monotone={2: "falling"})
+    issues = [note.code for note in found.verdict if note.severity == "issue"]
+    assert len(issues) >= 3
+    assert issues[-1] is NoteCode.POOR_CALIBRATION
+
+
+def test_curves_that_extrapolate_little_are_no_issue():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 2))
+    X[:, 1] += 0.75 * X[:, 0]
+    found = paribus.explain(lambda t: t[:, 0] + t[:, 1], X)
+    shares = [one.extrapolation.share for one in found.effects.effects]
+    assert 0.05 <= max(shares) < 0.1
+    assert NoteCode.EXTRAPOLATION in {note.code for note in found.effects.notes}
+    assert NoteCode.EXTRAPOLATION not in {note.code for note in found.verdict}
+    assert {check.found for check in found.checks if check.code is NoteCode.EXTRAPOLATION} == {0}

@@ -58,6 +58,19 @@ def test_tuples_of_a_run_with_less_memory_are_fewer():
 )
 def test_stored_tuples_that_no_rows_have_are_refused(tuples):
     pattern = CodeTuples.expected("tuples", np.array([1, 2]))
-    pattern.check(CodeTuples(np.array([[0, 0, 1], [0, 2, 0]], np.int32), 2), {}, 0)
+    pattern.check(CodeTuples(np.array([[0, 0, 1], [0, 2, 0]], np.int32), np.ones(3), 2), {}, 0)
     with pytest.raises(MisfitError):
-        pattern.check(CodeTuples(tuples, 2), {}, 0)
+        pattern.check(CodeTuples(tuples, np.ones(tuples.shape[-1]), 2), {}, 0)
+
+
+def test_weights_of_tuples_add_up_however_rows_are_cut():
+    rng = np.random.default_rng(4)
+    rows, weights = rng.integers(0, 4, (2, 300), dtype=np.int32), rng.integers(1, 5, 300).astype(float)
+    whole = CodeTuples.of(rows, 100, weights)
+    parts = [CodeTuples.of(rows[:, part], 100, weights[part]) for part in (slice(0, 90), slice(90, 300))]
+    merged = parts[0].merge(parts[1])
+    np.testing.assert_array_equal(merged.tuples, whole.tuples)
+    np.testing.assert_array_equal(merged.weight, whole.weight)
+    first = (rows == whole.tuples[:, :1]).all(axis=0)
+    assert whole.weight[0] == weights[first].sum()
+    assert whole.merge(whole).weight.sum() == 2 * weights.sum()

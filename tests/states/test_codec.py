@@ -7,7 +7,7 @@ import pickle
 import tracemalloc
 import zipfile
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import fuzz_checkpoints as fuzz
 import paribus
+from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.sampling import PrioritySample
 from paribus._data.scan import parquet
 from paribus._data.steps import Steps
@@ -42,10 +43,11 @@ from paribus._states import (
     PointValues,
     RankedRows,
     RowCurves,
+    SampledRows,
     known_states,
 )
 from paribus._states.codec import packed, unpacked
-from paribus._states.expected import Constructed, Each, Either, Expected, Number, Numbers
+from paribus._states.expected import Constructed, Each, Either, Expected, MisfitError, Number, Numbers
 from paribus._states.sketch import CategoryWeights, Sketch
 
 KNOWN = known_states() | survey_states()
@@ -91,6 +93,7 @@ def states():
         "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
         "pairs": PairedMoments.of(rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), weights),
         "ranked": RankedRows.of(x, rng.normal(size=(2, 30)), weights, 9),
+        "sampled rows": SampledRows.of(np.arange(30), rng.normal(size=(2, 30)), weights, 9),
         "thinned": thinned,
         "kept": kept,
         "dates": dates,
@@ -332,3 +335,92 @@ def test_codec_patterns_refuse_other_types_and_numbers():
     ):
         with pytest.raises(paribus.CheckpointError, match="not what this run expects"):
             check(*wrong)
+
+
+def test_codec_patterns_of_mappings_refuse_other_numbers_and_parts():
+    pattern = Expected({("a", 0): BinnedSum.expected(2)})
+
+    def check(bins):
+        pattern.check(Keyed({("a", 0): BinnedSum(bins)}))
+
+    part = ExactSum(np.zeros(2), np.zeros(2))
+    check({-200: part, 200: part})
+    for wrong in (
+        {},
+        [part],
+        {-201: part},
+        {201: part},
+        {True: part},
+        {"1": part},
+        {1: np.zeros(2)},
+        {1: ExactSum(np.zeros(3), np.zeros(3))},
+        {1: part, 2: ExactSum(np.zeros(2), np.zeros(1))},
+    ):
+        with pytest.raises(paribus.CheckpointError, match="not what this run expects"):
+            check(wrong)
+
+
+def test_codec_bounds_and_nan_of_arrays():
+    def check(values, **bounds):
+        pattern = Constructed(Counts, cells=Numbers((3,), **bounds))
+        Expected({("a", 0): pattern}).check(Keyed({("a", 0): Counts(np.array(values))}))
+
+    check([0.0, 1.0, 2.0], low=0, high=2)
+    check([0.0, np.nan, 2.0], low=0, high=2, nan=True)
+    check([-9.0, np.nan, np.inf])
+    check([-9.0, 1.0, 2.0], high=2)
+    for values, bounds in (
+        ([-1e-9, 1.0, 2.0], {"low": 0}),
+        ([0.0, 1.0, 2.1], {"low": 0, "high": 2}),
+        ([0.0, np.nan, 2.0], {"low": 0}),
+        ([0.0, np.nan, 2.0], {"high": 2}),
+        ([-1.0, np.nan, 2.0], {"low": 0, "high": 2, "nan": True}),
+        ([[0.0, 1.0, 2.0]], {}),
+        ([0.0, 1.0], {}),
+        ([0, 1, 2], {}),
+    ):
+        with pytest.raises(paribus.CheckpointError, match="not what this run expects"):
+            check(values, **bounds)
+
+
+def test_codec_expectations_of_two_evaluators_hold_together():
+    def expected(name, wrong):
+        states = {(name, 0): Counts.expected((1,), 5), (name, 1): Counts.expected((1,), 5)}
+        optional = frozenset({(name, 1)})
+        return Expected(states, optional, law=lambda parts: wrong if parts[name, 0].cells[0] > 3 else None)
+
+    both = expected("a", "a is heavy").beside(expected("b", "b is heavy"))
+
+    def state(**cells):
+        return Keyed({(name, 0): Counts(np.array([float(cell)])) for name, cell in cells.items()})
+
+    both.check(state(a=1, b=1), whole=True)
+    both.check(state(a=4))
+    for wrong, words in (
+        (state(a=4, b=1), "a is heavy"),
+        (state(a=1, b=4), "b is heavy"),
+        (state(a=1), "is missing"),
+        (state(a=1, b=11), "out of range"),
+    ):
+        with pytest.raises(paribus.CheckpointError, match=words):
+            both.check(wrong, whole=True)
+
+
+def test_codec_states_that_contradict_themselves_are_refused():
+    ranked = states()["ranked"]
+    pattern = RankedRows.expected("groups", 2, 9, 30)
+    pattern.check(ranked, {}, 0)
+    for changed in (
+        replace(ranked, keys=ranked.keys[::-1].copy()),
+        replace(ranked, keys=np.repeat(ranked.keys[:1], len(ranked.keys))),
+        replace(ranked, moments=replace(ranked.moments, rows=np.zeros_like(ranked.moments.rows))),
+    ):
+        with pytest.raises(MisfitError, match="contradicts itself"):
+            pattern.check(changed, {}, 0)
+
+
+def test_classes_of_states_are_frozen_and_none_compares_arrays():
+    package = "paribus._states"
+    assert len(dataclasses_of(package)) > 15
+    assert changeable(package) == set()
+    assert comparing_arrays(package) == set()

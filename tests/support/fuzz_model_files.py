@@ -1,6 +1,8 @@
-"""Model files with something wrong in them: each is refused in one sentence, or predicts and is explained.
+"""Model files with something wrong in them: each is refused in one sentence, or predicts as its library does.
 
 The kernels follow what was read without looking where it points, so that a file which is read is also explained.
+Its library loads the same file in another process, which a damaged file may end, and predicts the same rows. A file
+that the library does not load has no other predictions: its trees were read, and damage lies in what is not read.
 """
 
 import copy
@@ -22,6 +24,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from fuzz_boosters import NUMBER, _damaged_json, _damaged_nodes, _damaged_text
+from library_predictions import predicted_by_library
 from paribus._models.files.binary_json import parsed_ubj
 from paribus._models.libraries import catboost as catboost_reader
 from paribus.errors import ParibusError
@@ -72,18 +75,34 @@ def mutate_and_explain(file_format, rng, folder):
     except ParibusError as error:
         _check_sentence(error)
         return "refused"
-    digest = _digest(model)
-    known = digest is not None and digest in explained  # the damage is where nothing is read
-    explained.add(digest)
     try:
-        if known:
-            model.predict(case.table)
-            return "read as before"
-        _explain(model, case.table, with_pairs=rng.random() < 0.05)
+        compared = _compare_with_library(file_format, model, case.rows, path)
+        digest = _digest(model)
+        if digest is None or digest not in explained:  # else the damage is where nothing is read
+            _explain(model, case.rows[:ROWS], with_pairs=rng.random() < 0.05)
+        explained.add(digest)
     except ParibusError as error:
         _check_sentence(error)
         return "read, and refused rows"
-    return "read and explained"
+    return f"read, {compared}"
+
+
+def _compare_with_library(file_format, model, rows, path):
+    """Fail where a library loads other predictions from a file; return how the comparison ended."""
+    if file_format == "skops":  # the model is the object that skops loaded
+        return "as its library"
+    margin = file_format == "catboost_json"  # of which the file says nothing else when it is loaded
+    ours = model.predict(rows, margin=True) if margin else model.predict(rows)
+    theirs = predicted_by_library(file_format.partition("_")[0], path, rows)
+    if isinstance(theirs, str):
+        return theirs
+    assert ours.shape == theirs.shape, f"{ours.shape} instead of {theirs.shape}"
+    size = np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)
+    far = ~np.isclose(ours, theirs, rtol=1e-4, atol=1e-6 * size, equal_nan=True)
+    assert not far.any(), (
+        f"{ours[far][0]!r} instead of {theirs[far][0]!r} in {far.sum()} of {far.size} numbers"
+    )
+    return "as its library"
 
 
 def _digest(model):
@@ -129,8 +148,11 @@ def _cases(file_format):
     return [_case(content, complete) for content in _skops_files(complete, target)]
 
 
-def _case(content, table):
-    return SimpleNamespace(content=content, table=table[:ROWS])
+def _case(content, rows):
+    rows = rows.copy()
+    if isinstance(rows, pd.DataFrame):
+        rows.iloc[:4, :2] = [[0.0, 1e30], [-1e30, 0.0], [1e30, 1e-40], [-1e-40, -1e30]]
+    return SimpleNamespace(content=content, rows=rows)
 
 
 def _xgboost_models(known, target):

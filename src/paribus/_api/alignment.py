@@ -17,6 +17,7 @@ from paribus._data.table import Table
 from paribus._models import adapt, as_model_list
 from paribus._models.adapter import describe, is_model
 from paribus._models.columns import FittedColumns, fitted_on, orders_within, width_of
+from paribus._text import count
 from paribus.errors import FeatureError, ModelError, ParibusError, TableError
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def check_width(estimator: Any, columns: int) -> None:
     width = width_of(estimator)
     if width is not None and width != columns:
         raise TableError(
-            f"X has {columns} features, but {describe(estimator)} is expecting {width} features as input; "
+            f"X has {count(columns, 'feature')}, but {describe(estimator)} is expecting "
+            f"{count(width, 'feature')} as input; "
             "pass the columns it was fitted on, in their order"
         )
 
@@ -153,23 +155,22 @@ def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
     return what == "text" and (column in own.numbers or not coded)
 
 
-def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header | None]:
+def aligned(
+    estimator: Any, table: Table, *, named: bool, apart: Collection[str] = ()
+) -> tuple[Table, Header | None]:
     """Return a table in memory as the model was fitted on it, and its header if it has another one.
 
-    ``named`` says that the user named the columns of an array, which has no names of its own.
+    ``named`` says that the user named the columns of an array, which has none. ``apart`` are
+    columns with another use, which only a model that was fitted on them gets.
     """
     if isinstance(table, ArrayTable):
-        for one in as_model_list(estimator) or (estimator,):
-            check_width(one, len(table.names))
-            if named:
-                _check_array_names(one, table.names)
-        return table, None
+        return _aligned_array(estimator, table, named, apart)
     from paribus._data.categories import as_pandas, categorized, check_known, contents_of
     from paribus._data.frame import FrameTable
 
     assert isinstance(table, FrameTable)
     own = tuple(map(str, table.frame.columns))
-    alignment = Alignment.of(estimator, own, contents_of(table))
+    alignment = Alignment.of(estimator, own, contents_of(table), apart)
     for name in alignment.closed.keys() - alignment.categories.keys():
         declared = table.frame[:, own.index(name)].cat.get_categories()
         check_known(name, alignment.closed[name], declared.to_list())
@@ -197,6 +198,23 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
         return as_pandas(table, alignment.categories, alignment.closed), header
     categories = alignment.categories if table.backend == "pandas" else {}
     return (categorized(table, categories, alignment.closed) if categories else table), header
+
+
+def _aligned_array(
+    estimator: Any, table: ArrayTable, named: bool, apart: Collection[str]
+) -> tuple[Table, Header | None]:
+    """Return an array without the columns that have another use, unless the models were fitted on as many."""
+    models, header = as_model_list(estimator) or (estimator,), None
+    if apart and not any(width_of(one) == len(table.names) for one in models):
+        given = table.names
+        places = [position for position, name in enumerate(given) if name not in apart]
+        table = replace(table, native=table.native[:, places], names=tuple(given[j] for j in places))
+        header = Header(table.names, given)
+    for one in models:
+        check_width(one, len(table.names))
+        if named:
+            _check_array_names(one, table.names)
+    return table, header
 
 
 def _unknown(table: FrameTable, own: tuple[str, ...], alignment: Alignment) -> tuple[str, ...]:

@@ -34,7 +34,10 @@ def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
     """Return the mean estimate of several models, with the estimate of each."""
     values = np.stack([estimate.average for estimate in estimates])
     error = _mean([estimate.standard_error for estimate in estimates])
-    return EffectEstimate(mean_of(values), error, None, by_model=values)
+    known = [estimate.strength for estimate in estimates if estimate.strength is not None]
+    # As of the statistics of several models, the root of the mean square.
+    strength = np.sqrt(_mean([one**2 for one in known])) if len(known) == len(estimates) else None
+    return EffectEstimate(mean_of(values), error, None, by_model=values, strength=strength)
 
 
 def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:

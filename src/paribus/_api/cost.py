@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,14 +18,13 @@ from paribus._api.runner import Pass, Runner
 from paribus._data.rows import Rows
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.ale.brute_ale import BruteAle
-from paribus._evaluators.brute_force import BruteForce
+from paribus._evaluators.brute_force import CALL_ROWS, BruteForce
 from paribus._evaluators.cell_means import CellMeans
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.interactions.tree_crossings import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.prediction_bound import first_predictions
-from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
+from paribus._evaluators.request import EvaluationRequest, Request, StatisticEvaluator
 from paribus._executors import LocalExecutor
 from paribus._models import Model
 from paribus._models.scoring import Scorer
@@ -32,9 +32,11 @@ from paribus._states import Keyed
 from paribus.results import CostEstimate
 
 TIMED_ROWS = 128  # predicted where predictions are dear, after one, or crossed with each other
-FIRST_CALLS = 2  # by which a model is tried first
+TIMED_SIZES = (1, TIMED_ROWS, 2_048, 16_384)  # rows of predicts that are timed
+LONG_PREDICT = 0.1  # seconds of a predict after which no larger one is timed
 DRIVEN_SECONDS = 0.5  # that predictions of a trial may take
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
+PACES: WeakKeyDictionary[Model, dict[int, Pace]] = WeakKeyDictionary()  # of models that were timed
 CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
 
 
@@ -110,7 +112,7 @@ def forecast(
             planned.append(plans)
             verifying.append(verified)
             clocks.append(clock)
-    estimate = _estimate(trial, [plan for plans in planned for plan in plans], clocks)
+    estimate = _estimate(trial, planned, clocks)
     return _with_predictions(estimate, statistics, models, planned, verifying)
 
 
@@ -132,8 +134,8 @@ def _with_predictions(
             tried.append(one.request.score.model)
     return replace(
         estimate,
-        predictions=sum(map(first_predictions, tried)) + sum(predictions),
-        calls=FIRST_CALLS * len(tried)
+        predictions=sum(model.tried for model in tried) + sum(predictions),
+        calls=sum(model.tried_calls for model in tried)
         + sum(one.calls for one in evaluators)
         + sum(one.calls for one in verifying),
     )
@@ -152,13 +154,19 @@ def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
 
 def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
+    brute = [p for p in crossing if isinstance(p.evaluator, BruteInteractions)]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
     predicting = [plan for plan in plans if plan.evaluator.predictions]
     if predicting and statistic.max_predictions is not None:
-        return _called(predicting, rows, reads)
+        return _called(predicting, rows, reads, TIMED_ROWS)  # a trial must not add much to them
     apart = [plan for plan in predicting if plan not in crossing]
-    if apart and _is_slow(apart, rows, size):
-        return _called(apart, rows, reads)
+    if apart and (crossing or _is_slow(apart, rows, size)):
+        clock = _called(apart, rows, reads, CALL_ROWS)
+        clock.fixed += _predicted(crossing, rows).fixed
+        return clock
+    if brute and len(brute) == len(plans) and _crossing_seconds(brute, rows) <= DRIVEN_SECONDS:
+        # What is crossed takes more than its predictions where these are fast, and as long where many are.
+        return max(_crossed(statistic, brute, rows, work), _predicted(brute, rows), key=lambda one: one.fixed)
     if crossing or not plans:
         return _predicted(crossing, rows)
     crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]
@@ -173,10 +181,20 @@ def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
     for plan in plans:
         model, request = _model_of(plan.evaluator), plan.evaluator.request
         if model is not None and isinstance(request, EvaluationRequest):
-            some = min(TIMED_ROWS, len(rows))
             times = plan.evaluator.predictions / max(1, request.n_weighted)
-            seconds += _predict_seconds(model, rows, some) / some * size * times
+            seconds += _pace(model, rows, CALL_ROWS).by_row * size * times
     return seconds > DRIVEN_SECONDS
+
+
+def _crossing_seconds(plans: list[Plan], rows: Rows) -> float:
+    """Return how long a model would predict as many rows, crossed with each other, as are timed."""
+    seconds = 0.0
+    for plan in plans:
+        model, crossed = _model_of(plan.evaluator), plan.evaluator.request.points
+        if model is not None:
+            share = (min(TIMED_ROWS, crossed) / crossed) ** 2
+            seconds += _pace(model, rows, CALL_ROWS).by_row * plan.evaluator.predictions * share
+    return seconds
 
 
 def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:
@@ -211,31 +229,71 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     for plan in plans:
         model = _model_of(plan.evaluator)
         if model is not None:
-            some = rows.table.slice(0, min(len(rows), WARM_ROWS**2))
-            started = perf_counter()
-            model.predict(some.native, len(some))
-            clock.fixed += (perf_counter() - started) / len(some) * plan.evaluator.predictions / plan.threads
+            pace = _pace(model, rows, CALL_ROWS)
+            clock.fixed += pace.seconds(plan.evaluator.calls, plan.evaluator.predictions) / plan.threads
     return clock
 
 
-def _called(plans: list[Plan], rows: Rows, reads: bool) -> Clock:
-    """Return what models take whose predictions are dear, from two small predicts: by call, and by row."""
+def _called(plans: list[Plan], rows: Rows, reads: bool, most: int) -> Clock:
+    """Return the cost of expensive models, by call and by row, from predicts of at most ``most`` rows."""
     clock = Clock(len(rows), [0.0] if reads else [])
     for plan in plans:
         model, predictions = _model_of(plan.evaluator), plan.evaluator.predictions
         if model is not None:
-            some = min(TIMED_ROWS, len(rows), predictions)  # no more than the call itself
-            one, more = (_predict_seconds(model, rows, size) for size in (1, some))
-            by_row = max(0.0, (more - one) / max(1, some - 1))
-            clock.fixed += plan.evaluator.calls * max(0.0, one - by_row) + predictions * by_row
+            pace = _pace(model, rows, min(most, len(rows), predictions))  # no more than the call itself
+            clock.fixed += pace.seconds(plan.evaluator.calls, predictions)
     return clock
+
+
+class Pace(NamedTuple):
+    """Seconds that a predict takes, and those of each row in it."""
+
+    by_call: float
+    by_row: float
+
+    def seconds(self, calls: int, predictions: int) -> float:
+        """Return how long so many predictions in so many calls take."""
+        return calls * self.by_call + predictions * self.by_row
+
+
+def _pace(model: Model, rows: Rows, most: int) -> Pace:
+    """Time predicts of ever more rows, until one takes long enough for the time of a row to show in it.
+
+    A few rows would show the time of the call alone, from which the time of many cannot be told. What was
+    timed for one statistic is kept for the others.
+    """
+    known = PACES.setdefault(model, {})
+    if most not in known:
+        known[most] = _timed_pace(model, rows, most)
+    return known[most]
+
+
+def _timed_pace(model: Model, rows: Rows, most: int) -> Pace:
+    times: dict[int, float] = {}
+    for size in (min(size, most) for size in TIMED_SIZES):
+        times[size] = _predict_seconds(model, rows, size)
+        if times[size] <= LONG_PREDICT and most > TIMED_ROWS:  # others may use the cores meanwhile
+            times[size] = min(times[size], _predict_seconds(model, rows, size))
+        if size == most or (size > 1 and times[size] > LONG_PREDICT):
+            break
+    largest = max(times)
+    by_row = max(0.0, (times[largest] - times[1]) / max(1, largest - 1))
+    return Pace(max(0.0, times[1] - by_row), by_row)
+
+
+def rough_seconds(models: Sequence[Model], rows: Rows, predictions: int) -> float:
+    """Return about how long so many predictions take, from one predict of a few rows."""
+    size = min(TIMED_ROWS, len(rows))
+    return sum(_predict_seconds(model, rows, size) for model in models) / size * predictions
 
 
 def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
     # Stacked, because a model that writes into what it is given must not write into X.
-    table = rows.table.slice(0, size).stack(1, ScratchBuffer()).at({}, np.zeros((1, 0), dtype=np.int64))
+    copies = -(-size // len(rows))
+    few = rows.table.slice(0, -(-size // copies))
+    stack = few.stack(copies, ScratchBuffer())
     started = perf_counter()
-    model.predict(table, size)
+    model.predict(stack.at({}, np.zeros((copies, 0), dtype=np.int64)), copies * len(few))
     return perf_counter() - started
 
 
@@ -248,7 +306,20 @@ def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     return None
 
 
-def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstimate:
+def _requests(plans: list[Plan]) -> list[Request]:
+    """Return the requests of a statistic itself, without those of the strengths beside effects."""
+    requests = [plan.evaluator.request for plan in plans]
+    return [one for one in requests if one.statistic == requests[0].statistic]
+
+
+def _memory(plans: list[Plan]) -> int:
+    """Return the memory of plans; those that together exceed the bound run one after the other."""
+    total = sum(plan.evaluator.memory(plan.threads) for plan in plans)
+    return min([total, *(plan.evaluator.request.max_memory for plan in plans)])
+
+
+def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> CostEstimate:
+    plans = [plan for each in planned for plan in each]
     cores, used = _budget.threads(-1), max((plan.threads for plan in plans), default=1)
 
     def wall(work: float) -> float:
@@ -264,13 +335,14 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstim
     row = sum(wall(work) for work in passes)
     fixed = sum(clock.fixed for clock in clocks)
     evaluators = [plan.evaluator for plan in plans]
+    requests = [request for each in planned for request in _requests(each)]
     seconds = None if trial.known is None else row * trial.known + fixed
     rate = (trial.known or len(trial.rows)) / (row * (trial.known or len(trial.rows)) + fixed or 1e-9)
     return CostEstimate(
         rows=trial.known,
         columns=trial.data.header.names,
-        effects=sum(one.request.n_results for one in evaluators),
-        points=sum(one.request.points for one in evaluators),
+        effects=sum(one.n_results for one in requests),
+        points=sum(one.points for one in requests),
         passes=max(1, len(passes)),
         evaluator=" and ".join(dict.fromkeys(one.name for one in evaluators)) or "model",
         why=plans[-1].why if plans else "no pass over the rows is needed",
@@ -279,6 +351,6 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstim
         rows_per_second=rate,
         seconds=seconds,
         reading=min(1.0, len(passes) * trial.reading / row) if row else 0.0,
-        memory=sum(plan.evaluator.memory(plan.threads) for plan in plans),
+        memory=_memory(plans),
         warning=next((plan.warning for plan in plans if plan.warning is not None), None),
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from paribus._evaluators.survey import (
     survey_rows,
     survey_states,
 )
+from paribus._text import count
 from paribus.errors import FeatureError, InputError, RefusalError, SourceError, TableError
 from paribus.results.provenance import short_source
 
@@ -75,6 +76,11 @@ class ExplainerData(Protocol):
     @property
     def n_targets(self) -> int:
         """Number of columns of the target, 0 without one."""
+        ...
+
+    @property
+    def files(self) -> Sequence[tuple[str, int]]:
+        """Path and number of rows of each file that is read; none for other sources."""
         ...
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
@@ -130,6 +136,7 @@ class InMemoryData:
 
     rows: Rows
     named: bool
+    files: ClassVar[Sequence[tuple[str, int]]] = ()
 
     @property
     def header(self) -> Header:
@@ -181,9 +188,9 @@ class InMemoryData:
         table, weights = self.rows.table, ", weighted" if self.rows.weighted else ""
         some = table.slice(0, min(SHOWN_ROWS, len(table)))
         kinds = Counter(_kind(some, position) for position in range(len(table.names)))
-        columns = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        rows = f"{len(table):,} rows in memory ({table.backend}){weights}"
-        return f"{rows}, {len(table.names)} columns ({columns})"
+        columns = ", ".join(f"{size} {kind}" for kind, size in kinds.items())
+        rows = f"{count(len(table), 'row')} in memory ({table.backend}){weights}"
+        return f"{rows}, {count(len(table.names), 'column')} ({columns})"
 
 
 @dataclass(eq=False)
@@ -219,6 +226,14 @@ class OutOfCoreData:
     def n_targets(self) -> int:
         """Number of columns of the target, 0 without one."""
         return len(self.reading.target)
+
+    @property
+    def files(self) -> Sequence[tuple[str, int]]:
+        """Path and number of rows of each file that is read; none for other sources."""
+        from paribus._data.scan.parquet import ParquetFiles
+
+        source = self.reading.source
+        return [(file.path, file.rows) for file in source.files] if isinstance(source, ParquetFiles) else []
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Read the rows once, unless all that is wanted is known from before."""
@@ -269,7 +284,7 @@ class OutOfCoreData:
     ) -> SurveyResult:
         reading = replace(self.reading, weight_scale=self.reading.first_unit())
         survey = Survey.of(reading, specs, surveying.seeds, head)
-        stamp = reading.source.stamp
+        stamp = None if runner.checkpoint is None else reading.source.stamp
         settings = digest(reading.read, reading.weight, reading.target, survey)
         (state,) = runner.fold(
             [
@@ -313,10 +328,10 @@ class OutOfCoreData:
     def describe(self) -> str:
         """Return what is known of the rows."""
         known = len(self.rows) if self._surveyed is not None else self.reading.source.rows
-        count = "rows" if known is None else f"{known:,} rows"
+        rows = "rows" if known is None else count(known, "row")
         weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
         source = short_source(self.reading.source.label)
-        return f"{count} read from {source}{weights}, {len(self.header.names)} columns"
+        return f"{rows} read from {source}{weights}, {count(len(self.header.names), 'column')}"
 
     def trial(self, surveying: SurveyRequest) -> Trial:
         """Read and survey one block; what it shows is scaled to all rows."""
@@ -361,8 +376,6 @@ def _with_target(rows: Rows, y: Any) -> Rows:
     """Return the rows with what came out; what stands in a row of weight zero has no meaning."""
     from paribus._models.scoring import target_of
 
-    if isinstance(y, str):
-        raise InputError(f"y={y!r} names a column, which needs an out-of-core X; pass the values")
     given = target_of(y, rows)
     if len(given) == len(rows):
         return replace(rows, target=given)

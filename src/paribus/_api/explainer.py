@@ -25,13 +25,21 @@ from paribus._api.options import (
 from paribus._api.run import Statistic, Work, run, surveying_of
 from paribus._api.runner import Runner
 from paribus._api.statistics.axis_options import AxisOptions, groups_of
-from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
+from paribus._data.features import (
+    Features,
+    Header,
+    check_no_target,
+    resolve,
+    resolve_each,
+    resolve_groups,
+)
 from paribus._data.table import Table
 from paribus._executors.compiling import showing_compilation
 from paribus._executors.progress import announce_line
 from paribus._grid import GridOptions
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
+from paribus._text import count
 from paribus._typing import (
     Curves,
     EffectMethod,
@@ -41,7 +49,7 @@ from paribus._typing import (
     OnError,
     ResponseMethod,
 )
-from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, check_choice, did_you_mean
+from paribus.errors import ModelError, OptionError, RefusalError, check_choice, did_you_mean
 from paribus.results import (
     CostEstimate,
     Effects,
@@ -58,6 +66,9 @@ if TYPE_CHECKING:
 
 # Values of a table, and seconds, from which on an explanation is announced with what it takes.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
+# Predictions that an explanation makes of each row for surfaces, for each feature, and of crossed rows: more
+# than usual, to know without a plan that it is short.
+SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
 KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
@@ -77,7 +88,7 @@ class Explainer:
     X : table, or where to read one
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        What came out, for `marginal` and for importance by permutation; out-of-core, the name of its column.
+        The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
@@ -120,13 +131,13 @@ class Explainer:
         check_flags(progress=progress)
         self._estimators = as_model_list(estimator) or (() if estimator is None else (estimator,))
         self._several = as_model_list(estimator) is not None
-        self._y, self._categorical = y, categorical_features
+        self._categorical = categorical_features
         self._response_method, self._target_names = response_method, target_names
         self._threads = None if n_jobs is None else _budget.threads(n_jobs)
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
         opening = estimator, X, sample_weight, feature_names, on_error, self._runner
-        self._data = open_data(*opening, y if not _is_array(y) else None)
+        self._data, self._y = open_data(*opening, y)
         self._models: tuple[Model, ...] | None = None
         self._fingerprint: Future[str] | None = None
 
@@ -259,12 +270,14 @@ class Explainer:
         monotone: Any = None,
         pairs: int = 10,
         mute: Any = (),
+        percentiles: tuple[float, float] = (0.05, 0.95),
         grid_resolution: GridResolution | None = None,
         quantiles: Any = "auto",
         interactions: bool = True,
         subsample: int | str | None = "auto",
         random_state: Any = None,
         max_predictions: int | None = None,
+        max_hours: float | None = _budget.MAX_HOURS,
     ) -> Explanation:
         """Compute every statistic in shared passes; see `paribus.explain`."""
         own = {name: value for name, value in locals().items() if name != "self"}
@@ -273,9 +286,9 @@ class Explainer:
         options = ExplainOptions.of(own, several=self._several)
         statistics = self._explaining(options)
         if options.max_predictions is None:  # a trial would add to them
-            self._announce(self._forecasted("explain", own))
+            self._announce(self._forecasted("explain", own), options.max_hours)
         found = self._run_named(statistics)
-        about = Explained(self._estimators, self._models or (), self._data)
+        about = Explained(self._estimators, self._models or (), self._data, self._y)
         return explanation_of(found, options, about)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -356,18 +369,36 @@ class Explainer:
         # Which surfaces are wanted is found out on the way.
         return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
 
-    def _announce(self, statistics: Sequence[Statistic]) -> None:
-        """Say what an explanation takes before it begins, if that is long; the trial is short beside it."""
-        rows = self._data.known_rows
-        if self._runner.progress is False or rows is None:
+    def _announce(self, statistics: Sequence[Statistic], max_hours: float | None) -> None:
+        """Say how long an explanation takes before it begins, if that is long, and refuse many hours."""
+        rows, silent = self._data.known_rows, self._runner.progress is False
+        if rows is None or (silent and max_hours is None):
             return
         large = rows * len(self._data.header.names) >= ANNOUNCED_VALUES
         if not large and isinstance(self._data, InMemoryData):
             self._adapt(self._data.rows.predictable)
-            large = any(not is_read(model) for model in self._models or ())
-        estimate = self._forecast(statistics) if large else None
-        if estimate is not None and (estimate.seconds or 0.0) > ANNOUNCED_SECONDS:
+            evaluated = [model for model in self._models or () if not is_read(model)]
+            large = bool(evaluated) and not (silent and self._is_short(evaluated, max_hours))
+        if not large:
+            return
+        estimate = self._forecast(statistics)
+        seconds = estimate.seconds or 0.0
+        # The estimate is of this process, so that it does not bound what a cluster takes.
+        if max_hours is not None and seconds > 3600 * max_hours and self._runner.executor is None:
+            raise OptionError(
+                f"max_hours={max_hours:g}: {estimate.announcement}. Pass fewer features or rows, or "
+                "max_hours=None to run it all the same (on the command line --yes)"
+            )
+        if seconds > ANNOUNCED_SECONDS and not silent:
             announce_line(estimate.announcement)
+
+    def _is_short(self, models: Sequence[Model], max_hours: float | None) -> bool:
+        """Return whether models predict so fast that a trial, which predicts many rows, is not needed."""
+        from paribus._api.cost import rough_seconds
+
+        rows = self._data.in_memory("a trial")
+        most = len(rows) * (SURFACE_POINTS + CURVE_POINTS * len(rows.table.names)) + CROSSED_POINTS
+        return max_hours is None or rough_seconds(models, rows, most) < 3600 * max_hours
 
     def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
         from paribus._api.cost import forecast
@@ -390,6 +421,7 @@ class Explainer:
         return self._run([self._statistic(verb, own)])[0]
 
     def _statistic(self, verb: str, arguments: dict[str, Any]) -> Statistic:
+        check_no_target(arguments.get("features"), self._data.header, self._data.known_rows, verb)
         return BUILDERS[verb](self, **arguments)
 
     def _explaining(self, options: ExplainOptions) -> dict[str, Statistic]:
@@ -397,7 +429,7 @@ class Explainer:
         from paribus._api.explaining import statistics_of
 
         self._needs_model("explain")
-        self._check_no_target(options.features)
+        check_no_target(options.features, self._data.header, self._data.known_rows, "explain")
         features, _ = resolve_each(options.features, self._data.header, self._data.named)
         groups = tuple((feature,) for feature in features)
         axes = self._axes(options.features, groups, options.surface_grid, None)
@@ -532,7 +564,6 @@ class Explainer:
         grid = GridOptions.of(percentiles, grid_resolution)
         if not self._estimators:
             check_without_model(self._y, self._response_method, grid)
-        self._check_no_target(features)
         groups = groups_of(features, self._data.header)
         axes = self._axes(features, groups, grid, custom_values)
         most = prediction_limit(max_predictions)
@@ -563,8 +594,8 @@ class Explainer:
         most = check_int("threeway", threeway, 0)
         if most and min(most, len(chosen)) < 3:
             raise OptionError(
-                f"threeway={threeway!r} of {len(chosen)} features gives no triples; it must be 0 or at "
-                f"least 3"
+                f"threeway={threeway!r} of {count(len(chosen), 'feature')} gives no triples; it must be 0 or "
+                "at least 3"
             )
         options: dict[str, Any] = {
             "overall": overall,
@@ -590,7 +621,6 @@ class Explainer:
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
         check_choice("method", method, ImportanceMethod)
-        self._check_no_target(features)
         self._needs_model("feature_importance")
         self._check_unused(method, scoring, n_repeats, subsample, max_predictions)
         limit = prediction_limit(max_predictions)
@@ -623,15 +653,6 @@ class Explainer:
             pairwise=False,
             max_predictions=limit,
         )
-
-    def _check_no_target(self, features: Any) -> None:
-        """Refuse a target that was passed as the third argument, where other libraries have it."""
-        columns = len(self._data.header.given)
-        listed = hasattr(features, "__len__") and not isinstance(features, str)
-        if listed and len(features) > columns and not any(isinstance(one, tuple) for one in features):
-            raise FeatureError(
-                f"features= has {len(features)} entries and X {columns} columns; pass the target as y="
-            )
 
     def _check_unused(
         self, method: str, scoring: Any, n_repeats: Any, subsample: Any, max_predictions: Any
@@ -714,12 +735,6 @@ def _bins(grid_resolution: Any) -> tuple[int, int]:
             f"grid_resolution={grid_resolution!r} must be an integer number of bins, at least 1, or None"
         )
     return int(grid_resolution), int(grid_resolution)
-
-
-def _is_array(y: Any) -> bool:
-    """Return whether y holds values, not names of columns."""
-    named = isinstance(y, str) or (isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y))
-    return y is not None and not named
 
 
 def is_read(model: Model) -> bool:

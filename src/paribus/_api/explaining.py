@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from paribus._api.data import ExplainerData
-from paribus._api.model_facts import model_record
+from paribus._api.model_facts import data_files, model_record, target_records
 from paribus._api.monotone import declared_features, directions_of
-from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
+from paribus._api.options import AUTO, check_flags, check_int, hour_limit, prediction_limit
 from paribus._api.run import Statistic
 from paribus._api.statistics.ale_statistic import AleStatistic
 from paribus._api.statistics.axis_options import AxisOptions
@@ -27,8 +27,9 @@ from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.overflow import ignore_fp_errors
 from paribus.errors import OptionError
-from paribus.results import Effects, Explanation, HStatistics
+from paribus.results import Effects, Explanation, HStatistics, Importance
 from paribus.results.build_shapes import shapes_of
+from paribus.results.curve_values import root_mean_square
 from paribus.results.verdict import Parts, muted_codes, verdict_of
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
@@ -59,12 +60,14 @@ class ExplainOptions:
     monotone: Any
     pairs: int
     mute: Any
+    percentiles: Any
     grid_resolution: Any
     quantiles: Any
     interactions: bool
     subsample: Any
     random_state: Any
     max_predictions: int | None
+    max_hours: float | None
 
     @classmethod
     def of(cls, arguments: dict[str, Any], *, several: bool) -> ExplainOptions:
@@ -74,6 +77,7 @@ class ExplainOptions:
         check_flags(interactions=own["interactions"])
         muted_codes(own["mute"])  # refused before anything is computed
         own["max_predictions"] = prediction_limit(own["max_predictions"])
+        own["max_hours"] = hour_limit(own["max_hours"])
         if isinstance(own["quantiles"], str) and own["quantiles"] == AUTO:
             own["quantiles"] = None if several else QUANTILES
         if isinstance(own["features"], (str, int, np.integer)):
@@ -83,7 +87,7 @@ class ExplainOptions:
     @property
     def surface_grid(self) -> GridOptions:
         """How the axes of surfaces are laid out."""
-        return GridOptions(resolution=SURFACE_GRID)
+        return GridOptions.of(self.percentiles, SURFACE_GRID)
 
     def points(self, features: int) -> tuple[Any, int | None]:
         """Return the points of curves, and the bins of local effects, None for as many as usual."""
@@ -118,7 +122,7 @@ def statistics_of(
     paired = len(features) > 1 and options.interactions
     ranking = PairRanking(features, models) if paired and options.pairs else None
     varied, (points, bins) = VariedFeatures(), options.points(len(features))
-    grid = {"grid_resolution": points}
+    grid = {"grid_resolution": points, "percentiles": options.percentiles}
     curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
     local = build(
         "accumulated_local_effects", grid_resolution=bins, **options.share("accumulated_local_effects")
@@ -130,13 +134,16 @@ def statistics_of(
     assert isinstance(curves, EffectsStatistic)
     assert isinstance(local, AleStatistic)
     assert isinstance(strengths, InteractionStatistic)
+    # Statistics of curves are of all rows, also of those beyond the percentiles.
+    full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
+    curves = replace(curves, axes=full, varied=varied, strengths=False)
     averages = build("marginal", **grid, **options.share("marginal"))
     assert isinstance(averages, MarginalStatistic)
     rows = crossed_rows(len(features)) if paired else SUBSAMPLE
     among = None if models > 1 else PAIRED  # the strongest of each model differ
     # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
-        "effects": replace(curves, varied=varied),
+        "effects": curves,
         "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
         "interactions": replace(
             strengths, crossed_rows=rows, paired=among, with_importance=True, ranking=ranking, varied=varied
@@ -145,6 +152,11 @@ def statistics_of(
         # On the axes of the curves, which are the same and laid out once.
         "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
     }
+    if rows < SUBSAMPLE and options.subsample == AUTO and options.max_predictions is None:
+        # Strengths are of as many rows as those of other functions, however few are crossed for pairs.
+        strong = build("feature_importance", **drawing)
+        assert isinstance(strong, InteractionStatistic)
+        found["strengths"] = replace(strong, varied=varied, only_crossed=True)
     if ranking is not None:
         bound = options.share("surfaces")["max_predictions"]
         found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, max_predictions=bound)
@@ -163,11 +175,12 @@ def crossed_rows(features: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """What an explanation is of: the models as they were passed and as they were read, and the data."""
+    """What an explanation is of: the models as they were passed and as they were read, data and target."""
 
     estimators: tuple[Any, ...]
     models: tuple[Model, ...]
     data: ExplainerData
+    y: Any
 
 
 @ignore_fp_errors()
@@ -175,7 +188,9 @@ def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explai
     """Return an explanation from the results of its statistics."""
     effects: Effects = found["effects"]
     interactions, importance = found["interactions"]
-    averages, performance, columns = found["averages"]
+    importance = found.get("strengths") or importance
+    effects = _with_strengths(effects, importance)
+    averages, performance, columns, predictions, target = found["averages"]
     estimator = about.estimators[0] if len(about.estimators) == 1 else None
     outputs = effects.effects[0].output_names
     directions = directions_of(options.monotone, estimator, about.data.header, outputs)
@@ -194,9 +209,23 @@ def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explai
         **{one.name: getattr(parts, one.name) for one in fields(parts)},
         model=model_record(about.estimators, about.models, about.data.rows, effects.provenance),
         columns=columns,
+        predictions=predictions,
         verdict=verdict,
         checks=checks,
+        target=target_records(about.y, about.data, target, outputs),
+        files=data_files(about.data),
     )
+
+
+def _with_strengths(effects: Effects, importance: Importance) -> Effects:
+    """Return the effects with the strengths of importance, which has an error of each, in their order."""
+    strengths = {
+        name: root_mean_square(np.atleast_1d(values))
+        for name, values in zip(importance.feature_names, importance.values, strict=True)
+    }
+    named = [(one, one.feature_names[0]) for one in effects.effects]
+    strong = (replace(one, strength=strengths[name]) if name in strengths else one for one, name in named)
+    return Effects(tuple(strong), effects.skipped)
 
 
 def _interacting(surfaces: Effects | None, interactions: HStatistics | None) -> Effects | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paribus._api.explainer import Explainer
+from paribus._budget import MAX_HOURS
 from paribus._data.features import Features
 from paribus._typing import (
     Curves,
@@ -84,10 +85,13 @@ def partial_dependence(
         receives them as pandas (as polars from a ``LazyFrame``).
     features : str, int, or sequence of them
         One column by name or position in X as passed, or several that are varied jointly: ``["age", "bmi"]``
-        is one two-way effect. A boolean mask selects columns.
+        is one two-way effect. A boolean mask selects columns. A tuple is also the label of a column of a
+        pandas ``MultiIndex``. Values of rows, such as a target, are refused.
     sample_weight : array of shape (n,), or str, optional
-        Weights of the rows, used in the average, its standard error, quantiles and support. For out-of-core
-        data the name of a column.
+        Weights of the rows, used in the average, its standard error, quantiles and support; or the name of
+        the column of X that holds them. The model receives that column only if it was fitted on it. If X and
+        the weights are of pandas, an index with the same labels in another order is aligned by label, and
+        one with other labels is refused.
     categorical_features : sequence or mask, optional
         Columns to treat as categorical although their dtype is numeric. Text, categorical and boolean columns
         are categorical anyway.
@@ -392,8 +396,9 @@ def marginal(
         with a note.
     y : array of shape (n,) or (n, n_outputs), or str, optional
         The target: numbers, or class labels for a classifier with probabilities, which become indicators of
-        the positive class, or of each of several classes. For out-of-core X the name of its column, which is
-        not passed to the model unless it was fitted on it, or a list of names, one for each output.
+        the positive class, or of each of several classes. Or the name of its column in X, which is not passed
+        to the model unless it was fitted on it, or a list of names, one for each output. Values of pandas are
+        aligned with X by label, as ``sample_weight`` is.
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
@@ -572,8 +577,8 @@ def feature_importance(
     features : sequence, optional
         Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
         jointly.
-    y : array of shape (n,), optional
-        The target; for permutation only.
+    y : array of shape (n,), or str, optional
+        The target, or the name of its column in X; for permutation only.
     method : {"effect", "permutation", "model"}
         Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which takes
         one.
@@ -631,12 +636,14 @@ def explain(
     monotone: Any = None,
     pairs: int = 10,
     mute: Any = (),
+    percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution | None = None,
     quantiles: Any = "auto",
     interactions: bool = True,
     subsample: int | str | None = "auto",
     random_state: Any = None,
     max_predictions: int | None = None,
+    max_hours: float | None = MAX_HOURS,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -661,7 +668,8 @@ def explain(
     estimator, X
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        What came out, for observed averages, residuals and performance; out-of-core, the name of its column.
+        The target, for observed averages, residuals and performance, or the name of its column in X; as for
+        `marginal`.
     features : list of str or int, optional
         The features to explain; all by default.
     monotone : mapping, optional
@@ -671,9 +679,12 @@ def explain(
         Number of surfaces, of the pairs that interact most.
     mute : list of str or NoteCode
         Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
+    percentiles : (float, float)
+        Between which curves and averages have evenly spaced points, and plots end. Up to four points on
+        either side of them cover the rest of the data, which all statistics of a curve include.
     grid_resolution : int or "splits", optional
-        Points of the curves, and of averages, at most. By default 20, and 12 of more than 100 features, whose
-        local effects have 20 bins instead of 40.
+        Points of the curves, and of averages, between the percentiles at most. By default 20, and 12 of more
+        than 100 features, whose local effects have 20 bins instead of 40.
     quantiles : "auto", None or sequence of float
         Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none of
         a list.
@@ -691,6 +702,9 @@ def explain(
     max_predictions : int, optional
         Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows to
         keep it, which is noted.
+    max_hours : float or None
+        Refuse to begin what is estimated to take longer in this process; None confirms that it may. What a
+        cluster takes is not estimated, nor what ``max_predictions`` bounds.
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
@@ -751,7 +765,7 @@ def estimate_cost(
     >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
     >>> estimate = paribus.estimate_cost(lambda X: X[:, 0] * X[:, 1], X)
     >>> estimate.evaluator, estimate.passes, estimate.points
-    ('brute', 1, 300)
+    ('brute', 1, 324)
     """
     shared = inspect.signature(Explainer).parameters
     own = {name: value for name, value in options.items() if name not in shared}

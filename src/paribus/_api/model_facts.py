@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -15,18 +17,21 @@ from paribus._contracts import NOMINAL, Array, Kind
 from paribus._data.background import Background
 from paribus._data.rows import Rows
 from paribus._data.summary import Summary
+from paribus._evaluators.performance.measure import TargetEstimate
 from paribus._evaluators.survey import SummarySpec
 from paribus._kernels import why_numpy
-from paribus._models import Model, structure_of
+from paribus._models import Model, structure_digest, structure_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
+from paribus._models.files.model_file import FILES
 from paribus._models.libraries import PACKAGES
 from paribus._models.parameters import libraries_of, parameters_of
+from paribus._models.scoring.family import objective_of
 from paribus._models.trees import Trees
 from paribus._version import __version__
 from paribus.errors import FeatureError, RefusalError
 from paribus.results import Provenance
-from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
 
 
 def model_record(
@@ -52,6 +57,41 @@ def model_record(
         provenance.structure,
         versions_of(estimators, rows, reads_trees=bool(sizes)),
         platform.platform(),
+        ", ".join(dict.fromkeys(filter(None, map(objective_of, estimators)))) or None,
+        None if several else _model_file(estimators[0]),
+        "" if several else structure_digest(models[0]),
+    )
+
+
+def _model_file(estimator: Any) -> FileRecord | None:
+    """Return the file that a model was read from."""
+    try:
+        found = FILES.get(estimator)
+    except TypeError:  # of a class without a hash or references that do not keep it alive: no file was read
+        return None
+    return None if found is None else FileRecord(found[0], None, found[1])
+
+
+def data_files(data: ExplainerData) -> tuple[FileRecord, ...]:
+    """Return the files that out-of-core rows are read from, named within the folder they have in common."""
+    files = [(PurePath(path), rows) for path, rows in data.files]
+    folder = os.path.commonpath([path.parent for path, _ in files]) if files else ""
+    return tuple(FileRecord(path.relative_to(folder).as_posix(), rows, None) for path, rows in files)
+
+
+def target_records(
+    y: Any, data: ExplainerData, found: Sequence[TargetEstimate], outputs: Sequence[str]
+) -> tuple[TargetRecord, ...]:
+    """Return the distribution of the target under its name: that of a column, a series or a table."""
+    columns = getattr(y, "columns", None)
+    if isinstance(y, str) or (isinstance(y, (list, tuple)) and not data.rows.in_memory):
+        names = [y] if isinstance(y, str) else list(y)
+    else:
+        names = [getattr(y, "name", None)] if columns is None else list(columns)
+    known = [one if isinstance(one, str) else None for one in names]
+    return tuple(
+        TargetRecord(known[one.output if len(known) > 1 else 0], outputs[one.output], *one[1:])
+        for one in found
     )
 
 

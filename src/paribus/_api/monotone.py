@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._data.features import Header, position
+from paribus._text import count
 from paribus.errors import FeatureError, OptionError, did_you_mean
 from paribus.results.shape import Direction
 
@@ -83,7 +84,7 @@ def _by_column(monotone: Any, header: Header) -> dict[Any, Any]:
     if not is_list or len(monotone) != len(header.given):
         raise OptionError(
             f"monotone={monotone!r} must map features to directions, as in {{{header.given[0]!r}: 1}}, or "
-            f"have one for each of the {len(header.given)} columns of X"
+            f"have one for each of the {count(len(header.given), 'column')} of X"
         )
     columns = zip(header.given, monotone, strict=True)
     return {name: value for name, value in columns if name in header.names}

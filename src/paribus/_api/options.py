@@ -44,6 +44,16 @@ def prediction_limit(max_predictions: Any) -> int | None:
     return None if max_predictions is None else check_int("max_predictions", max_predictions, 1)
 
 
+def hour_limit(max_hours: Any) -> float | None:
+    """Read how many hours an explanation may be estimated to take, None for any number."""
+    if max_hours is None:
+        return None
+    number = isinstance(max_hours, (int, float, np.integer, np.floating)) and not isinstance(max_hours, bool)
+    if not number or not max_hours > 0:
+        raise OptionError(f"max_hours={max_hours!r} must be a positive number of hours, or None for any")
+    return float(max_hours)
+
+
 def seed_of(random_state: Any) -> int:
     """Return the seed of a sample; a generator draws one."""
     if random_state is None:

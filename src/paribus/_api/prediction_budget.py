@@ -13,7 +13,6 @@ from paribus._data.rows import Rows
 from paribus._evaluators.prediction_bound import (
     PredictionBound,
     RowsNeededError,
-    first_predictions,
     reading_predictions,
 )
 from paribus._models import Model
@@ -44,7 +43,7 @@ class PredictionBudget:
         ``recomputed`` and ``verified`` are those of ``verify=True``.
         """
         work = self.work
-        spent = first_predictions(model) + (reading_predictions(model) if reads else 0)
+        spent = model.tried + (reading_predictions(model) if reads else 0)
         if work.runner.checkpoint is not None and not work.rows.in_memory:
             spent += len(work.rows.table)  # which say whether it is the model of a kept state
         most = self.given // len(work.models) - spent

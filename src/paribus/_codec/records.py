@@ -19,6 +19,7 @@ import numpy as np
 from paribus._contracts import Array
 from paribus.meaning import TaggedText
 
+ADDED = "added"  # in the metadata of a field that a format has got since its first files
 SCALARS: dict[Any, Any] = {float: Real, int: Integral, str: str, bool: (bool, np.bool_)}
 
 
@@ -46,8 +47,14 @@ def encode(value: Any, form: Format) -> Any:
         items = {key: encode(item, form) for key, item in value.items()}
         return items if all(isinstance(key, str) for key in items) else list(items.items())
     if dataclasses.is_dataclass(value):
-        fields = (field.name for field in dataclasses.fields(value) if field.init)
-        return _tag(type(value), form) | {name: encode(getattr(value, name), form) for name in fields}
+        kind: Any = type(value)
+        added = _added(kind)
+        fields = [
+            field.name
+            for field in dataclasses.fields(value)
+            if field.init and not (field.name in added and getattr(value, field.name) == field.default)
+        ]
+        return _tag(kind, form) | {name: encode(getattr(value, name), form) for name in fields}
     if isinstance(value, TaggedText):
         return encode(vars(value), form)
     return value.value if isinstance(value, Enum) else form.write(value)
@@ -194,12 +201,22 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields if field.init} or hints
 
 
+@cache
+def _added(kind: Any) -> frozenset[str]:
+    """Return the fields that files may lack: those written before there were any, or with their default."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return frozenset(field.name for field in fields if ADDED in field.metadata)
+
+
 def _record(kind: Any, body: Any, form: Format) -> Any:
     hints, name, tag = hints_of(kind), kind.__name__, _tag(kind, form)
-    if set(_of_type(dict, body)) != {*tag, *hints} or any(body[key] != tag[key] for key in tag):
-        raise ValueError(f"{name} has unknown or lacking fields {sorted({*body} ^ {*tag, *hints})}")
+    present = {*_of_type(dict, body), *_added(kind)}
+    if present != {*tag, *hints} or any(body[key] != tag[key] for key in tag):
+        raise ValueError(f"{name} has unknown or lacking fields {sorted(present ^ {*tag, *hints})}")
     fields = {}
     for field, hint in hints.items():
+        if field not in body:
+            continue
         try:
             fields[field] = decode(hint, body[field], form)
         except (TypeError, ValueError) as error:

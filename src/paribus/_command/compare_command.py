@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from paribus._command.terminal import check_writable, complain, report
-from paribus._text import number, short
+from paribus._text import count, number, short, with_error
 from paribus._typing import DriftMeasure, DriftUnit
 from paribus.errors import OptionError
 
 if TYPE_CHECKING:
-    from paribus.results import Change, Drift
+    from paribus.results.drift import Change, Drift
 
 DESCRIPTION = """\
 Compare two explanations: champion and challenger on the same rows, or one model on rows of two times.
-The table of changes is printed. With --fail-above the exit code is 1 if one of them exceeds the bound.
+The table of changes is printed. With --fail-above the exit code is 1 if one of them exceeds the bound, with
+--fail-metric if the model predicts worse. --calibrate proposes bounds from refits of OLD.
 """
 EPILOG = """\
 examples:
@@ -25,11 +28,15 @@ examples:
   paribus compare old.json new.json --fail-above 0.05
   paribus compare old.html new.html --fail-above 0.05 --independent
   paribus compare old.json new.json --fail-above 2.5 --unit prediction
+  paribus compare old.json new.json --fail-above 0.05 --fail-rows 0.1 --fail-metric "log loss=0.01"
+  paribus compare old.json --calibrate refit1.json refit2.json refit3.json
   paribus compare old.json new.json --format csv > changes.csv
 
 The bound is a share of the spread of the old predictions, which is twice their standard deviation over the
 rows, or with --unit prediction a number in their unit. It is held against
-  the level      average of the curves
+  the level      average prediction over the rows
+  the rows       root mean square change of predictions, row by row, for a fixed sample of 2,000 rows;
+                 three times the bound, or --fail-rows. Only where both have the same rows.
   each effect    root mean square over the data of how much its curve moved, apart from the level;
                  with --measure largest the largest move at a point
   each pair      strength of the interaction
@@ -37,7 +44,13 @@ rows, or with --unit prediction a number in their unit. It is held against
 Over other rows a change also has to exceed its standard error several times: how many is printed, and
 grows with the number of changes that are compared. Over the same rows a change is exact, and the bound
 decides alone. Standard errors are those of rows: a model that is fitted again on other data moves by more.
-To find a bound, compare two fits of the champion on bootstrap samples, and stay above what they show.
+To find a bound, fit the champion again several times, on bootstrap samples or fresh data, explain each fit on
+the same rows, and pass them to --calibrate. It proposes the largest change from OLD to a refit, rounded up.
+With m refits, a further one exceeds each of the bounds with a probability of at most 1 / (m + 1).
+
+--fail-metric fails if a metric is worse by more than BOUND and by more than its standard error several
+times, as rows are a sample. Without a name it is the log loss of classes, R^2 of numbers. Both files need
+a target. For the same rows the standard error is that of differences row by row.
 """
 FORMATS = ("text", "csv", "json")
 
@@ -51,9 +64,18 @@ def add_to(commands: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("old", metavar="OLD", help="saved explanation (.json) or report (.html)")
-    parser.add_argument("new", metavar="NEW", help="the same of the other model or rows")
+    parser.add_argument("old", nargs="?", metavar="OLD", help="saved explanation (.json) or report (.html)")
+    parser.add_argument("new", nargs="?", metavar="NEW", help="the same of the other model or rows")
     parser.add_argument("--fail-above", type=float, metavar="BOUND", help="exit 1 if a change is larger")
+    parser.add_argument(
+        "--fail-rows", type=float, metavar="BOUND", help="exit 1 if predictions of rows change by more"
+    )
+    parser.add_argument(
+        "--fail-metric", metavar="[METRIC=]BOUND", help="exit 1 if the metric is worse by more than BOUND"
+    )
+    parser.add_argument(
+        "--calibrate", nargs="+", metavar="REFIT", help="propose bounds that these refits of OLD pass"
+    )
     parser.add_argument(
         "--unit",
         choices=get_args(DriftUnit),
@@ -79,29 +101,58 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what has moved; return 1 if something has moved too far."""
+    if arguments.calibrate is not None:
+        return _calibrate(arguments)
+    if arguments.new is None:
+        raise OptionError("OLD and NEW are required, or --calibrate with refits; see paribus compare --help")
     if arguments.save is not None:
-        check_writable(Path(arguments.save), "--save")
+        check_writable(Path(arguments.save), "--save", (arguments.old, arguments.new))
         if Path(arguments.save).suffix.lower() != ".json":
             raise OptionError(f"--save {arguments.save} must end in .json")
     from paribus._command.saved_files import read_explanation
 
     old, new = (read_explanation(path) for path in (arguments.old, arguments.new))
     drift = old.compare(new, independent=arguments.independent)
-    failed = None
-    if arguments.fail_above is not None:
-        failed = drift.above(
-            arguments.fail_above,
-            unit=arguments.unit,
-            measure=arguments.measure,
-            confidence=arguments.confidence,
-        )
+    verdicts = [*_moved(drift, arguments), *_worse(drift, arguments)]
     if arguments.save is not None:
         drift.save(arguments.save)
     _print(drift, arguments.format)
-    if failed is None:
-        return 0
-    _conclude(drift, failed, arguments)
-    return 1 if failed else 0
+    for _, text in verdicts:
+        complain(text)
+    return 1 if any(failed for failed, _ in verdicts) else 0
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    """Print the bounds that all refits pass; without OLD the first of them takes its place."""
+    if arguments.new is not None:
+        raise OptionError(f"--calibrate compares OLD with refits; omit NEW {arguments.new}")
+    paths = arguments.calibrate if arguments.old is None else [arguments.old, *arguments.calibrate]
+    if len(paths) < 2:
+        raise OptionError("--calibrate needs OLD and a refit, or two refits")
+    from paribus._command.saved_files import read_explanation
+    from paribus.results.drift import GATED
+
+    old, *refits = map(read_explanation, paths)
+    bounds = old.calibrate(refits, unit=arguments.unit, measure=arguments.measure)
+    words = [f"--fail-above {short(bounds.change)}", f"--fail-rows {short(bounds.rows)}"]
+    gated = next((name for name in (*GATED, *bounds.metrics) if name in bounds.metrics), None)
+    if gated is not None:
+        words.append(f'--fail-metric "{gated}={short(bounds.metrics[gated])}"')
+    for name in ("unit", "measure"):
+        given = getattr(arguments, name)
+        words += [f"--{name} {given}"] * (given not in ("spread", "typical"))
+    report(" ".join(words))
+    most, rows = (_size_text(change, arguments.unit) for change in bounds.largest)
+    complain(
+        f"largest change of {count(bounds.refits, 'refit')}: {bounds.largest[0].name} by {most}, predictions "
+        f"of rows by {rows}; a further refit exceeds each bound with a probability of at most "
+        f"{100 / (bounds.refits + 1):.2g} %"
+    )
+    return 0
+
+
+def _size_text(change: Change, unit: str) -> str:
+    return f"{100 * change.share:.3g} % of the spread" if unit == "spread" else number(abs(change.change))
 
 
 def _print(drift: Drift, form: str) -> None:
@@ -114,21 +165,71 @@ def _print(drift: Drift, form: str) -> None:
     report(csv_text(frame) if form == "csv" else json_text(frame))
 
 
-def _conclude(drift: Drift, failed: list[Change], arguments: argparse.Namespace) -> None:
-    """Write to stderr whether the gate is passed, and what did not pass it."""
-    bound, spread = short(arguments.fail_above), arguments.unit == "spread"
-    unit = f"{100 * arguments.fail_above:.4g} % of the spread" if spread else bound
-    errors = f" and {drift.threshold(arguments.measure, arguments.confidence):.2g} standard errors"
-    rule = f"{unit}{'' if drift.same_data else errors}"
-    if not failed:
-        complain(f"passed: no change is above {rule}")
+def _moved(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, str]]:
+    """Yield whether a change exceeds its bound, and the sentence that says so."""
+    above, rows = arguments.fail_above, arguments.fail_rows
+    if above is None and rows is None:
         return
-    names = ", ".join(_failure(drift, change) for change in failed[:5])
-    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-    complain(f"failed: above {rule}: {names}{more}")
+    from paribus.results.drift import rows_bound
+
+    options = {name: getattr(arguments, name) for name in ("unit", "measure", "confidence")}
+    failed = drift.above(math.inf if above is None else above, rows=rows, **options)
+    if above is None:
+        failed = [change for change in failed if change.kind == "rows"]
+    limit = rows_bound(above, rows)
+    if failed:
+        bound = _amount(limit if above is None else above, arguments.unit) + _errors(drift, arguments)
+        if above is not None and any(one.kind == "rows" for one in failed):
+            bound += f", or for rows {_amount(limit, arguments.unit)}"
+        names = ", ".join(_failure(drift, change, limit, arguments.unit) for change in failed[:5])
+        more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+        yield True, f"failed: above {bound}: {names}{more}"
+        return
+    rules = [] if above is None else [f"no change is above {_amount(above, arguments.unit)}"]
+    rules += [f"no typical change of rows above {_amount(limit, arguments.unit)}"] * (drift.rows is not None)
+    unseen = "; predictions of rows were not compared" if drift.rows is None else ""
+    yield False, f"passed: {', and '.join(rules)}{_errors(drift, arguments)}{unseen}"
 
 
-def _failure(drift: Drift, change: Change) -> str:
+def _errors(drift: Drift, arguments: argparse.Namespace) -> str:
+    """Return the second condition on a change, where the rows differ."""
+    if drift.same_data:
+        return ""
+    return f" and {drift.threshold(arguments.measure, arguments.confidence):.2g} standard errors"
+
+
+def _amount(size: float, unit: str) -> str:
+    return f"{100 * size:.4g} % of the spread" if unit == "spread" else short(size)
+
+
+def _failure(drift: Drift, change: Change, rows: float, unit: str) -> str:
     size = "unknown" if change.change != change.change else number(change.change)
     of = f" on {change.output}" if len(drift.output_names) > 1 else ""
+    if change.kind == "rows" and drift.rows is not None:
+        place = drift.output_names.index(change.output)
+        bound = rows * float(drift.spread[place]) if unit == "spread" else rows
+        share = 100 * float(drift.rows.share_above(bound)[place])
+        size += f", {share:.3g} % of rows by more than {_amount(rows, unit)}"
     return f"{change.name}{of} ({size})"
+
+
+def _worse(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, str]]:
+    """Yield whether a metric is worse by more than its bound, and the sentence that says so."""
+    if arguments.fail_metric is None:
+        return
+    name, _, written = arguments.fail_metric.rpartition("=")
+    try:
+        bound = float(written)
+    except ValueError:
+        raise OptionError(
+            f"--fail-metric {arguments.fail_metric} must be a bound, or the name of a metric, = and a bound"
+        ) from None
+    failed = drift.worse(bound, name or None, confidence=arguments.confidence)
+    if not failed:
+        yield False, f"passed: {drift.gated_metric(name or None)} is not worse by more than {short(bound)}"
+        return
+    losses = ", ".join(
+        f"{with_error(one.worse, one.standard_error)}" + (f" on {one.output}" if len(failed) > 1 else "")
+        for one in failed[:5]
+    )
+    yield True, f"failed: {failed[0].name} is worse by more than {short(bound)}: {losses}"

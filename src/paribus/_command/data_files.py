@@ -19,12 +19,16 @@ ARROW_STREAM = b"\xff\xff\xff\xff"
 
 
 class Data(NamedTuple):
-    """Rows, and what of them is the target and the weight, as the functions of paribus take them."""
+    """Rows, and what of them is the target and the weight, as the functions of paribus take them.
+
+    ``rows`` is the number of those of a file that was read into memory, None for Parquet.
+    """
 
     X: Any
     y: Any
     sample_weight: Any
     columns: tuple[str, ...]
+    rows: int | None
 
 
 def read_data(
@@ -117,7 +121,7 @@ def _in_memory(table: Any, target: str | None, weight: str | None, model: Any) -
     features = {names[place] for place in places if place is not None}
     y, weights = (None if name is None else _values(table.column(name)) for name in (target, weight))
     apart = [name for name in {target, weight} if name is not None and name not in features]
-    return Data(table.drop_columns(apart) if apart else table, y, weights, names)
+    return Data(table.drop_columns(apart) if apart else table, y, weights, names, len(table))
 
 
 def _values(column: Any) -> Any:
@@ -135,7 +139,7 @@ def _parquet(path: str, target: str | None, weight: str | None, on_error: str) -
     source = source_of(path, on_error)  # whose footers are read here, and not again
     names = tuple(source.schema.names)
     _check_names(names, target, weight)
-    return Data(source, target, weight, names)
+    return Data(source, target, weight, names, None)
 
 
 def name_of(path: str) -> str:

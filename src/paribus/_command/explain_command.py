@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from paribus._command.terminal import check_writable, complain, report, write_file
+from paribus._budget import MAX_HOURS
+from paribus._command.terminal import add_limits, check_writable, complain, progress_lines, report, write_file
 from paribus._typing import OnError
 from paribus.errors import OptionError
 
@@ -49,7 +51,30 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--save", metavar="FILE", help="also write the result as .json")
     parser.add_argument("--target", metavar="COL", help="column of what came out, for performance")
     parser.add_argument("--weight", metavar="COL", help="column of the weights of rows")
+    _add_statistic_options(parser)
+    parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
+    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.add_argument(
+        "--on-error",
+        choices=get_args(OnError),
+        default="raise",
+        help="with a file of a folder that is damaged",
+    )
+    _add_run_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of statistics, and of the report."""
     parser.add_argument("--features", nargs="+", metavar="NAME", help="these features only")
+    parser.add_argument(
+        "--percentiles",
+        nargs=2,
+        type=float,
+        default=(0.05, 0.95),
+        metavar=("LOW", "HIGH"),
+        help="plots end there (0.05 0.95)",
+    )
     parser.add_argument("--title", help="title of the report")
     parser.add_argument(
         "--about", action="append", default=[], metavar="KEY=VALUE", help="a line of the report's record"
@@ -64,17 +89,22 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--mute", action="append", default=[], metavar="CODE", help="leave out notes, as PAR101"
     )
-    parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
-    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that bound a run, and how much of it is reported."""
+    add_limits(parser)
     parser.add_argument(
-        "--on-error",
-        choices=get_args(OnError),
-        default="raise",
-        help="with a file of a folder that is damaged",
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep finished blocks of Parquet, to resume a run",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--yes", action="store_true", help=f"run although the estimate is above {MAX_HOURS:g} hours"
+    )
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    amount.add_argument("--verbose", action="store_true", help="also report model, data and estimated cost")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,25 +114,14 @@ def run(arguments: argparse.Namespace) -> int:
     _check(output, saved, arguments)
     monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
     about = dict(_pair("--about", text) for text in arguments.about)
-    from paribus import Explainer, read_model
-    from paribus._command.data_files import name_of, read_data
+    from paribus import read_model
+    from paribus._command.data_files import name_of
     from paribus._command.saved_files import read_explanation
 
     old = None if arguments.compare is None else read_explanation(arguments.compare)
 
     model = read_model(arguments.model, trusted=arguments.trust)
-    on_error = arguments.on_error
-    data = read_data(arguments.data, arguments.target, arguments.weight, model=model, on_error=on_error)
-    explainer = Explainer(
-        model,
-        data.X,
-        data.y,
-        sample_weight=data.sample_weight,
-        n_jobs=arguments.jobs,
-        progress=False if arguments.quiet else None,
-        on_error=on_error,
-    )
-    explanation = explainer.explain(arguments.features, monotone=monotone or None, mute=tuple(arguments.mute))
+    explanation = _explained(model, arguments, monotone)
     if saved is not None:
         explanation.save(saved)
         complain(f"saved {saved}")
@@ -115,6 +134,52 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, str]) -> Any:
+    """Return the explanation of a model on the rows of a file, with the name of that file."""
+    from paribus import Explainer
+    from paribus._command.data_files import name_of, read_data
+    from paribus.results.model_record import FileRecord
+
+    on_error = arguments.on_error
+    data = read_data(arguments.data, arguments.target, arguments.weight, model=model, on_error=on_error)
+    if arguments.checkpoint is not None and data.rows is not None:
+        raise OptionError(
+            f"--checkpoint is for Parquet, which is read in blocks; DATA {name_of(arguments.data)} is read "
+            "into memory. Write it as Parquet, or leave --checkpoint out"
+        )
+    explainer = Explainer(
+        model,
+        data.X,
+        data.y,
+        sample_weight=data.sample_weight,
+        n_jobs=arguments.jobs,
+        max_memory=arguments.max_memory,
+        progress=not arguments.quiet,
+        checkpoint=arguments.checkpoint,
+        on_error=on_error,
+    )
+    options: dict[str, Any] = {
+        "features": arguments.features,
+        "monotone": monotone or None,
+        "mute": tuple(arguments.mute),
+        "percentiles": tuple(arguments.percentiles),
+        "max_hours": None if arguments.yes else MAX_HOURS,
+    }
+    if arguments.verbose:
+        estimate = explainer.estimate_cost(("explain", options))
+        for line in f"{explainer!r}\n{estimate!r}".splitlines():
+            complain(line)
+    with progress_lines():
+        explanation = explainer.explain(**options)
+    if data.rows is not None:  # of a file that became a table
+        explanation = replace(
+            explanation,
+            target=tuple(replace(one, name=arguments.target) for one in explanation.target),
+            files=(FileRecord(name_of(arguments.data), data.rows, None),),
+        )
+    return explanation
+
+
 def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written, before any work."""
     if output is not None and output.suffix.lower() not in SUFFIXES:
@@ -123,7 +188,7 @@ def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespac
         raise OptionError(f"--save {saved} must end in .json")
     for option, path in (("-o", output), ("--save", saved)):
         if path is not None:
-            check_writable(path, option)
+            check_writable(path, option, (arguments.model, arguments.data, arguments.compare))
     suffix = "" if output is None else output.suffix.lower()
     if (arguments.about or arguments.compare) and suffix != ".html":
         raise OptionError("--about and --compare are for a report; pass -o with a name that ends in .html")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from paribus._command.terminal import report
+from paribus._command.terminal import add_limits, report
 from paribus._text import count
 
 DESCRIPTION = """\
@@ -35,6 +35,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
     parser.add_argument("data", metavar="DATA", nargs="?", help="Parquet file or folder, CSV, or Arrow file")
     parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    add_limits(parser)
     parser.set_defaults(run=run)
 
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.data is None:
         lines.append("evaluator  pass DATA to see which one would run")
     else:
-        lines += _evaluation(model, arguments.data)
+        lines += _evaluation(model, arguments)
     report("\n".join(lines))
     return 0
 
@@ -65,7 +66,8 @@ def _file(model: Any) -> Iterator[str]:
     yield f"objective  {facts.objective}"
     leaves = int((ensemble.column < 0).sum())
     nodes = len(ensemble.column)
-    yield f"size       {count(len(ensemble.roots), 'tree')}, {leaves:,} leaves, {nodes - leaves:,} splits"
+    trees, splits = count(len(ensemble.roots), "tree"), count(nodes - leaves, "split")
+    yield f"size       {trees}, {count(leaves, 'leaf', 'leaves')}, {splits}"
     if facts.classes is not None:
         yield f"classes    {_some([str(one) for one in facts.classes])}"
     yield f"responses  {', '.join(ensemble.links)}"
@@ -98,7 +100,7 @@ def _kind(fitted: Any, position: int) -> str:
             "numbers" if position in fitted.numbers else "numbers, or categories that the file does not keep"
         )
     categories = [str(one) for one in fitted.categories[position]]
-    return f"{count(len(categories), 'category').replace('categorys', 'categories')}: {_some(categories)}"
+    return f"{count(len(categories), 'category', 'categories')}: {_some(categories)}"
 
 
 def _splits(model: Any) -> list[int] | None:
@@ -116,14 +118,16 @@ def _some(texts: list[str]) -> str:
     return ", ".join(texts[:CATEGORIES]) + more
 
 
-def _evaluation(model: Any, path: str) -> Iterator[str]:
+def _evaluation(model: Any, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield which evaluators would run on rows, and why not others."""
     from paribus import Explainer
     from paribus._command.data_files import read_data
     from paribus._data.scan.object_store import without_secret
 
+    path = arguments.data
     data = read_data(path, model=model)
-    explainer = Explainer(model, data.X, progress=False)
+    limits = {"n_jobs": arguments.jobs, "max_memory": arguments.max_memory}
+    explainer = Explainer(model, data.X, progress=False, **limits)
     estimate = explainer.estimate_cost("explain")
     yield f"data       {without_secret(path)}"
     yield from (f"  {line.strip()}" for line in repr(explainer).splitlines()[1:])

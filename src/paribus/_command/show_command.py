@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = None if arguments.output is None else Path(arguments.output)
     form = _format(arguments.format, path)
     if path is not None:
-        check_writable(path)
+        check_writable(path, "-o", (arguments.result,))
     from paribus.results import load
 
     result = load(arguments.result)

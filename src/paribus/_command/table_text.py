@@ -8,14 +8,20 @@ import json
 import math
 from typing import Any
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # text that begins so is a formula to a spreadsheet
+
 
 def csv_text(table: Any) -> str:
-    """Return an Arrow table as CSV; what is missing is empty."""
+    """Return an Arrow table as CSV; what is missing is empty.
+
+    An apostrophe comes before text that a spreadsheet would run as a formula: names of features and
+    categories come from files that anybody may have written. Numbers and JSON are as they are.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.column_names)
+    writer.writerow(map(_inert, table.column_names))
     for row in table.to_pylist():
-        writer.writerow([None if _unknown(value) else value for value in row.values()])
+        writer.writerow([None if _unknown(value) else _inert(value) for value in row.values()])
     return out.getvalue()
 
 
@@ -26,6 +32,11 @@ def json_text(table: Any) -> str:
         for row in table.to_pylist()
     ]
     return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _inert(value: Any) -> Any:
+    """Return text that a spreadsheet does not read as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _unknown(value: Any) -> bool:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+import logging
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +32,30 @@ KEPT = "\n\t"
 def complain(message: str) -> None:
     """Write one sentence to stderr."""
     _write(sys.stderr, f"paribus: {' '.join(message.split())}\n")
+
+
+@contextmanager
+def progress_lines() -> Iterator[None]:
+    """Write to stderr what is logged meanwhile: a line for each stage, where no bar can be redrawn."""
+    handler = logging.Handler()
+    handler.emit = lambda record: complain(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("paribus")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the options that bound threads and memory."""
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 for every core")
+    parser.add_argument(
+        "--max-memory", metavar="SIZE", help="memory to use at most, as 2GB; by default half of what is free"
+    )
 
 
 def report(text: str) -> None:
@@ -60,16 +89,32 @@ def _write(stream: TextIO, text: str) -> None:
     stream.write(safe)
 
 
-def check_writable(path: Path, folder: str = "-o") -> None:
-    """Refuse a place that cannot be written to, before any work."""
+def check_writable(path: Path, option: str = "-o", inputs: Iterable[str | None] = ()) -> None:
+    """Refuse a place that cannot be written to, or that is one of the inputs, before any work."""
     if names_store(path):
         raise InputError(
-            f"{folder} {without_secret(str(path))} is an address; give the name of a local file, and copy it"
+            f"{option} {without_secret(str(path))} is an address; give the name of a local file, and copy it"
         )
     if path.is_dir():
-        raise InputError(f"{folder} {path} is a folder; give the name of a file")
+        raise InputError(f"{option} {path} is a folder; give the name of a file")
     if not path.parent.is_dir():
-        raise InputError(f"{folder} {path}: there is no folder {path.parent}; create it first")
+        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
+    for given in inputs:
+        if given is not None and _is_input(path, given):
+            raise InputError(
+                f"{option} {path} would overwrite an input, {without_secret(given)}; give another name"
+            )
+
+
+def _is_input(path: Path, given: str) -> bool:
+    """Return whether a path is the file that is read, under any name, or one in the folder or pattern."""
+    if not path.exists():
+        return False
+    local = os.path.expanduser(given.removeprefix("file://"))
+    if os.path.isdir(local):
+        return Path(local).resolve() in path.resolve().parents
+    files = [local] if os.path.exists(local) else glob(local, recursive=True)
+    return any(path.samefile(file) for file in files if os.path.exists(file))
 
 
 def write_file(path: Path, content: str | bytes) -> None:

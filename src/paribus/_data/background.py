@@ -56,7 +56,7 @@ class Background(Protocol):
 
     @property
     def stamp(self) -> str | None:
-        """A digest of the source that is known without reading the rows; None where there is none."""
+        """A digest of the source that is known without decoding the rows; None where there is none."""
 
     @property
     def target_columns(self) -> tuple[str, ...]:
@@ -88,3 +88,6 @@ class Background(Protocol):
 
     def fingerprint(self, *, target: bool = True) -> str:
         """Return a digest of values and weights; other data gives another one."""
+
+    def digests(self) -> tuple[dict[str, str], str | None]:
+        """Return a digest of each column that is known, by its name, and of the weights if there are any."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from paribus._text import count
 from paribus.errors import FeatureError, GridError, InputError, did_you_mean
 
 Feature: TypeAlias = str | int
@@ -39,6 +40,51 @@ class Header:
 
 
 Names: TypeAlias = Header | tuple[str, ...]
+WITH_TARGET = ("explain", "marginal", "feature_importance")  # verbs that use a target
+SHOWN = 100  # characters of ``features`` in a message
+
+
+def check_no_target(features: Any, names: Names, rows: int | None, verb: str) -> None:
+    """Refuse a vector of values in the place of features, where other libraries have the target.
+
+    ``rows`` is the number of rows of X if it is known. A mask of as many booleans as X has columns, and
+    positions that are all different, select columns.
+    """
+    if isinstance(features, (Mapping, set, frozenset)) or not _is_list(features):
+        return
+    columns, tokens = len(Header.of(names).given), list(features)
+    groups = [tuple(token) if _is_list(token) else (token,) for token in tokens]
+    values = [value for group in groups for value in group]
+    floats = any(isinstance(value, (float, np.floating)) for value in values)
+    if not (hasattr(features, "columns") or floats or _is_vector(groups, values, columns, rows)):
+        return
+    way_out = (
+        "pass the target as y="
+        if verb in WITH_TARGET
+        else f"{verb} uses no target, so omit it; {', '.join(WITH_TARGET)} and Explainer take one as y="
+    )
+    entries = count(len(features), "entry", "entries")
+    raise FeatureError(
+        f"features= has {entries} and X {count(columns, 'column')}; features "
+        f"are names or positions of columns, each once, and these look like the values of a target: {way_out}"
+    )
+
+
+def _is_vector(groups: list[tuple[Any, ...]], values: list[Any], columns: int, rows: int | None) -> bool:
+    """Return whether entries of ``features`` are values of rows: too many, repeated, or no positions."""
+    single, size = len(values) == len(groups), len(groups)
+    is_mask = single and all(isinstance(value, (bool, np.bool_)) for value in values)
+    if any(len(group) > columns for group in groups):
+        return True
+    if single and size != columns and (size > columns or (is_mask and size == rows)):
+        return True
+    if is_mask:
+        return False
+    numbers = [value for value in values if isinstance(value, (int, np.integer))]
+    repeated = len(set(map(repr, groups))) < size
+    if size == rows and size > 1:
+        return repeated or (len(numbers) == len(values) and not all(0 <= n < columns for n in numbers))
+    return single and len(set(map(int, numbers))) < len(numbers)
 
 
 def resolve(features: Any, names: Names) -> tuple[int, ...]:
@@ -52,13 +98,13 @@ def resolve(features: Any, names: Names) -> tuple[int, ...]:
         tokens = _tokens(tokens[0], names)
     if any(_is_group(token) for token in tokens):
         raise FeatureError(
-            f"features={features!r} requests several effects; effects() computes many in one call"
+            f"features={_shown(features)} requests several effects; effects() computes many in one call"
         )
     if not tokens:
         raise FeatureError("features is empty; name at least one column, or call effects() for all")
     result = tuple(position(token, names) for token in tokens)
     if len(set(result)) < len(result):
-        raise FeatureError(f"features={features!r} names the same column twice")
+        raise FeatureError(f"features={_shown(features)} names the same column twice")
     return result
 
 
@@ -83,9 +129,9 @@ def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, .
     for token in _tokens(features, names):
         group = resolve(token, names)
         if len(group) > 1:
-            raise FeatureError(f"features={features!r} has a group of features; pass single ones")
+            raise FeatureError(f"features={_shown(features)} has a group of features; pass single ones")
         if group[0] in found:
-            raise FeatureError(f"features={features!r} names {header.names[group[0]]!r} twice")
+            raise FeatureError(f"features={_shown(features)} names {header.names[group[0]]!r} twice")
         found[group[0]] = token if isinstance(token, str) else header.passed(group[0])
     if not found:
         raise FeatureError("features is empty; omit it for all features")
@@ -103,7 +149,7 @@ def resolve_groups(
     for token in _tokens(features, names):
         group, own = resolve_each(token if _is_group(token) else [token], names, named)
         if group in found:
-            raise FeatureError(f"features={features!r} requests {token!r} twice")
+            raise FeatureError(f"features={_shown(features)} requests {token!r} twice")
         found[group] = own if _is_group(token) else own[0]
     if not found:
         raise FeatureError("features is empty; omit it for all features")
@@ -157,6 +203,7 @@ def position(token: Any, names: Names) -> int:
 
 
 def _passed(token: Any, names: tuple[str, ...]) -> int:
+    token = _label(token, names)
     if isinstance(token, str):
         if token not in names:
             raise FeatureError(f"feature {token!r} is not a column of X{did_you_mean(token, names)}")
@@ -175,7 +222,31 @@ def _passed(token: Any, names: tuple[str, ...]) -> int:
                 f"write '{token}' for the name, or rename the columns"
             )
         return int(token)
-    raise FeatureError(f"feature {token!r} is neither a column name nor a position")
+    raise FeatureError(f"feature {_shown(token)} is neither a column name nor a position")
+
+
+def _label(token: Any, names: tuple[str, ...]) -> Any:
+    """Return the name of a column whose label is a tuple, as of a pandas MultiIndex, else the token."""
+    if not isinstance(token, tuple) or (text := str(token)) not in names:
+        return token
+    if all(entry in names or (isinstance(entry, int) and 0 <= entry < len(names)) for entry in token):
+        raise FeatureError(
+            f"feature {text} is ambiguous: the column of that name, or several columns together; write "
+            f"{text!r} for the column, or {list(token)} for the columns"
+        )
+    return text
+
+
+def _shown(features: Any) -> str:
+    """Return features as they were passed, or their type where that is long, as of a series."""
+    text = repr(features)
+    short = len(text) <= SHOWN and "\n" not in text
+    return text if short or not hasattr(features, "__len__") else f"<{type(features).__name__}>"
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether a value has entries: a list, an array, a series, and no text."""
+    return hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
 
 
 def _is_group(token: Any) -> bool:
@@ -185,15 +256,17 @@ def _is_group(token: Any) -> bool:
 def _tokens(features: Any, names: Names) -> list[Any]:
     """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
     if isinstance(features, (set, frozenset, Mapping)):
-        raise FeatureError(f"features={features!r} is unordered; pass a list")
+        raise FeatureError(f"features={_shown(features)} is unordered; pass a list")
     if isinstance(features, np.ndarray) and features.ndim == 0:
         features = features.item()
+    given = Header.of(names).given
+    features = _label(features, given)
     if isinstance(features, str) or not hasattr(features, "__len__"):
         return [features]
-    tokens = list(features)
+    tokens = [_label(token, given) for token in features]
     if tokens and all(isinstance(token, (bool, np.bool_)) for token in tokens):
-        columns = len(Header.of(names).given)
-        if len(tokens) != columns:
-            raise FeatureError(f"a mask of {len(tokens)} booleans was given and X has {columns} columns")
+        if len(tokens) != len(given):
+            masked, columns = count(len(tokens), "boolean"), count(len(given), "column")
+            raise FeatureError(f"a mask of {masked} was given and X has {columns}")
         return [j for j, chosen in enumerate(tokens) if chosen]
     return tokens

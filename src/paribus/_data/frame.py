@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import xxhash
 
 from paribus._contracts import Array, Flags, Integers, Kind
 from paribus._data.array import read_array
@@ -17,7 +19,7 @@ from paribus._data.pandas_stack import PandasStack, WholeStack, chosen, is_panda
 from paribus._data.table import CellValues, Column, ScratchBuffer, Stack, checked_names
 from paribus.errors import FeatureError, GridError, TableError
 
-CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
+CONTENT_ROWS = 65_536  # of text and objects given to a digest at a time
 TEXT_SAMPLE = 256  # values that show how long text is, and which Python type objects have
 
 
@@ -31,6 +33,15 @@ class FrameTable:
     @classmethod
     def of(cls, X: Any, names: Any) -> Self:
         """Read an eager data frame; ``names`` may rename its columns for reporting."""
+        labels = X.column_names if hasattr(X, "column_names") else X.columns
+        twice = [name for name, times in Counter(map(str, labels)).items() if times > 1]
+        if twice:
+            same = hasattr(X, "loc") and X.columns.has_duplicates  # and not 1 beside "1"
+            way_out = ", or keep the first of each by X.loc[:, ~X.columns.duplicated()]" if same else ""
+            raise TableError(
+                f"the header of X has {twice[0]!r} more than once; names must be unique as text: rename "
+                f"columns{way_out}"
+            )
         try:
             columns = nw.from_native(X, eager_only=True).columns
         except (TypeError, nw.exceptions.NarwhalsError) as error:
@@ -163,16 +174,26 @@ class FrameTable:
         """Return native tables of its stacks as one, with labels that are unique."""
         return joined_frames(stacked)
 
-    def content(self) -> Iterator[Any]:
-        """Yield buffers that depend on the values alone, for a fingerprint."""
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """A digest of the values of each column, which depends on nothing else."""
+        found = []
         for feature in range(len(self.names)):
-            if self.whole is None or self.whole.dtype.kind == "b":
-                yield from _content(self._series(feature))
-            else:  # the same, for one array
-                values = np.ascontiguousarray(self.whole[:, feature])
-                missing = np.isnan(values)
-                yield from (np.packbits(missing),) if missing.any() else ()
-                yield values.view(np.uint8)
+            digest = xxhash.xxh3_128()
+            for part in self._content(feature):
+                digest.update(part)
+            found.append(digest.hexdigest())
+        return tuple(found)
+
+    def _content(self, feature: int) -> Iterator[Any]:
+        """Yield buffers that depend on the values of a column alone."""
+        if self.whole is None or self.whole.dtype.kind == "b":
+            yield from _content(self._series(feature))
+        else:  # the same, for one array
+            values = np.ascontiguousarray(self.whole[:, feature])
+            missing = np.isnan(values)
+            yield from (np.packbits(missing),) if missing.any() else ()
+            yield values.view(np.uint8)
 
     def _some(self, frame: nw.DataFrame[Any]) -> Self:
         """Return some rows; the frame is handed on, because wrapping it anew costs as much as slicing it."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from paribus._data.array import ArrayTable
 from paribus._data.table import Table
+from paribus._text import count
 from paribus.errors import TableError
 
 
@@ -35,7 +36,6 @@ def table_of(X: Any, names: Any = None) -> Table:
     else:
         table = ArrayTable.of(X, names)
     if not len(table) or not table.names:
-        raise TableError(
-            f"X has {len(table)} rows and {len(table.names)} columns; at least one of each is needed"
-        )
+        rows, columns = count(len(table), "row"), count(len(table.names), "column")
+        raise TableError(f"X has {rows} and {columns}; at least one of each is needed")
     return table

@@ -16,6 +16,7 @@ from paribus._contracts import Array, Flags, Floats
 from paribus._data.features import Header
 from paribus._data.sampling import PrioritySample, Sample, head_rows, sample_numbers, sample_of
 from paribus._data.table import Column, Table
+from paribus._text import count
 from paribus.errors import WeightError
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
@@ -191,7 +192,8 @@ class Rows:
 
     Weights are held divided by ``weight_scale``, a power of two near the largest, so that no square of a very
     large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
-    for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own.
+    for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own,
+    and ``given`` is X as it was passed.
     """
 
     table: Table
@@ -199,6 +201,7 @@ class Rows:
     weight_scale: float = 1.0
     target: Array | None = None
     aligned: Header | None = None
+    given: Table | None = None
     # What `Background` says of out-of-core rows has these values in memory.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
@@ -298,15 +301,23 @@ class Rows:
         """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
-        digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.weight_scale)).encode())
-        for part in table.content():
-            digest.update(part)
+        digest = xxhash.xxh3_128(
+            repr((table.names, dtypes, len(self), self.weight_scale, table.digests)).encode()
+        )
         if self.weights is not None:
             digest.update(self.weights.tobytes())
         if target and self.target is not None:
             digest.update(repr(self.target.shape).encode())
             digest.update(_bytes(self.target))
         return str(digest.hexdigest())
+
+    def digests(self) -> tuple[dict[str, str], str | None]:
+        """Return a digest of each column of X as it was passed, by its name, and of the weights if any."""
+        table = self.table if self.given is None else self.given
+        weights = None
+        if self.weights is not None:
+            weights = xxhash.xxh3_128_hexdigest((self.weights * self.weight_scale).tobytes())
+        return dict(zip(table.names, table.digests, strict=True)), weights
 
 
 def rows_of(table: Table, sample_weight: Any) -> Rows:
@@ -316,7 +327,7 @@ def rows_of(table: Table, sample_weight: Any) -> Rows:
     weights = _numbers(sample_weight)
     if weights.shape != (len(table),):
         raise WeightError(
-            f"sample_weight has shape {weights.shape} and X has {len(table)} rows; give one per row"
+            f"sample_weight has shape {weights.shape} and X has {count(len(table), 'row')}; give one per row"
         )
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])

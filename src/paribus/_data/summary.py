@@ -16,6 +16,7 @@ from paribus._data.steps import Steps
 from paribus._data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
+TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # between the extremes and the percentiles of most grids
 PROBE = 4_096  # of sorted values read before all of them are, to count the distinct ones
 ROUNDING = 1e-10  # of the total: ranks that differ by less are the same
 SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
@@ -29,13 +30,13 @@ class Summary:
     sorted ones of a number or date when there are fewer than the limit requested, else None. ``declared`` are
     the categories a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
     quantiles at the percentiles requested, ``extremes`` the smallest and largest finite value, both None for
-    a nominal feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number. ``edges`` are
-    those of the numbers of bins requested, one array each. ``common`` is the value in the middle of the
-    present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
-    ``steps`` are those between dates or durations. ``counted`` says that weights of categories are numbers
-    of rows, of all there are. ``ordered``, which alone grows with the number of rows, are the finite values
-    sorted, while they are at hand and have no weights. ``rank_error`` is by how much the rank of a quantile
-    or an edge may be off, as a share of the weight.
+    a nominal feature; ``tails`` are the quantiles at `TAILS`. ``unit`` is the dtype of a date's ticks,
+    ``dtype`` that of a number. ``edges`` are those of the numbers of bins requested, one array each.
+    ``common`` is the value in the middle of the present ones and its weight; no other has more than half.
+    ``missing_row`` is a row without the value. ``steps`` are those between dates or durations. ``counted``
+    says that weights of categories are numbers of rows, of all there are. ``ordered``, which alone grows with
+    the number of rows, are the finite values sorted, while they are at hand and have no weights.
+    ``rank_error`` is by how much the rank of a quantile or an edge may be off, as a share of the weight.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Summary:
     ends: tuple[float, float] | None = None
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
+    tails: Floats | None = None
     unit: np.dtype[Any] | None = None
     dtype: np.dtype[Any] | None = None
     ordered: Array | None = None
@@ -137,7 +139,7 @@ def _numbers(
     facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
-    wanted = quantiles(numbers, (*percentiles, *DECILES), weights)
+    wanted = quantiles(numbers, (*percentiles, *DECILES, *TAILS), weights)
     facts |= placed(wanted, numbers[[0, -1]], kind)
     facts["edges"] = tuple(edges_of(numbers, weights, size) for size in bins)
     return facts | {"ordered": numbers if weights is None else None, "common": common_of(numbers, weights)}
@@ -153,12 +155,13 @@ def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
 
 
 def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
-    """Return where numbers lie: the quantiles at two percentiles and the deciles, and the two extremes."""
+    """Return where numbers lie: quantiles at two percentiles, deciles and `TAILS`, and the two extremes."""
     exact = float if kind == "numeric" else int  # integers beyond 2**53 are no floats
     return {
         "ends": (float(wanted[0]), float(wanted[1])),
         "extremes": (exact(extremes[0]), exact(extremes[1])),
-        "deciles": wanted[2:],
+        "deciles": wanted[2 : 2 + len(DECILES)],
+        "tails": wanted[2 + len(DECILES) :],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import local
 from typing import Any, Protocol, Self
@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from paribus._contracts import Array, Flags, Integers, Kind
+from paribus._text import count
 from paribus.errors import TableError
 
 
@@ -139,8 +140,9 @@ class Table(Protocol):
     def joined(self, stacked: Sequence[Any]) -> Any:
         """Return native tables of its stacks as one, with labels that are unique."""
 
-    def content(self) -> Iterator[Any]:
-        """Yield buffers that depend on the values alone, for a fingerprint."""
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """A digest of the values of each column, which depends on nothing else."""
 
 
 class ScratchBuffer(local):
@@ -162,10 +164,10 @@ class ScratchBuffer(local):
 def checked_names(names: Any, columns: int, argument: str = "feature_names") -> tuple[str, ...]:
     """Return names as text, or refuse a wrong number or duplicates."""
     if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TableError(f"{argument}={names!r} must be a list of {columns} names")
+        raise TableError(f"{argument}={names!r} must be a list of {count(columns, 'name')}")
     given = tuple(str(name) for name in names)
     if len(given) != columns:
-        raise TableError(f"{argument} has {len(given)} names and X has {columns} columns")
+        raise TableError(f"{argument} has {count(len(given), 'name')} and X has {count(columns, 'column')}")
     twice = [name for name, count in Counter(given).items() if count > 1]
     if twice:
         raise TableError(f"{argument} has {twice[0]!r} more than once; names must be unique as text")

@@ -16,6 +16,7 @@ from paribus._display.compose.rankings import drift_figure, importance_figure, i
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Panel
 from paribus._display.layout import NO_PANEL, figure_of
+from paribus._text import percent
 from paribus._typing import OutputLayout
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.meaning import Scale
@@ -32,6 +33,7 @@ from paribus.results import (
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.outputs import chosen
 from paribus.results.performance import Performance
+from paribus.results.tails import trimmed
 
 FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
 
@@ -71,7 +73,7 @@ def _effects_figure(
         results, refused = _drawable(results, chosen_outputs)
         notes = (*refused, *notes)
     panels, columns = _panels(results, chosen_outputs, outputs, columns)
-    background = (*_background(results[0]), *_means(results))
+    background = (*_background(results[0]), *_means(results), *_beyond(results))
     figure = figure_of(
         panels, columns=columns, share_y=share_y, title=title, background=background, notes=notes
     )
@@ -189,6 +191,18 @@ def _background(result: Any) -> tuple[str, ...]:
     if len(set(lines.values())) == 1:
         return tuple(set(lines.values()))
     return tuple(f"{name}: {line}" for name, line in lines.items())
+
+
+def _beyond(results: Sequence[Any]) -> tuple[str, ...]:
+    """Return the line that says how much of the data lies beyond the ends of curves."""
+    single = [one for one in results if isinstance(one, PartialDependence) and _ways(one) == 1]
+    shares = [tails.share for one in single if (tails := trimmed(one).tails) is not None]
+    if not shares or max(shares) == 0:
+        return ()
+    low, high = (f"{100 * p:.3g}" for p in single[0].provenance.percentiles or (0.05, 0.95))
+    share = percent(max(shares)).replace(" %", "%")
+    most = f"up to {share}" if len(shares) > 1 else share
+    return (f"from percentile {low} to {high}: {most} of the data lies beyond; dotted: the curve there",)
 
 
 def _means(results: Sequence[Any]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from paribus._evaluators.request import EvaluationRequest
 from paribus._grid import moved_values
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
-from paribus._states import BinnedSum, Keyed, Moments, RowCurves
+from paribus._states import BinnedSum, Keyed, Moments, PairedMoments, RowCurves
 from paribus._states.expected import Constructed
 from paribus.errors import RefusalCode, RefusalError
 
@@ -137,6 +137,12 @@ class AdditiveExact(ExactEffects):
             states["rest", number] = added
             if not self.request.individual:
                 states["spread", number] = Moments.of(rest[:, None], weights)
+        if weights is not None and not weights.any():
+            return states
+        terms = rows.reshape(len(self.features) + 2, self.n_margins, -1)
+        for number, feature in self.measured.items():
+            own = terms[self.features.index(feature)].T
+            states["terms", number] = PairedMoments.of(own, own, weights)
         return states
 
     def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
@@ -146,7 +152,18 @@ class AdditiveExact(ExactEffects):
             patterns["rest", number] = BinnedSum.expected(self.n_margins)
             if not self.request.individual:
                 patterns["spread", number] = Moments.expected(self.n_margins, 1, rows)
+        for number in self.measured:
+            patterns["terms", number] = PairedMoments.expected(self.n_margins, rows)
         return patterns
+
+    def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
+        """Return the standard deviation of the term of each feature over the rows."""
+        found: list[Floats | None] = [None] * len(self.sizes)
+        for number in self.measured:
+            moments = state.parts["terms", number]
+            deviation = np.sqrt(moments.products[0] / moments.weight)
+            found[number] = np.abs(deviation * self.additive.link.scale)
+        return found
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average of what a grid leaves, plus its own terms."""

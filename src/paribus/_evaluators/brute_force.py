@@ -152,11 +152,11 @@ class BruteForce(SinglePass):
 
     @property
     def portion_rows(self) -> int:
-        """Rows whose sums are merged as one: enough for a few predicts of the smallest grid."""
+        """Rows whose sums are merged as one: enough for a few predicts of the largest grid."""
         if not self.model.row_independent:
             return self.call_rows
-        fewest = min(max(1, grid.n_points) for grid in self.request.grids)
-        wanted = min(-(-self.request.rows // BLOCKS), PART_CALLS * self._most_rows // fewest)
+        most = max(1, *(grid.n_points for grid in self.request.grids))
+        wanted = min(-(-self.request.rows // BLOCKS), PART_CALLS * self._most_rows // most)
         return max(1, min(self._most_rows, max(STACK_ROWS, wanted)) // self.request.block_cut)
 
     @property

@@ -25,8 +25,9 @@ from paribus._evaluators.request import EvaluationRequest, SinglePass, plain
 from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
-from paribus._states import CellMoments, Keyed
+from paribus._states import CellMoments, Keyed, Moments, PairedMoments, SampledRows
 from paribus._states.expected import Expected
+from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
 
 CELL_ARRAYS = 3  # numbers a cell holds of each quantity, and of the rows in it
@@ -35,10 +36,14 @@ APART = 2  # cells beside those of an axis: of rows whose value is missing, and 
 
 @dataclass(frozen=True, eq=False)
 class MarginalRequest(EvaluationRequest):
-    """The axes whose cells to average over, and how what came out becomes numbers, None without any."""
+    """The axes whose cells to average over, and how the target becomes numbers, None without a target.
+
+    ``kept_rows`` is the number of rows whose predictions are kept; 0 for none, and for no moments of all.
+    """
 
     statistic: ClassVar[str] = "marginal"
     outcome: Outcome | None = None
+    kept_rows: int = 0
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -46,6 +51,7 @@ class MarginalRequest(EvaluationRequest):
         axes = [grid.axes[0] for grid in self.grids]
         return (
             self.outcome,
+            self.kept_rows,
             [(axis.name, axis.kind, len(axis)) for axis in axes],
             *(plain(axis.cells.values) for axis in axes),
         )
@@ -63,6 +69,20 @@ class CellEstimate:
     mean: Floats
     error: Floats
     by_model: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionEstimate:
+    """Mean, its standard error and standard deviation ``(o,)`` of predictions of all rows, and a few rows.
+
+    ``rows`` is the number of all; ``sample`` has predictions of the sampled rows, then their target if known.
+    """
+
+    rows: int
+    mean: Floats
+    error: Floats
+    deviation: Floats
+    sample: SampledRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +175,8 @@ class CellMeans(SinglePass):
     def state_bytes(self) -> int:
         """Memory of the moments of all cells."""
         cells = sum(axis.n_cells + APART for axis in self.axes)
-        return cells * CELL_ARRAYS * (1 + self.outputs * len(self.averaged)) * FLOAT
+        numbers = 1 + self.outputs * len(self.averaged)
+        return (cells * CELL_ARRAYS + self.request.kept_rows) * numbers * FLOAT
 
     @property
     def row_predictions(self) -> int:
@@ -177,9 +198,17 @@ class CellMeans(SinglePass):
         """Return the patterns of states of ``rows`` rows at most."""
         numbers = self.outputs * len(self.averaged)
         cells = ((number, axis.n_cells + APART) for number, axis in enumerate(self.axes))
-        return Expected(
-            {("cells", number): CellMoments.expected(numbers, size, rows) for number, size in cells}
-        )
+        patterns: dict[tuple[str, int], Any] = {
+            ("cells", number): CellMoments.expected(numbers, size, rows) for number, size in cells
+        }
+        if self.request.kept_rows:
+            known = numbers if self.outcome is None else 2 * self.outputs
+            patterns |= {
+                ("predictions", 0): Moments.expected(1, self.outputs, rows),
+                ("predicted pairs", 0): PairedMoments.expected(self.outputs, rows),
+                ("kept rows", 0): SampledRows.expected("kept", known, self.request.kept_rows, rows),
+            }
+        return Expected(patterns)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the rows of a block in the cells of each axis."""
@@ -187,19 +216,45 @@ class CellMeans(SinglePass):
         if not len(kept.table):
             return Keyed({})
         values = self._values(kept, block.start, block.start + len(block.table) - 1)
-        return Keyed(
-            {
-                ("cells", number): CellMoments.of(
-                    values, _cells(axis, kept), kept.weights, axis.n_cells + APART
-                )
-                for number, axis in enumerate(self.axes)
-            }
-        )
+        states: dict[tuple[str, int], Any] = {
+            ("cells", number): CellMoments.of(values, _cells(axis, kept), kept.weights, axis.n_cells + APART)
+            for number, axis in enumerate(self.axes)
+        }
+        if self.request.kept_rows:
+            states |= self._predictions(block, kept.weights, values)
+        return Keyed(states)
+
+    def _predictions(
+        self, block: Block, weights: Floats | None, values: Floats
+    ) -> dict[tuple[str, int], Any]:
+        """Return the moments of predictions, and the sampled rows with their target."""
+        numbers, most = np.arange(block.start, block.start + len(block.table)), self.request.kept_rows
+        if block.weights is not None:
+            numbers = numbers[block.weights > 0]
+        known, predicted = values[: 2 * self.outputs], values[: self.outputs]
+        return {
+            ("predictions", 0): Moments.of(predicted[None], weights),
+            # The same on a scale on which no square of a finite number overflows.
+            ("predicted pairs", 0): PairedMoments.of(predicted.T, predicted.T / LARGE, weights),
+            ("kept rows", 0): SampledRows.of(numbers, known, weights, most),
+        }
 
     def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:
         """Return the averages of each axis: its cells, that of missing values, and that of all other rows."""
         every = (state.parts["cells", number] for number in range(len(self.request.grids)))
         return [CellEstimate(m.rows, m.weight, m.mean, m.standard_error()) for m in every]
+
+    def predictions_in(self, state: Keyed) -> PredictionEstimate:
+        """Return what a state has of the predictions of rows, where they are kept."""
+        moments: Moments = state.parts["predictions", 0]
+        pairs: PairedMoments = state.parts["predicted pairs", 0]
+        with ignore_fp_errors():
+            plain, _, scaled = np.sqrt(pairs.products / pairs.weight)
+        deviation = np.where(np.isfinite(plain), plain, enlarged(scaled))
+        sample = state.parts["kept rows", 0]
+        return PredictionEstimate(
+            moments.rows, moments.mean[0], moments.standard_error()[0], deviation, sample
+        )
 
     def _values(self, block: Block, first: int, last: int) -> Floats:
         """Return what is averaged, ``(q * o, i)``: predictions, what came out, and the difference."""

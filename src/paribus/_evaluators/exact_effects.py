@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -96,6 +97,21 @@ class ExactEffects(SinglePass):
 
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
         """Prepare to draw curves of groups of grids; nothing, where that takes no time."""
+
+    def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
+        """Return the standard deviation ``(o,)`` of each grid's effect over the rows, None if not known."""
+        return [None] * len(self.sizes)
+
+    @property
+    def measured(self) -> dict[int, int]:
+        """The first grid of each single feature, if strengths are requested and follow from sums."""
+        if not (self.request.strengths and self.linear):
+            return {}
+        first: dict[int, int] = {}
+        for number, grid in enumerate(self.request.grids):
+            if len(grid.axes) == 1:
+                first.setdefault(grid.axes[0].feature, number)
+        return {number: feature for feature, number in first.items()}
 
     @property
     def kept_bytes(self) -> int:
@@ -234,7 +250,14 @@ class ExactEffects(SinglePass):
         return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
-        """Read averages off the coverage or the sums, and errors off curves."""
+        """Read averages and strengths off the coverage or the sums, and errors off curves."""
+        found = self._estimates(state, threads)
+        if not self.measured:
+            return found
+        strengths = self.strengths(state, float(state.parts["weight", 0].cells[0]), threads)
+        return [replace(one, strength=own) for one, own in zip(found, strengths, strict=True)]
+
+    def _estimates(self, state: Keyed, threads: int) -> list[EffectEstimate]:
         total = float(state.parts["weight", 0].cells[0])
         averages = self.averages(state, total, threads)
         if self.request.individual:

@@ -81,6 +81,11 @@ class PermutationRequest:
     cut: int = 1
 
     @property
+    def given(self) -> bool:
+        """Whether the user gave the bound: no shortcut could exceed it."""
+        return True
+
+    @property
     def n_parts(self) -> int:
         """All groups are shuffled by one evaluator."""
         return 1

@@ -20,6 +20,8 @@ from paribus.meaning import Estimand, Refusal
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
 OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
+# The way out of a bound that leaves no room for trees: brute force takes far longer, so nobody falls into it.
+BRUTE = ". Where method= is an argument, method='brute' evaluates the model itself: slower, in less memory"
 NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 
@@ -102,7 +104,7 @@ def choose(
     ``requested`` returns the request for an evaluator, or for any if there is none, on fewer rows where it
     evaluates the model or crosses rows with each other; ``method`` may insist on a shortcut, or on none.
     ``refused`` are the evaluators that refused what they met in the rows. Evaluating the model takes no more
-    predictions than the ``bound``.
+    predictions than the ``bound``. A bound on memory that the user gave and a shortcut exceeds is an error.
     """
     refusals = dict(refused or {})
     short: str | None = None
@@ -142,6 +144,8 @@ def choose(
             except MemoryBoundError as shortage:
                 if method != "auto" or not candidate.shortcut:
                     raise
+                if request.given:
+                    raise MemoryBoundError(f"{shortage}{BRUTE}") from shortage
                 reason = short = str(shortage)
                 code = RefusalCode.MEMORY
         refusals[candidate.name] = Refusal(candidate.name, code, reason)

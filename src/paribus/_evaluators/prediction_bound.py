@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus._data.rows import Rows
-from paribus._data.table import Table
 from paribus._models import Model, structure_of
-from paribus._models.adapter import MOST_SAMPLE_ROWS, NOMINAL_DTYPES, SAMPLE_ROWS
 from paribus._models.tree_check import MOST_ROWS
 from paribus.errors import OptionError, RefusalCode, RefusalError
 
@@ -99,17 +97,6 @@ class PredictionBound:
         )
 
 
-def first_predictions(model: Model) -> int:
-    """Return how many rows a model predicted before anything was evaluated: some, and half of them twice."""
-    return _tried(0 if model.sample is None else len(model.sample))
-
-
-def first_predictions_of(table: Table) -> int:
-    """Return how many rows of a table a model will predict first, at most."""
-    nominal = any(table.dtype(j).startswith(NOMINAL_DTYPES) for j in range(len(table.names)))
-    return _tried(min(len(table), MOST_SAMPLE_ROWS if nominal else SAMPLE_ROWS))
-
-
 def reading_predictions(model: Model) -> int:
     """Return how many rows a model predicts while its structure is read, at most.
 
@@ -121,9 +108,5 @@ def reading_predictions(model: Model) -> int:
         structure_of(model)
     except RefusalError as refusal:
         if refusal.code is RefusalCode.NO_STRUCTURE:
-            return first_predictions(model)
-    return first_predictions(model) + MOST_ROWS
-
-
-def _tried(rows: int) -> int:
-    return rows + 2 * -(-rows // 2)
+            return model.tried
+    return model.tried + MOST_ROWS

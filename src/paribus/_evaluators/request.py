@@ -19,6 +19,7 @@ from paribus._data.sampling import Sample
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues
 from paribus._states.expected import Constructed, Expected
+from paribus._text import count
 from paribus._typing import Curves
 from paribus.meaning import Estimand
 
@@ -65,8 +66,9 @@ class EvaluationRequest:
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
     are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the
-    model is dear however few rows it predicts. ``background`` are the rows that passes go through, None for
-    all rows of the run.
+    model is expensive however few rows it predicts. ``background`` are the rows that passes go through, None
+    for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows, where
+    the structure of the model gives it.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -85,6 +87,7 @@ class EvaluationRequest:
     cut: int = 1
     few_calls: bool = False
     background: Background | None = None
+    strengths: bool = False
 
     def among(self, rows: Rows) -> Self:
         """Return the request for some rows in memory, all of which count."""
@@ -137,8 +140,8 @@ class EvaluationRequest:
 
     @property
     def n_results(self) -> int:
-        """Number of grids."""
-        return len(self.grids)
+        """Number of effects; a grid of values beyond another has the features of that."""
+        return len({grid.names for grid in self.grids})
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -146,7 +149,7 @@ class EvaluationRequest:
         points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
         shapes = [(grid.names, grid.n_points) for grid in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
-        return (self.kind, self.quantiles, shapes), sample, *map(plain, points)
+        return (self.kind, self.quantiles, self.strengths, shapes), sample, *map(plain, points)
 
     def only(self, numbers: tuple[int, ...]) -> Self:
         """Return the request for some of the grids."""
@@ -177,7 +180,8 @@ class EffectEstimate:
 
     ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
     weight. ``row_weights (n,)`` are those of the curves, None when all count the same. ``by_model (m, o, g)``
-    are the averages of each of several models, whose mean ``average`` then is.
+    are the averages of each of several models, whose mean ``average`` then is. ``strength (o,)`` is the
+    standard deviation of the effect at every row's own value, None where that is not known.
     """
 
     average: Floats
@@ -187,6 +191,7 @@ class EffectEstimate:
     rank_error: float = 0.0
     row_weights: Floats | None = None
     by_model: Floats | None = None
+    strength: Floats | None = None
 
     def spread(self, place: Integers | None) -> EffectEstimate:
         """Return the estimate at points of which some have the same numbers; ``place (g,)`` are theirs."""
@@ -237,6 +242,10 @@ class Request(Protocol):
     @property
     def max_memory(self) -> int:
         """Bytes that may be held."""
+
+    @property
+    def given(self) -> bool:
+        """Whether the user gave the bound, which is half of the free memory otherwise."""
 
     @property
     def threads(self) -> int | None:
@@ -443,7 +452,7 @@ class SinglePass(ABC):
         return (
             f"{'the tables of the shortcut need' if self.shortcut else 'the result needs'} "
             f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}: "
-            f"{request.points} points, {self.outputs} outputs"
+            f"{count(request.points, 'point')}, {count(self.outputs, 'output')}"
             + (f", a curve for each of {request.rows} rows" if request.individual else "")
             + ". Raise max_memory, lower grid_resolution"
             + (", leave quantiles out" if request.quantiles is not None else "")

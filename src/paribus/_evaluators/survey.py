@@ -14,13 +14,13 @@ from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus._data.categories import categories_with, check_known, unknown_to
 from paribus._data.rows import Block
 from paribus._data.sampling import PrioritySample, head_rows, sample_numbers
-from paribus._data.scan.digest import SIZE, digest_of
+from paribus._data.scan.digest import SIZE, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.partitions import Partitions
 from paribus._data.scan.reading import FAR, TableReader
 from paribus._data.scan.scanned import ScannedRows
 from paribus._data.steps import Steps
-from paribus._data.summary import DECILES, Summary, common_of, edges_of, order_categories, placed
+from paribus._data.summary import DECILES, TAILS, Summary, common_of, edges_of, order_categories, placed
 from paribus._states import Counts, Keyed
 from paribus._states.expected import (
     HEAVIEST,
@@ -246,7 +246,7 @@ class DeclaredCategories:
 
 @dataclass(frozen=True, eq=False)
 class Digest:
-    """A sum of the digests of blocks."""
+    """A sum of the digests of blocks of one column."""
 
     total: int
 
@@ -280,7 +280,7 @@ class KeptRows:
         )
 
     def holds(self) -> bool:
-        """Return whether each row has a number of its own, in order."""
+        """Return whether the numbers of rows increase, so that each row has another one."""
         rising = bool((self.numbers[1:] > self.numbers[:-1]).all())
         return rising and len(self.numbers) == self.rows.num_rows <= self.most
 
@@ -324,6 +324,7 @@ class Survey:
     weighted: bool
     head: ModelTable = field(repr=False)
     open: tuple[int, ...] = ()
+    targets: int = 0
 
     @classmethod
     def of(
@@ -331,7 +332,13 @@ class Survey:
     ) -> Self:
         """Prepare to read; ``head`` are a few rows, which show their types."""
         open_to_others = tuple(reading.columns.index(name) for name in reading.open)
-        return cls(specs, reading.coded, seeds, reading.weight is not None, head, open_to_others)
+        weighted, targets = reading.weight is not None, len(reading.target)
+        return cls(specs, reading.coded, seeds, weighted, head, open_to_others, targets)
+
+    @property
+    def _digested(self) -> int:
+        """Number of columns that have a digest: those for the model, that of weights, those of the target."""
+        return len(self.head.names) + self.weighted + self.targets
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
@@ -340,10 +347,10 @@ class Survey:
             ("weighed", 0): WeightTotals.expected(rows),
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
-            ("digest", 0): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
-            ("digest", 1): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
             ("few", 0): KeptRows.expected(table, SEED, rows),
         }
+        for number in range(self._digested):
+            patterns["digest", number] = Constructed(Digest, total=Number(int, 0, SIZE - 1))
         if self.weighted:
             patterns |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
         for feature in self.coded:
@@ -392,9 +399,9 @@ class Survey:
             ("weighed", 0): WeightTotals.of(rows, weights),
             ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
             ("length", block.start >> FAR): Counts(np.array([rows])),
-            ("digest", 0): Digest(_digest(table.arrow.native, block)),
-            ("digest", 1): Digest(_digest(table.arrow.native, replace(block, target=None))),
         }
+        for number, total in enumerate(_digests(table.arrow.native, block)):
+            states["digest", number] = Digest(total)
         states["few", 0] = KeptRows.of(block, SEED)
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
@@ -479,8 +486,7 @@ class Survey:
             if self.weighted
             else None,
             reading.table(state.parts["few", 0].rows),
-            f"{state.parts['digest', 0].total:032x}",
-            f"{state.parts['digest', 1].total:032x}",
+            tuple(f"{state.parts['digest', number].total:032x}" for number in range(self._digested)),
         )
         sketches = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
         return SurveyResult(scanned, sketches, unit)
@@ -589,7 +595,7 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
-    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, sketched.kind)
+    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES, *TAILS)), ends, sketched.kind)
 
 
 def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
@@ -647,7 +653,8 @@ def _numbered(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> Pri
     return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
 
 
-def _digest(table: pa.Table, block: Block) -> int:
+def _digests(table: pa.Table, block: Block) -> list[int]:
+    """Return the digests of the columns of a block, of its weights and of its target."""
     import pyarrow as pa
 
     if block.weights is not None:
@@ -655,7 +662,7 @@ def _digest(table: pa.Table, block: Block) -> int:
     if block.target is not None:
         for position, values in enumerate(np.atleast_2d(block.target.T)):
             table = table.append_column(f"\0target {position}", pa.array(values))
-    return digest_of(table, block.start)
+    return digests_of(table, block.start)
 
 
 def _rows_like(table: pa.Table, rows: int | None = None) -> Where:

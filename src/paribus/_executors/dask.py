@@ -14,6 +14,7 @@ from paribus._contracts import B, Blocks, Evaluator, S, StateStore
 from paribus._executors.local import KEPT, LocalExecutor
 from paribus._executors.progress import with_progress
 from paribus._states import Keyed, merge_in_order, ranges_of
+from paribus._text import count
 from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
 
 RETRIES = 3  # of a task that fails, and of one whose worker dies as often as the cluster allows
@@ -52,7 +53,7 @@ class DaskExecutor:
 
     def describe(self) -> str:
         """Return who computes, in words."""
-        return f"Dask, {len(self.client.nthreads())} workers"
+        return f"Dask, {count(len(self.client.nthreads()), 'worker')}"
 
     def fold(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None

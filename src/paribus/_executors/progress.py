@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sys
 from collections.abc import Generator, Iterable
@@ -45,7 +46,7 @@ def with_progress(
     """
     bar = _Bar(rows, before, describe_passes(doing))
     start = perf_counter()
-    timer = bar.shown_later() if progress is None else None
+    timer = None if progress is False else bar.shown_later()
     try:
         for number, work, state in results:
             bar.advance(work)
@@ -153,13 +154,15 @@ class _Bar:
 class LogLines:
     """A bar for logs: a line after every tenth of the rows or half a minute, and one at the end.
 
-    The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least.
+    The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least, so that
+    a short pass has the last one only.
     """
 
     def __init__(self, doing: str, rows: int | None, done: float, began: float, before: float) -> None:
         self.doing, self.rows, self.done = doing, rows, done
         self._began, self._before = began, before
-        self._write()
+        self._written, self._shown = began, -math.inf
+        self.update(0.0)
 
     def update(self, work: float) -> None:
         """Count rows, and write a line if it is time for one."""
@@ -172,7 +175,8 @@ class LogLines:
     def close(self, *, finished: bool) -> None:
         """Write how long it took, unless it was stopped."""
         if finished or self._complete():
-            LOG.info("%s: %s rows in %s", self.doing, f"{self.done:,.0f}", _lasting(self._elapsed()))
+            share = "" if self.rows is None else "100% of "
+            LOG.info("%s: %s%s rows in %s", self.doing, share, f"{self.done:,.0f}", _lasting(self._elapsed()))
 
     def _write(self) -> None:
         self._written, self._shown = perf_counter(), self.done

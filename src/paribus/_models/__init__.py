@@ -6,6 +6,7 @@ from paribus._models.model_list import adapt_models, as_model_list, require_sing
 from paribus._models.structure import (
     model_of_part,
     prefetch_structure,
+    rounding_notes,
     structure_digest,
     structure_of,
     trees_of,
@@ -20,6 +21,7 @@ __all__ = [
     "model_of_part",
     "prefetch_structure",
     "require_single_model",
+    "rounding_notes",
     "structure_digest",
     "structure_of",
     "structure_text",

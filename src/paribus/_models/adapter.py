@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Floats, Integers
+from paribus._contracts import NOMINAL, Flags, Floats, Integers
 from paribus._data.table import ScratchBuffer, Table
 from paribus._models.estimators import METHODS, kind_of, steps_of, unbound
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
 from paribus._models.model import Model
 from paribus._models.predictor import Predictor, as_outputs
+from paribus._text import count
 from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
 
 RESPONSES = ("auto", *METHODS)
 SAMPLE_ROWS = 32  # predicted first, evenly spaced, to learn the number of outputs and to fail early
 MOST_SAMPLE_ROWS = 256  # with those that are added to show every category
 SEARCHED = 4_096  # rows that are searched for them
+EXTREME_COLUMNS = 64  # whose smallest and largest numbers are looked for
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
     "predict": "prediction",
@@ -59,13 +61,19 @@ def adapt(
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     predictor, response = predictor_of(estimator, response_method)
     name = describe(estimator)
-    sample = _some_rows(table)
+    chosen = _some_rows(table)
+    sample = table.keep(chosen)
     raw = _predicted(predictor, sample, name, 1)
     prediction = as_outputs(raw, len(sample), name)
     columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)
     predictor = replace(predictor, columns=columns)
     library, version = library_of(estimator)
     is_margin = response == "decision_function" and boosting_library(estimator) is not None
+    independent, tried = _is_row_independent(predictor, sample, name, prediction), _tried(len(sample))
+    calls = 2
+    if independent:
+        independent, more = _bears_extremes(predictor, table, chosen, name, prediction)
+        tried, calls = tried + more, calls + 2 * (more > 0)
     return Model(
         predictor,
         name,
@@ -74,15 +82,30 @@ def adapt(
         response,
         "margin" if is_margin else SCALES[response],
         named_outputs(target_names, names),
-        _is_row_independent(predictor, sample, name, prediction),
+        independent,
         sample,
         prediction if columns is None else prediction[:, list(columns)],
         getattr(raw, "dtype", None) in (np.float32, np.float16),
+        tried,
+        calls,
     )
 
 
-def _some_rows(table: Table) -> Table:
-    """Return a few rows from all over the table, because tables are often sorted by some group.
+def most_tried(table: Table) -> int:
+    """Return how many rows of a table a model predicts at most before anything is evaluated."""
+    nominal = any(table.dtype(j).startswith(NOMINAL_DTYPES) for j in range(len(table.names)))
+    rows = min(len(table), MOST_SAMPLE_ROWS if nominal else SAMPLE_ROWS)
+    extreme = 2 * min(len(table.names), EXTREME_COLUMNS)
+    return _tried(rows) + min(len(table), rows + extreme) + 1
+
+
+def _tried(rows: int) -> int:
+    """Return how often sampled rows are predicted: all of them, and half of them twice."""
+    return rows + 2 * -(-rows // 2)
+
+
+def _some_rows(table: Table) -> Flags:
+    """Return which are a few rows from all over the table, because tables are often sorted by some group.
 
     A row of each category is among them, as far as some thousand rows show it.
     """
@@ -95,7 +118,7 @@ def _some_rows(table: Table) -> Table:
         for feature in nominal:
             added = searched[_firsts(few, feature)]
             mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
-    return table.keep(mask)
+    return mask
 
 
 def _firsts(table: Table, feature: int) -> Integers:
@@ -121,11 +144,59 @@ def _is_row_independent(predictor: Predictor, sample: Table, name: str, predicti
         twice = as_outputs(_predicted(predictor, half, name, 2), 2 * len(half), name)
     except ModelError:
         return False  # it predicted the rows themselves, so it is the repetition it cannot bear
-    once = np.concatenate([prediction[chosen]] * 2)
-    if twice.shape != once.shape:
+    return _same(twice, np.concatenate([prediction[chosen]] * 2))
+
+
+def _bears_extremes(
+    predictor: Predictor, table: Table, chosen: Flags, name: str, prediction: Floats
+) -> tuple[bool, int]:
+    """Return whether rows with extreme values leave predictions beside them unchanged, and how many it made.
+
+    The rows of the sample are predicted beside the rows with the smallest and largest number of each column,
+    and the most extreme of these also alone. A model that fails on them fails when it is evaluated.
+    """
+    extreme, most = _extreme_rows(table, chosen)
+    if most is None:
+        return True, 0
+    together = chosen.copy()
+    together[extreme] = True
+    places = np.flatnonzero(together)
+    try:
+        beside = as_outputs(_predicted(predictor, table.keep(together), name, 1), len(places), name)
+        alone = as_outputs(_predicted(predictor, table.slice(most, most + 1), name, 1), 1, name)
+    except ModelError:
+        return True, len(places) + 1
+    same = _same(beside[chosen[places]], prediction) and _same(alone, beside[places == most])
+    return same, len(places) + 1
+
+
+def _same(again: Floats, once: Floats) -> bool:
+    """Return whether predictions of the same rows are the same but for rounding."""
+    if again.shape != once.shape:
         return False
     size = np.abs(once[np.isfinite(once)]).max(initial=0.0)
-    return bool(np.allclose(twice, once, rtol=1e-4, atol=1e-6 * size, equal_nan=True))
+    return bool(np.allclose(again, once, rtol=1e-4, atol=1e-6 * size, equal_nan=True))
+
+
+def _extreme_rows(table: Table, chosen: Flags) -> tuple[list[int], int | None]:
+    """Return rows with the smallest and the largest number of columns, and which is furthest from others."""
+    rows: list[int] = []
+    furthest: tuple[float, int | None] = 0.0, None
+    for feature in range(min(len(table.names), EXTREME_COLUMNS)):
+        numbers = table.floats(feature)
+        if numbers is None and table.dtype(feature).lower().startswith(("int", "uint")):
+            column = table.column(feature)
+            numbers = column.values if not column.missing.any() else None
+        if numbers is None or not np.isfinite(numbers[chosen]).any():
+            continue
+        usual = numbers[chosen][np.isfinite(numbers[chosen])].astype(np.float64)
+        with np.errstate(all="ignore"):
+            for row in {int(np.nanargmin(numbers)), int(np.nanargmax(numbers))}:
+                rows.append(row)
+                far = abs(float(numbers[row]) - usual.mean()) / (usual.std() or 1.0)
+                if np.isfinite(far) and far > furthest[0]:
+                    furthest = far, row
+    return rows, furthest[1]
 
 
 def describe(estimator: Any) -> str:
@@ -151,6 +222,11 @@ def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
         return _native_predictor(library, estimator, response_method)
     if is_model(estimator):
         return _method_predictor(estimator, response_method)
+    if getattr(estimator, "refit", None) is False:
+        raise ModelError(
+            f"{describe(estimator)} was made with refit=False, so it holds no fitted model; fit it with "
+            "refit=True, or pass an estimator that was fitted with its best_params_"
+        )
     if not callable(estimator):
         shown = repr(estimator)
         shown = type(estimator).__name__ if "\n" in shown or len(shown) > 100 else shown
@@ -209,9 +285,14 @@ def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, 
         if margin is not None:
             return margin, response_method
     if response_method not in has:
+        way_out = did_you_mean(response_method, has)
+        if response_method == "predict_proba" and "decision_function" in has:
+            way_out = (
+                "; pass response_method='decision_function' for its scores, or a calibrated model, such as "
+                "CalibratedClassifierCV, for probabilities"
+            )
         raise OptionError(
-            f"response_method={response_method!r}: {describe(estimator)} has no such method"
-            f"{did_you_mean(response_method, has)}"
+            f"response_method={response_method!r}: {describe(estimator)} has no such method{way_out}"
         )
     return Predictor(estimator, response_method), response_method
 
@@ -232,11 +313,25 @@ def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> A
     try:
         return predictor.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+        given = f"{type(stacked).__module__.partition('.')[0]}.{type(stacked).__name__}"
         raise ModelError(
-            f"{name} failed on {len(sample)} rows of X (a {sample.backend} table of "
-            f"{len(sample.names)} columns): {failure(error).removesuffix('.')}. It must be fitted, and X "
-            "must have the columns and types it was fitted on"
+            f"{name} failed on {count(len(sample), 'row')} of X (a {given} of "
+            f"{count(len(sample.names), 'column')}): {failure(error).removesuffix('.')}. "
+            f"{_way_out_of_failure(predictor, sample.backend)}"
         ) from error
+
+
+def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
+    """Return the way out for a model that fails, or for a function, which may take another type."""
+    if predictor.method is not None:
+        return "It must be fitted, and X must have the columns and types it was fitted on"
+    array = {"numpy": "t", "pyarrow": "t.to_pandas().to_numpy()"}.get(backend, "t.to_numpy()")
+    if any(base.__module__.partition(".")[0] == "torch" for base in type(predictor.target).__mro__):
+        tensor = f"torch.as_tensor({array}, dtype=torch.float32)"
+        return f"If it takes tensors, pass lambda t: module({tensor}).detach().numpy()"
+    if backend == "numpy":
+        return "If it takes a data frame, pass X as one, with the columns it needs"
+    return f"If it takes an array, pass lambda t: f({array}) or X as an array"
 
 
 def _outputs(
@@ -310,7 +405,8 @@ def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     given: Sequence[Any] = [target_names] if isinstance(target_names, str) else list(target_names)
     if len(given) != len(names):
         raise OptionError(
-            f"target_names has {len(given)} names and there are {len(names)} outputs: {', '.join(names[:8])}"
+            f"target_names has {count(len(given), 'name')} and the number of outputs is {len(names)}: "
+            f"{', '.join(names[:8])}"
         )
     return tuple(str(name) for name in given)
 

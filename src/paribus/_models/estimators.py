@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import ismethod
 from typing import Any
 
@@ -35,6 +36,30 @@ def names_in(found: Any) -> tuple[str, ...] | None:
     if isinstance(found, (str, bytes)) or not all(isinstance(name, (str, int, np.integer)) for name in names):
         return None
     return tuple(map(str, names)) if names and len(set(names)) == len(names) else None
+
+
+def replaced_method(estimator: Any, methods: Iterable[str] = METHODS) -> str | None:
+    """Return the first method that is not the one of its class's own package, None if there is none.
+
+    It may have been replaced on the instance, or on a class: then its code is of another package than the
+    class, whatever name and module a decorator gave it. scikit-learn wraps methods of classes that inherit.
+    """
+    for method in methods:
+        if method in getattr(estimator, "__dict__", {}):
+            return method
+        base = next((base for base in type(estimator).__mro__ if method in vars(base)), None)
+        own = (None, "sklearn", "" if base is None else base.__module__.split(".")[0])
+        if base is not None and _package(vars(base)[method]) not in own:
+            return method
+    return None
+
+
+def _package(function: Any) -> str | None:
+    """Return the package that the code of a method is of; None where it is not Python's."""
+    for inner in ("fn", "__func__", "fget"):  # available_if, classmethod, property
+        function = getattr(function, inner, function)
+    module = getattr(function, "__globals__", {}).get("__name__")
+    return None if module is None else str(module).split(".")[0]
 
 
 def kind_of(estimator: Any) -> Any:

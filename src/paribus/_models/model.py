@@ -21,9 +21,11 @@ class Model:
     """What an evaluator needs to know of a model, and nothing of where it came from.
 
     ``response`` is the method that predicts (``"callable"`` for a function), ``scale`` its unit in words, for
-    axis labels. ``row_independent`` means that rows may be repeated in one table under new labels without
-    changing the prediction of any of them. ``sample_prediction (i, o)`` is what it predicted for ``sample``,
-    a few rows of the table, and ``is_float32`` whether it did so in single precision.
+    axis labels. ``row_independent`` means that rows may be repeated in one table under new labels, or stand
+    beside rows with extreme values, without changing the prediction of any of them. ``sample_prediction
+    (i, o)`` is what it predicted for ``sample``, a few rows of the table, and ``is_float32`` whether that
+    had single precision. ``tried`` is how many rows it predicted before anything
+    was evaluated, in ``tried_calls`` calls.
     """
 
     predictor: Predictor
@@ -37,6 +39,8 @@ class Model:
     sample: Table | None = None
     sample_prediction: Floats | None = None
     is_float32: bool = False
+    tried: int = 0
+    tried_calls: int = 0
 
     def digest(self) -> str:
         """Return a digest of what the model is called and of what it predicted."""
@@ -65,7 +69,7 @@ class Model:
 
 
 def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
-    """Return a note on each model that predicts rows differently when they are repeated, and what follows."""
+    """Return a note on each model that predicts a row differently beside other rows, and what follows."""
     names = dict.fromkeys(model.name for model in models if not model.row_independent)
-    words = "predicted some rows differently when they were repeated under new labels"
+    words = "predicted some rows differently when they were repeated, or beside rows with extreme values"
     return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]

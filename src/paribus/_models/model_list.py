@@ -7,6 +7,7 @@ from typing import Any
 from paribus._data.table import Table
 from paribus._models.adapter import adapt, is_model
 from paribus._models.model import Model
+from paribus._text import count
 from paribus.errors import ModelError, OptionError
 
 
@@ -60,7 +61,7 @@ def _check_alike(first: Model, model: Model, index: int) -> None:
         differs, other = (f"a {one.scale} (by {one.response})" for one in (model, first))
         way_out = "name a response_method that means the same for all"
     elif model.n_outputs != first.n_outputs:
-        differs, other = (f"{one.n_outputs} outputs" for one in (model, first))
+        differs, other = (count(one.n_outputs, "output") for one in (model, first))
         way_out = "fit them all on the same classes or targets"
     elif model.output_names != first.output_names:
         differs, other = (f"outputs named {', '.join(one.output_names)}" for one in (model, first))

@@ -12,6 +12,7 @@ from paribus._data.table import Table
 from paribus._models.adapter import describe
 from paribus._models.estimators import steps_of
 from paribus._models.libraries import library_for
+from paribus._text import count
 from paribus.errors import RefusalError
 
 NEGLIGIBLE = 1e-6  # of the largest: below zero it is rounding, as in differences of impurities
@@ -44,7 +45,7 @@ def own_importance(estimator: Any, table: Table) -> OwnImportance:
     models = steps_of(estimator) or [estimator]
     raw, what = _reported(models[-1], name)
     if len(raw) != columns:
-        raise _refusal(name, f"it reports on {len(raw)} columns, and X has {columns}")
+        raise _refusal(name, f"it reports on {count(len(raw), 'column')}, and X has {columns}")
     values = np.empty(columns)
     values[_origins(estimator, table) if len(models) > 1 else slice(None)] = _shares(raw, name)
     return OwnImportance(values, what)
@@ -91,7 +92,7 @@ def _origins(pipeline: Any, table: Table) -> Integers:
     if sorted(origins) != list(range(len(own))):
         other = next((label for label, j in zip(out, origins, strict=True) if j < 0), None)
         shown = "" if other is None else f", such as {other!r}"
-        raise _refusal(name, f"its last step sees {len(out)} columns that are not those of X{shown}")
+        raise _refusal(name, f"its last step sees {count(len(out), 'column')} that are not those of X{shown}")
     return np.array(origins)
 
 

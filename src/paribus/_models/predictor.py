@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Array, Floats
+from paribus._text import count
 from paribus.errors import ModelError
 
 
@@ -68,8 +69,8 @@ def _all_none(prediction: Array) -> bool:
 
 def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
     return ModelError(
-        f"{name} returned for {rows} rows an object of type {type(raw).__name__} {which}; it must return an "
-        "array (n,) or (n, k), one row per row"
+        f"{name} returned for {count(rows, 'row')} an object of type {type(raw).__name__} {which}; it must "
+        "return an array (n,) or (n, k), one row per row"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,9 +26,13 @@ from paribus._models.place import Place
 from paribus._models.predictor import as_outputs
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, refuse_difference, trees_for
-from paribus._models.wrappers import Wrapper, is_wrapper, passed_on, refuse_replaced
+from paribus._models.wrappers import CalibratedOutputs, Wrapper, is_wrapper, passed_on, refuse_replaced
+from paribus._text import count
 from paribus.errors import RefusalCode, RefusalError, TableError, failure
+from paribus.notes import Note, NoteCode
 
+SINGLE_ROUNDING = 2.0**-22  # of a margin, that adding up its leaves in another order may change
+NOTED_ROUNDING = 1e-6  # of a probability, that is worth a note
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
 _READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
@@ -72,6 +76,41 @@ def model_of_part(model: Model, part: Part) -> Model:
     return inner
 
 
+def rounding_notes(models: Iterable[Model]) -> list[Note]:
+    """Return a note on each model whose calibration has steps and follows margins of single precision."""
+    notes = []
+    for model in models:
+        try:
+            largest = _amplified(structure_of(model))
+        except RefusalError:  # the model itself was evaluated
+            continue
+        if largest > NOTED_ROUNDING:
+            text = (
+                f"the calibration of {model.name} has steps, and its margins have single precision: where "
+                f"these are added up in another order, a prediction may differ by up to {largest:.2g}"
+            )
+            notes.append(Note(NoteCode.AMPLIFIED_ROUNDING, text, value=largest))
+    return notes
+
+
+def _amplified(structure: Structure) -> float:
+    """Return by how much rounding of single precision may change an output behind a step."""
+    if not isinstance(structure, Combination):
+        return 0.0
+    inner = max(_amplified(part.structure) for part in structure.parts)
+    function = structure.function
+    if isinstance(function, CalibratedOutputs) and any(map(_is_single, structure.parts)):
+        return max(inner, function.amplified(SINGLE_ROUNDING))
+    return inner
+
+
+def _is_single(part: Part) -> bool:
+    """Return whether a structure, or a part of it, adds up in single precision."""
+    if isinstance(part.structure, Combination):
+        return any(map(_is_single, part.structure.parts))
+    return isinstance(part.structure, Trees) and part.structure.ensemble.single_sum
+
+
 def prefetch_structure(model: Model) -> None:
     """Read the structure, or find out why that is not possible, before it is needed."""
     with suppress(RefusalError):
@@ -101,7 +140,10 @@ def _read(model: Model) -> Structure:
             RefusalCode.NO_STRUCTURE,
         )
     evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict)
-    return _read_at(model.predictor.target, Place(model.sample), model.response, evidence)
+    structure = _read_at(model.predictor.target, Place(model.sample), model.response, evidence)
+    if not model.row_independent:
+        raise RefusalError("it predicts a row by the rows beside it", RefusalCode.NO_STRUCTURE)
+    return structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +257,7 @@ def read_trees(target: Any, table: Table) -> Ensemble:
     tested = max((encoding.feature for encoding in ensemble.encodings), default=-1)
     if tested >= len(table.names):
         raise RefusalError(
-            f"its trees test column {tested}, and X has {len(table.names)} columns", RefusalCode.DATA
+            f"its trees test column {tested}, and X has {count(len(table.names), 'column')}", RefusalCode.DATA
         )
     return ensemble
 

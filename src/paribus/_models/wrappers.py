@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
-from paribus._models.estimators import METHODS
+from paribus._models.estimators import replaced_method
 from paribus._models.place import Place
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
@@ -36,6 +37,13 @@ REFUSED = {
     "RegressorChain": "shows each of its models the predictions of those before it",
 }
 FEW = 8  # predictions that are transformed one by one, to see whether they depend on each other
+SCANNED, HALVED, HALVINGS = (
+    4_097,
+    64,
+    64,
+)  # points of a function, the widest steps, and how often these are halved
+CONTINUOUS = 1e-9  # of the range of a function, by which it may change between neighboring numbers
+SMALL_SPREAD = 1e-3  # of the size of predictions, where these do not vary
 AFFINE = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 BAGGING = ("BaggingClassifier", "BaggingRegressor")
 SINGLE_TREES = (
@@ -86,12 +94,11 @@ def handed_to(target: Any, response: str) -> Any:
 
 
 def refuse_replaced(target: Any) -> None:
-    """Refuse an instance whose methods were replaced."""
-    replaced = [method for method in METHODS if method in getattr(target, "__dict__", {})]
-    if replaced:
+    """Refuse a model whose methods were replaced, on the instance or on its class."""
+    replaced = replaced_method(target)
+    if replaced is not None:
         raise RefusalError(
-            f"the {replaced[0]} of this {type(target).__name__} was replaced, so its predictions are "
-            "customized",
+            f"the {replaced} of this {type(target).__name__} was replaced, so its predictions are customized",
             RefusalCode.NO_STRUCTURE,
         )
 
@@ -241,13 +248,74 @@ def _transformed(wrapper: Wrapper) -> Part:
         start = inverse(np.zeros((count, 1)))[:, 0]
         slope = inverse(np.ones((count, 1)))[:, 0] - start
         return wrapper.sum([part], np.diag(slope), start)
-    values = predicted(part.structure, wrapper.place.sample)[:, :FEW]
-    alone = np.concatenate([inverse(one[:, None]) for one in values.T], axis=1)
-    if not np.array_equal(inverse(values), alone, equal_nan=True):
+    values = predicted(part.structure, wrapper.place.sample)
+    how = f"transforms predictions by {type(transformer).__name__}, which"
+    few = np.concatenate([values[:, :FEW], values.min(axis=1)[:, None], values.max(axis=1)[:, None]], axis=1)
+    alone = np.concatenate([inverse(one[:, None]) for one in few.T], axis=1)
+    if not np.array_equal(inverse(few), alone, equal_nan=True):
+        raise wrapper.refusal(f"{how} looks at other rows")
+    jump = largest_jump(inverse, values)
+    if jump is not None:
         raise wrapper.refusal(
-            f"transforms predictions by {type(transformer).__name__}, which looks at other rows"
+            f"{how} jumps near {jump:.4g}: sums in another order may fall on the other side of a step"
         )
     return transformed(part, inverse, len(alone), None)
+
+
+def largest_jump(function: Callable[[Floats], Floats], values: Floats) -> float | None:
+    """Return where a function of predictions ``(o, n)`` is not continuous, None where no jump is found.
+
+    Each output goes through its range, and as far again on both sides. The intervals in which the function
+    changes most are halved until neighboring numbers are left; between these a continuous function hardly
+    changes.
+    """
+    low, high = values.min(axis=1), values.max(axis=1)
+    spread = np.maximum(high - low, np.abs(high) * SMALL_SPREAD)
+    for output in range(len(values)):
+
+        def along(points: Floats, output: int = output) -> Floats:
+            every = np.repeat(values[:, :1], points.size, axis=1)
+            every[output] = points.ravel()
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return function(every).reshape(-1, *points.shape)
+
+        for beyond in (spread[output], 0.0):
+            points = np.linspace(low[output] - beyond, high[output] + beyond, SCANNED)
+            try:
+                found = along(points)
+            except Exception:  # beyond its range a transformer may raise anything
+                if beyond == 0.0:
+                    raise
+                continue
+            jump = _halved(along, points, found)
+            if jump is not None:
+                return jump
+            break
+    return None
+
+
+def _halved(function: Callable[[Floats], Floats], points: Floats, found: Floats) -> float | None:
+    """Return where a function of one number jumps between points at which it was ``found (o, p)``."""
+    finite = np.asarray(np.isfinite(found).all(axis=0))
+    size = np.ptp(found[:, finite], axis=1).max(initial=0.0)
+    steps = np.where(finite[1:] & finite[:-1], np.abs(np.diff(found)).max(axis=0), 0.0)
+    widest = np.argsort(steps)[-HALVED:]
+    left, right, at_left, at_right = (
+        points[widest],
+        points[widest + 1],
+        found[:, widest],
+        found[:, widest + 1],
+    )
+    for _ in range(HALVINGS):
+        middle = left + (right - left) / 2
+        at_middle = function(middle)
+        first = np.abs(at_middle - at_left).max(axis=0) >= np.abs(at_right - at_middle).max(axis=0)
+        left, at_left = np.where(first, left, middle), np.where(first, at_left, at_middle)
+        right, at_right = np.where(first, middle, right), np.where(first, at_middle, at_right)
+    jumps = np.abs(at_right - at_left).max(axis=0)
+    worst = int(np.argmax(jumps))
+    return float(left[worst]) if jumps[worst] > CONTINUOUS * size else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +341,17 @@ class CalibratedOutputs:
             made = self._calibrated(flat)
         made = np.where((made > 1.0) & (made <= 1.0 + 1e-5), 1.0, made)
         return made.reshape(self.classes, *outputs.shape[1:])
+
+    def amplified(self, rounding: float) -> float:
+        """Return by how much a probability may change where a margin changes by a share ``rounding``."""
+        most = 0.0
+        for calibrator in self.calibrators:
+            if type(calibrator).__name__ == "IsotonicRegression":
+                at, height = (np.asarray(getattr(calibrator, f"{axis}_thresholds_"), float) for axis in "Xy")
+                reach = rounding * np.abs(at).max(initial=0.0)
+                rise = np.diff(height) * reach / np.maximum(np.diff(at), reach)
+                most = max(most, rise.max(initial=0.0))
+        return float(most)
 
     def _scaled(self, flat: Floats) -> Floats:
         """Return probabilities within their range: one beyond it would have all taken for margins."""

@@ -60,8 +60,9 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
             "√( 1/W · Σ", _sub("i"), " w", _sub("i"),
             " (PD", _sub("j"), "(x", _sub("ij"), ") − mean)", _sup("2"), " )",
         ),
-        "The standard deviation of the partial dependence over the data, in units of the prediction; over "
-        "several outputs the root mean square.",
+        "The standard deviation of the partial dependence at every row's own value, in units of the "
+        "prediction; over several outputs the root mean square. Where rows are crossed with each other, over "
+        "the sampled rows that the record names.",
     ),
     (
         "Movement against a direction",
@@ -88,7 +89,8 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
 
 NOT_SHOWN = (
     "Causes. Curves say what the model predicts if a value is changed, not what would happen in the world.",
-    "Single rows. The page has averages, quantiles and counts, and no row of the data.",
+    "Single rows. The page shows averages, quantiles and counts. The numbers saved in it also have the "
+    "predictions, weights and target of up to 2,000 rows, without their columns, for comparisons row by row.",
     "Rows the model was not explained on. Curves may combine values that do not occur together; the verdict "
     "says where that was found.",
     "Interactions of three features and more, beyond what curves average over.",

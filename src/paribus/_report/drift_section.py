@@ -15,6 +15,7 @@ from paribus._report.tables import facts, long_text, table
 from paribus._text import number
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text
+from paribus.results.drift_text import NOTICEABLE, shown_rows
 from paribus.results.explanation import Explanation
 from paribus.results.overlay import overlay
 
@@ -69,7 +70,34 @@ def _compared(drift: Drift) -> Markup:
     model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
     rows = "the same" if drift.same_data else f"{old.rows:,} to {new.rows:,}"
     digests = element("code", f"{old.model_digest} to {new.model_digest}")
-    return facts([("Model", model), ("Rows", rows), ("Level", levels), ("Digests of the models", digests)])
+    return facts(
+        [
+            ("Model", model),
+            ("Rows", rows),
+            ("Level (average prediction)", levels),
+            ("Predictions of single rows", _rows(drift)),
+            ("Digests of the models", digests),
+        ]
+    )
+
+
+def _rows(drift: Drift) -> Content:
+    """Return how much predictions of single rows change, or that they are not compared."""
+    rows = drift.rows
+    if rows is None:
+        return "not compared, because the rows differ"
+    shares = rows.share_above(NOTICEABLE * drift.spread)
+    return joined(
+        joined(
+            "; " * (place > 0),
+            joined(name_of(output, 30), ": ") if len(drift.output_names) > 1 else None,
+            "typical change ",
+            measured(rows.typical[place], rows.typical_error[place]),
+            f", {100 * shares[place]:.3g} % of rows by more than {100 * NOTICEABLE:.3g} % of the spread",
+            f" ({shown_rows(rows.change.shape[1], rows.rows)})",
+        )
+        for place, output in enumerate(drift.output_names)
+    )
 
 
 def _effects(refs: References, drift: Drift) -> Markup:
@@ -169,9 +197,9 @@ def _metrics(drift: Drift) -> Markup | None:
             number(one.old),
             number(one.new),
             measured(one.new - one.old, one.standard_error),
+            "same rows" if one.paired else drift.errors,
         ]
         for one in drift.metrics
     ]
-    return (
-        table("Performance", ("Metric", *_output_head(drift), "Old", "New", "Change"), rows) if rows else None
-    )
+    heads = ("Metric", *_output_head(drift), "Old", "New", "Change", "Standard error")
+    return table("Performance", heads, rows) if rows else None

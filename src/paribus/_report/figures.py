@@ -21,6 +21,7 @@ from paribus.results.curve_values import as_numbers
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.shape import Shape
+from paribus.results.tails import trimmed
 
 MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
 SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
@@ -63,13 +64,16 @@ def _quiet(panel: Panel) -> Panel:
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     """Return the curve of a feature as a word-sized image, with ± 2 standard errors if its shape has them."""
-    if effect.average is None or not effect.average.size:
+    below, above = effect.tail_points
+    inner = trimmed(effect)
+    if effect.average is None or inner.average is None or not inner.average.size:
         return Markup("")
     output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
-    curve, values = effect.average[output], effect.grid_values[0]
+    curve, values = inner.average[output], inner.grid_values[0]
     low = high = None
-    if shape is not None and len(shape.centered_error) == len(curve):
-        low, high = curve - 2 * shape.centered_error, curve + 2 * shape.centered_error
+    if shape is not None and len(shape.centered_error) == effect.average.shape[1]:
+        error = 2 * shape.centered_error[below : effect.average.shape[1] - above]
+        low, high = curve - error, curve + error
     places = as_numbers(values) if effect.kinds[0] in ("numeric", "integer", "datetime") else None
     return Markup(sparkline(places, curve, low, high))
 

@@ -20,7 +20,7 @@ from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
 from paribus._report.performance_section import performance_section
 from paribus._report.phrases import label_of, name_of
-from paribus._report.record_section import record_section
+from paribus._report.record_section import identity, record_section
 from paribus._report.references import References
 from paribus._report.tables import facts
 from paribus._report.verdict_section import verdict_section
@@ -33,6 +33,7 @@ from paribus.results.storage import PAGE, Payload, payload_of, write_file
 
 SUFFIXES = (".html", ".htm")
 SHORT = 90  # characters of a text about the page that stand at its top
+STATED = ("purpose", "limitations")  # texts about the page that stand below its title, however long
 SECTIONS = {
     "verdict": "Verdict",
     "model": "The model in a table",
@@ -127,14 +128,25 @@ def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) ->
         ("Model", joined(name_of(model.name, 80), f", {model.library} {model.version}".rstrip())),
         ("Data", f"{provenance.background()}, {count(len(explanation.effects), 'feature')}"),
         ("Scale", str(provenance.scale)),
+        *((label, element("bdi", text)) for label, text in identity(explanation)),
     ]
     outputs = explanation.output_names
     if len(outputs) > 1:
         known.append(("Outputs", joined(str(len(outputs)), ": ", _some(outputs))))
-    given = [(label_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
+    given = [
+        (label_of(key), element("bdi", text))
+        for key, text in about.items()
+        if len(text) <= SHORT and key.lower() not in STATED
+    ]
+    stated = [
+        element("p", element("strong", label_of(key)), ": ", element("bdi", about[key]))
+        for key in about
+        if key.lower() in STATED
+    ]
     return element(
         "header",
         element("h1", element("bdi", heading[:300])),
+        *stated,
         facts([*known, *given], "facts top"),
     )
 

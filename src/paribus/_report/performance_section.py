@@ -83,7 +83,8 @@ def _calibration_table(calibration: Calibration) -> Markup:
         ("Group", [str(place + 1) for place in range(len(calibration.predicted))]),
         ("predicted", [digits(value) for value in calibration.predicted]),
         ("observed", [digits(value) for value in calibration.observed]),
-        ("standard error", [error_digits(value) for value in calibration.observed_error]),
+        ("95 % interval from", [digits(value) for value in calibration.observed_low]),
+        ("to", [digits(value) for value in calibration.observed_high]),
         ("weight", [digits(value) for value in calibration.weight]),
     ]
     return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)

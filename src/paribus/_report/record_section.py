@@ -10,10 +10,15 @@ from paribus._report.markup import Content, Markup, element, joined
 from paribus._report.phrases import NONE, at, fact, full_name, label_of, name_of, share
 from paribus._report.references import References, badge
 from paribus._report.tables import facts, folded, long_text, sentence, table
+from paribus._text import count, number
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
+from paribus.results.model_record import TargetRecord
 from paribus.results.provenance import Provenance
 from paribus.results.storage import Payload
+
+FILES = 20  # of the data that are listed
+TARGETS = 3  # at the top of the page
 
 
 def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
@@ -28,7 +33,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         facts((name, long_text(value)) for name, value in _model(explanation)),
         _parameters(explanation),
         element("h3", "Data"),
-        facts((name, long_text(value)) for name, value in _data(explanation.provenance)),
+        facts((name, long_text(value)) for name, value in _data(explanation)),
         _columns(explanation),
         element("h3", "How the numbers were made"),
         facts((name, long_text(value)) for name, value in _estimation(explanation.provenance)),
@@ -54,11 +59,53 @@ def _about(about: Mapping[str, str]) -> list[Content]:
     return [element("h3", "About"), element("p", note, class_="small"), given]
 
 
+def identity(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield what identifies the model and the target: the file, the objective, the distribution of ``y``."""
+    model = explanation.model
+    if model.file is not None:
+        yield "Model file", f"{model.file.name}, SHA-256 {(model.file.sha256 or '')[:12]}…"
+    if model.objective is not None:
+        yield "Objective", model.objective
+    for one in explanation.target[:TARGETS]:
+        yield "Target", target_text(one, several=len(explanation.target) > 1)
+    if len(explanation.target) > TARGETS:
+        yield "Target", f"and {len(explanation.target) - TARGETS} more"
+
+
+def target_text(target: TargetRecord, *, several: bool = False) -> str:
+    """Return the distribution of the target in a line."""
+    name = "without a name" if target.name is None else target.name
+    of = f" ({target.output})" if several else ""
+    if target.standard_deviation is None:
+        return f"{name}, base rate {number(target.mean)} (output {target.output})"
+    assert target.lowest is not None
+    assert target.median is not None
+    assert target.highest is not None
+    ends = f"{number(target.lowest)}, median {number(target.median)}, maximum {number(target.highest)}"
+    spread = f"standard deviation {number(target.standard_deviation)}"
+    return f"{name}{of}, mean {number(target.mean)}, {spread}, minimum {ends}"
+
+
+def _files(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield the files that rows were read from."""
+    files = explanation.files
+    if files:
+        listed = [f"{one.name} ({one.rows:,} rows)" for one in files[:FILES]]
+        more = [f"and {len(files) - FILES:,} more"] if len(files) > FILES else []
+        yield "Files" if len(files) == 1 else f"{len(files):,} files", ", ".join([*listed, *more])
+
+
 def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
     model = explanation.model
     yield "Class", model.name
     yield "Library", f"{model.library} {model.version}".strip()
+    if model.file is not None:
+        yield "File", model.file.name
+        yield "SHA-256 of the file", model.file.sha256 or NONE
+    yield "Objective", NONE if model.objective is None else model.objective
     yield "Digest of its predictions", model.digest
+    if model.structure_digest:
+        yield "Digest of its structure", model.structure_digest
     yield "Read as", fact(model.structure)
     for name, size in (("Trees", model.trees), ("Leaves", model.leaves), ("Depth", model.depth)):
         if size is not None:
@@ -75,7 +122,11 @@ def _parameters(explanation: Explanation) -> Markup | None:
     return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
 
 
-def _data(provenance: Provenance) -> Iterator[tuple[str, str]]:
+def _data(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    provenance = explanation.provenance
+    yield from _files(explanation)
+    for one in explanation.target:
+        yield "Target", target_text(one, several=len(explanation.target) > 1)
     yield "Rows", fact(provenance.rows)
     yield "Columns", fact(provenance.columns)
     yield "Table", provenance.backend
@@ -105,7 +156,7 @@ def _columns(explanation: Explanation) -> Markup:
     )
     heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
     made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
-    return folded(f"{len(explanation.columns)} columns", made, open_=len(explanation.columns) <= 30)
+    return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
 
 
 def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
@@ -114,7 +165,6 @@ def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "Method of the model", provenance.response
     yield "Evaluator", f"{provenance.evaluator}: {provenance.how}"
     yield "Why", provenance.why
-    yield "Passes over the rows", fact(provenance.passes)
     yield "Predicted rows", fact(provenance.predictions)
     yield "Grid", f"{fact(provenance.grid_resolution)} values, percentiles {fact(provenance.percentiles)}"
     yield "Rows of standard errors", fact(provenance.standard_error_rows)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from paribus._report.html_page import check_title, title_of
 from paribus._report.overview import against
 from paribus._report.phrases import NONE, measured, share, shortened
+from paribus._report.record_section import identity
 from paribus._report.references import References
 from paribus._report.verdict_section import by_code, summary
 from paribus._states.overflow import ignore_fp_errors
@@ -47,6 +48,8 @@ def markdown(explanation: Explanation, title: str | None) -> str:
         "",
         f"{made}; {plain(provenance.background())}; {count(len(explanation.effects), 'feature')}; "
         f"scale: {plain(str(provenance.scale))}.",
+        "",
+        *(f"- {label}: {plain(text)}" for label, text in identity(explanation)),
         "",
         *_verdict(refs),
         *_features(refs),
@@ -90,7 +93,8 @@ def _features(refs: References) -> Iterable[str]:
     heads = ("Rank", "Feature", "Strength", "Shape", "Largest movement against its direction")
     yield from ("## Features", "", *_table((*heads, "Strongest partner", "Missing"), rows))
     if len(refs.ranks) > FEATURES:
-        yield from (f"{len(refs.ranks) - FEATURES} weaker features are not listed.", "")
+        weaker = count(len(refs.ranks) - FEATURES, "weaker feature")
+        yield from (f"Not listed: {weaker}.", "")
 
 
 def _pairs(explanation: Explanation) -> Iterable[str]:

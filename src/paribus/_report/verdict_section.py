@@ -51,7 +51,8 @@ def verdict_section(refs: References) -> Markup:
         _clear(explanation),
         element(
             "p",
-            "An issue may make a reading of the numbers wrong; a tip says what they are. ",
+            "An issue would change a decision: whether to use the model, or how to read one of its curves. ",
+            "A tip says what the numbers are. ",
             "Neither judges whether the model is fit for a use.",
             class_="small",
         ),

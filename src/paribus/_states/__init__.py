@@ -12,6 +12,7 @@ from paribus._states.paired_moments import PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.ranked_rows import RankedRows
 from paribus._states.row_curves import RowCurves
+from paribus._states.sampled_rows import SampledRows
 
 STATES = (
     BinnedSum,
@@ -26,6 +27,7 @@ STATES = (
     PointValues,
     RankedRows,
     RowCurves,
+    SampledRows,
 )
 
 
@@ -48,6 +50,7 @@ __all__ = [
     "PointValues",
     "RankedRows",
     "RowCurves",
+    "SampledRows",
     "curve_quantiles",
     "known_states",
     "merge_in_order",

@@ -110,8 +110,14 @@ class CellMoments:
                 apart = (self.mean_sq / own - mean_sq[:, cells] / own) ** 2 * self.weight_sq
                 return _sums(self._spread(own) + apart, cells, count)
 
-            plain = np.ndim(self.value_scale) == 0
-            spread, unit = fitting(squares, 1.0 if plain else np.full_like(mean, np.max(self.value_scale)))
+            units: Floats | float = 1.0
+            if np.ndim(self.value_scale) > 0:  # of each cell the largest: small squares vanish in large units
+                units = np.ones_like(mean)
+                for largest, own in zip(
+                    units, np.broadcast_to(self.value_scale, self.mean.shape), strict=True
+                ):
+                    np.maximum.at(largest, cells, own)
+            spread, unit = fitting(squares, units)
         rows = np.bincount(cells, self.rows, minlength=count).astype(np.int64)
         return type(self)(rows, weight, weight_sq, mean, mean_sq, spread, unit)
 

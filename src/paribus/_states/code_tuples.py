@@ -18,11 +18,13 @@ LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
 class CodeTuples:
     """Distinct tuples ``(c, t)`` in lexicographic order; of more than ``most`` the first ``most + 1``.
 
-    The first tuples of a union are the same in whatever order it is made. Whoever resumes a run may have more
-    memory, or less: the smaller ``most`` of two counts.
+    ``weight (t,)`` is that of the rows which have each of them. The first tuples of a union are the same in
+    whatever order it is made. A run may be resumed with more memory, or less: the smaller ``most`` of two
+    counts.
     """
 
     tuples: Array
+    weight: Array
     most: int
 
     @classmethod
@@ -30,17 +32,19 @@ class CodeTuples:
         """Return the pattern of tuples, which are called ``name``; no code exceeds ``high (c,)``."""
         high = np.asarray(high)[:, None]
         tuples = Numbers((len(high), name), ("i4",), 0, high)
-        return Constructed(cls, tuples=tuples, most=Number(int, 1, LARGEST))
+        weight = Numbers((name,), ("f8",), 0, LARGEST)
+        return Constructed(cls, tuples=tuples, weight=weight, most=Number(int, 1, LARGEST))
 
     @classmethod
-    def of(cls, codes: Array, most: int) -> Self:
-        """Find the distinct tuples among those of rows, ``(c, i)``."""
+    def of(cls, codes: Array, most: int, weights: Array | None = None) -> Self:
+        """Find the distinct tuples among those of rows, ``(c, i)``, whose ``weights`` are one by default."""
         number = np.zeros(codes.shape[1], np.int64)
         for _, key in keys_of(codes, codes.max(axis=1, initial=0) + 1, number):
             number[:] = np.searchsorted(np.unique(key), key)
         row = np.empty(number.max(initial=-1) + 1, np.int64)
         row[number] = np.arange(len(number))
-        return cls(codes[:, row[: most + 1]], most)
+        weight = np.bincount(number, weights, minlength=len(row)).astype(np.float64)
+        return cls(codes[:, row[: most + 1]], weight[: most + 1], most)
 
     def holds(self) -> bool:
         """Return whether the tuples are distinct, in order and not too many."""
@@ -51,8 +55,9 @@ class CodeTuples:
         """Return the tuples that either has."""
         most = min(self.most, other.most)
         if self.most == most and np.array_equal(self.tuples, other.tuples):
-            return self
-        return type(self).of(np.concatenate([self.tuples, other.tuples], axis=1), most)
+            return type(self)(self.tuples, self.weight + other.weight, most)
+        weight = np.concatenate([self.weight, other.weight])
+        return type(self).of(np.concatenate([self.tuples, other.tuples], axis=1), most, weight)
 
 
 def keys_of(codes: Array, sizes: Array, number: Integers) -> Iterator[tuple[int, Integers]]:

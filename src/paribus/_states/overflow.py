@@ -42,6 +42,19 @@ def scaled(function: Callable[[Floats], Any], values: Floats) -> Floats:
         return found if finite.all() else np.where(finite, found, enlarged(function(values / LARGE)))
 
 
+def deviations(values: Floats, weights: Floats) -> Floats:
+    """Return the standard deviation of each row of ``values (o, g)``, whose columns have positive weights."""
+    shares = weights / weights.sum()
+
+    def deviation(values: Floats) -> Any:
+        # A mean of equal numbers may differ from them in its last bit.
+        flat = (values.min(axis=1) == values.max(axis=1)) & np.isfinite(values[:, 0])
+        centered = np.where(flat[:, None], 0.0, values - (values @ shares)[:, None])
+        return np.sqrt(centered**2 @ shares)
+
+    return scaled(deviation, values)
+
+
 def between(one: Floats, other: Floats, share: Any) -> Floats:
     """Return the mean of two means, of which the other has a ``share``."""
     with ignore_fp_errors():

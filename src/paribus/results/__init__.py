@@ -20,6 +20,7 @@ from paribus.results.overlay import Overlay, Overlays, overlay
 from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance
 from paribus.results.storage import load
+from paribus.results.tails import Tails
 
 __all__ = [
     "Association",
@@ -56,6 +57,7 @@ __all__ = [
     "Refusal",
     "RefusalCode",
     "Scale",
+    "Tails",
     "compare",
     "load",
     "overlay",

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats
+from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._states import Moments
 from paribus._states.overflow import ignore_fp_errors
-from paribus._typing import ErrorBasis, Presence
-from paribus.errors import InputError, OptionError
+from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
+from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
 from paribus.results.alike import check_same
 from paribus.results.curve_values import as_numbers, at_values, shared_values
 from paribus.results.difference import INDEPENDENT
-from paribus.results.drift import Drift, EffectDrift, InteractionDrift, MetricDrift
+from paribus.results.drift import (
+    OTHER_ROWS,
+    Bounds,
+    Change,
+    Drift,
+    EffectDrift,
+    InteractionDrift,
+    MetricDrift,
+    RowDrift,
+)
 from paribus.results.partial_dependence import PartialDependence
 
 if TYPE_CHECKING:
     from paribus.results.explanation import Explanation
     from paribus.results.hstatistics import HStatistics
+    from paribus.results.performance import Metric
+    from paribus.results.row_predictions import RowPredictions
 
 SAME_ROWS = (
     "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "
@@ -31,6 +44,8 @@ SOME_ROWS = (
     "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
+PAIRED = "those of losses, accuracy, R² and AUC are of differences row by row"
+SQUARED = ("mean squared error", "root mean squared error", "Brier score")  # of one output
 BISECTIONS = 60  # halves an interval to the last bit
 
 
@@ -65,7 +80,8 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     parts = {"the old explanation": old, "the new one": new}
     check_same(parts, "on another scale", lambda one: one.provenance.scale)
     check_same(parts, "about other outputs", lambda one: ", ".join(one.output_names))
-    same_data = old.provenance.fingerprint == new.provenance.fingerprint
+    check_same(parts, "over other percentiles", lambda one: one.effects.provenance.percentiles)
+    same_data = old.predictions.same_rows(new.predictions)
     basis, reason = _basis(same_data, independent)
     combine: Callable[[Any, Any], Any] = np.hypot if basis == "independent" else np.add
     names = dict.fromkeys((*old.feature_names, *new.feature_names))
@@ -75,7 +91,12 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
             "the two explanations have no feature in common; compare those of one set of columns"
         )
     effects.sort(key=lambda one: -float(np.nan_to_num(np.linalg.norm(one.typical), nan=np.inf)))
-    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}")]
+    rows = _rows(old, new) if same_data else None
+    metrics = _metrics(old, new, combine, rows)
+    more = f"; {PAIRED}" if any(one.paired for one in metrics) else ""
+    if rows is None:
+        more = f"; predictions of single rows, {OTHER_ROWS}, may have changed"
+    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
     uneven = [name for name in names if _interpolated(old, new, name)]
     if uneven:
         text = f"the grids of {len(uneven)} features differ: what lies between grid values is no change"
@@ -84,9 +105,12 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
         output_names=old.output_names,
         effects=tuple(effects),
         interactions=_interactions(old.interactions, new.interactions, combine),
-        metrics=_metrics(old, new, combine),
-        **_level(old, effects),
-        spread=_spread(old),
+        metrics=metrics,
+        rows=rows,
+        level_old=old.predictions.mean,
+        level_new=new.predictions.mean,
+        level_error=combine(old.predictions.standard_error, new.predictions.standard_error),
+        spread=2 * old.predictions.deviation,
         errors=basis,
         same_model=old.provenance.model_digest == new.provenance.model_digest,
         same_data=same_data,
@@ -301,38 +325,25 @@ def _rank(explanation: Explanation, name: str) -> int | None:
 
 def _interpolated(old: Explanation, new: Explanation, name: str) -> bool:
     """Return whether the grids of numbers or dates differ."""
-    one, two = old.effects.get(name), new.effects.get(name)
-    if one is None or two is None or one.kinds[0] in NOMINAL:
+    one, two = _curve(old, name), _curve(new, name)
+    if one is None or two is None or _nominal(one):
         return False
-    return not np.array_equal(one.grid_values[0], two.grid_values[0])
+    return not np.array_equal(one.grid, two.grid)
 
 
-def _level(old: Explanation, effects: list[EffectDrift]) -> dict[str, Floats]:
-    """Return the average of the curves of both, over the features that both have."""
-    common = [one for one in effects if one.presence == "both" and (len(one.weights) or one.missing_weight)]
-    if not common:
-        nothing = np.full(len(old.output_names), np.nan)
-        return {"level_old": nothing, "level_new": nothing, "level_error": nothing}
-    averages = []
-    for one in common:
-        curve = _curve(old, one.feature)
-        assert curve is not None
-        averages.append(curve.average @ curve.weights)
-    before = np.mean(averages, axis=0)
-    moved, error = (
-        np.mean([getattr(one, name) for one in common], axis=0) for name in ("level", "level_error")
-    )
-    return {"level_old": before, "level_new": before + moved, "level_error": error}
-
-
-def _spread(explanation: Explanation) -> Floats:
-    """Return twice the standard deviation of the predictions; of a single feature, that of its effect."""
-    if explanation.interactions is not None:
-        return np.asarray(2 * np.sqrt(explanation.interactions.variance))
-    curve = _curve(explanation, explanation.feature_names[0])
-    assert curve is not None
-    centered = curve.average - (curve.average @ curve.weights)[:, None]
-    return np.asarray(2 * np.sqrt(np.square(centered) @ curve.weights))
+def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
+    """Return the change of the predictions that both keep; None if ``max_predictions`` drew other rows."""
+    one, two = old.predictions, new.predictions
+    if one.rows != two.rows or not np.array_equal(one.numbers, two.numbers):
+        return None
+    change = two.predicted - one.predicted
+    largest = np.abs(change).max(axis=1, keepdims=True)
+    unit = np.where(largest > 0, largest, 1.0)  # in which no square overflows
+    squares = Moments.of(np.square(change / unit)[None], one.weights / one.weights.max())
+    typical, error = np.sqrt(squares.mean[0]), squares.standard_error()[0]
+    error = np.where(typical > 0, error / (2 * typical), error)
+    numbers = (part * unit[:, 0] for part in (typical, error))
+    return RowDrift(one.rows, old.output_names, change, one.weights, *numbers)
 
 
 def _interactions(
@@ -367,16 +378,125 @@ def _strengths(found: HStatistics) -> dict[tuple[str, str], Floats]:
 
 
 def _metrics(
-    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any]
+    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any], rows: RowDrift | None
 ) -> tuple[MetricDrift, ...]:
     """Return the change of what both report of their performance."""
     if old.performance is None or new.performance is None:
         return ()
+    y, other = old.predictions.observed, new.predictions.observed
+    same = rows is not None and y is not None and other is not None and np.array_equal(y, other)
+    influences = [_influences(one.predictions, one.output_names) if same else {} for one in (old, new)]
     after = {(one.name, one.output): one for one in new.performance.metrics}
-    pairs = [(one, after[key]) for one in old.performance.metrics if (key := (one.name, one.output)) in after]
-    return tuple(
-        MetricDrift(
-            one.name, one.output, one.value, two.value, float(combine(one.standard_error, two.standard_error))
-        )
-        for one, two in pairs
-    )
+    found = []
+    for one in old.performance.metrics:
+        key = one.name, one.output
+        if (two := after.get(key)) is None:
+            continue
+        error = float(combine(one.standard_error, two.standard_error))
+        paired = all(key in each for each in influences)
+        if paired:
+            error = _paired_error(one, two, *(each[key] for each in influences))
+        found.append(MetricDrift(*key, one.value, two.value, error, one.better, paired))
+    return tuple(found)
+
+
+def _influences(kept: RowPredictions, outputs: tuple[str, ...]) -> dict[tuple[str, str | None], Floats]:
+    """Return the influence of each kept row on metrics, up to a factor and times its weight.
+
+    Metrics that are missing here, such as Gini coefficients and lines of calibration, are not paired.
+    """
+    assert kept.observed is not None
+    losses = RowLosses(len(outputs), exclusive=True)
+    values = dict(zip(losses.names, losses.of(kept.observed.T, kept.predicted.T), strict=True))
+    found: dict[tuple[str, str | None], Floats] = {
+        (name, None): values[name, None] for name in ("log loss", "Brier score", "accuracy")
+    }
+    for o, output in enumerate(outputs):
+        y, squared = kept.observed[o], values["squared", o]
+        found |= {(name, output): squared for name in SQUARED}
+        found["mean absolute error", output] = values["absolute", o]
+        found["mean residual", output] = values["residual", o]
+        variance = np.square(y - np.average(y, weights=kept.weights))
+        unexplained = np.average(squared, weights=kept.weights) / np.average(variance, weights=kept.weights)
+        found["R²", output] = unexplained * variance - squared
+        found["AUC", output] = _auc_influence(y, kept.predicted[o], kept.weights)
+    centered = {
+        key: kept.weights * (values - np.average(values, weights=kept.weights))
+        for key, values in found.items()
+    }
+    return {key: values for key, values in centered.items() if np.isfinite(values).all()}
+
+
+def _auc_influence(observed: Floats, predicted: Floats, weights: Floats) -> Floats:
+    """Return the influence of each row on the AUC, by the placements of DeLong."""
+    order = np.argsort(predicted)
+    cases, others = weights * observed, weights * (1 - observed)
+    ranked = predicted[order]
+
+    def share_below(of: Floats) -> Floats:
+        """Return the share of some rows predicted lower than each row, ties counted half."""
+        sums = np.concatenate([[0.0], np.cumsum(of[order])])
+        ends = (np.searchsorted(ranked, predicted, side=side) for side in ("left", "right"))
+        return np.asarray(sum(sums[end] for end in ends) / 2 / of.sum())
+
+    below, above = share_below(others), 1 - share_below(cases)
+    auc = (cases @ below) / cases.sum()
+    case, other = (below - auc) / cases.sum(), (above - auc) / others.sum()
+    return np.asarray(observed * case + (1 - observed) * other)
+
+
+def _paired_error(one: Metric, two: Metric, old: Floats, new: Floats) -> float:
+    """Return the standard error of a difference, from both errors and the correlation over the kept rows."""
+    old, new = (part / (np.abs(part).max() or 1.0) for part in (old, new))  # of which no square overflows
+    sizes = np.linalg.norm(old) * np.linalg.norm(new)
+    correlation = float(old @ new / sizes) if sizes > 0 else 0.0
+    larger, smaller = max(one.standard_error, two.standard_error), min(one.standard_error, two.standard_error)
+    if not larger > 0:
+        return larger
+    ratio = smaller / larger
+    return float(larger * np.sqrt(max(0.0, 1 + ratio**2 - 2 * correlation * ratio)))
+
+
+@ignore_fp_errors()
+def bounds_of(
+    old: Explanation, refits: Sequence[Explanation], unit: DriftUnit, measure: DriftMeasure
+) -> Bounds:
+    """Return the bounds of a gate that every refit passes."""
+    check_choice("unit", unit, DriftUnit)
+    if not refits:
+        raise OptionError("refits is empty; pass explanations of refitted models")
+    largest: dict[bool, Change] = {}
+    losses: dict[str, float] = {}
+    for number, refit in enumerate(refits, 1):
+        drift = old.compare(refit)
+        if drift.rows is None:
+            raise InputError(
+                f"refit {number} is over other rows than the model; explain all on the same rows"
+            )
+        for change in drift.ranked(measure):
+            key, before = change.kind == "rows", largest.get(change.kind == "rows")
+            if before is None or not _size(change, unit) <= _size(before, unit):
+                largest[key] = change
+        for metric in drift.metrics:
+            losses[metric.name] = max(losses.get(metric.name, 0.0), metric.worse)
+    most, of_rows = (_rounded_up(_size(largest[key], unit)) for key in (False, True))
+    if not of_rows:
+        raise InputError("every refit predicts as the model does; pass models that were fitted again")
+    metrics = {name: _rounded_up(loss) for name, loss in losses.items()}
+    return Bounds(most, of_rows, metrics, (largest[False], largest[True]), len(refits))
+
+
+def _size(change: Change, unit: DriftUnit) -> float:
+    return change.share if unit == "spread" else abs(change.change)
+
+
+def _rounded_up(size: float) -> float:
+    """Return a size with two significant digits, not below it.
+
+    >>> _rounded_up(0.12345), _rounded_up(0.0)
+    (0.13, 0.0)
+    """
+    if not np.isfinite(size) or size == 0:
+        return size
+    digits = 1 - int(np.floor(np.log10(size)))
+    return float(round(np.ceil(size * 10.0**digits) / 10.0**digits, max(0, digits)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from paribus._contracts import Floats, Integers
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest
 from paribus._grid import Axis, Grid
-from paribus._models import Model
+from paribus._models import Model, rounding_notes
 from paribus._models.model import unsteady_notes
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_values import split_points, strength_of
+from paribus.results.curve_values import root_mean_square, split_points, strength_of
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing
@@ -23,6 +23,7 @@ from paribus.results.marginal import Marginal, MarginalAtMissing
 from paribus.results.model_spread import ModelSpread, model_spread_notes
 from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.tails import Tails, tail_notes
 
 if TYPE_CHECKING:
     from paribus._evaluators.ale.accumulate import AleEstimate
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from paribus._evaluators.cell_means import CellEstimate, CellMeans
 
 SHOWN = 6  # categories that a note lists
+COVERED = 1e-9  # share of the data that a grid may leave out by rounding
 LEFT_OUT = ", which is left out"
 APART = "; the effect at missing is reported separately"
 LOST_POINT = "the prediction is not finite at some points, so neither is their average"
@@ -71,8 +73,13 @@ class EffectBuilder:
         support: Floats,
         extrapolation: Extrapolation | None,
         remarks: tuple[Note, ...],
+        outer: EffectEstimate | None,
+        rows: float,
     ) -> PartialDependence:
-        """Return the effect of a grid; ``remarks`` are notes about how it was computed."""
+        """Return the effect of a grid; ``remarks`` are notes about how it was computed.
+
+        ``outer`` is the effect beyond the grid, and ``rows`` the weight of all rows.
+        """
         averaged = request.kind != "individual"
         averages = (estimate.average, estimate.standard_error) if averaged else (None, None)
         parts = *averages, estimate.individual, estimate.quantiles, estimate.by_model
@@ -91,7 +98,15 @@ class EffectBuilder:
         where = "; its effect there is reported for it alone" if len(grid.axes) > 1 else APART
         own = self._effect_notes(extrapolation, len(grid.axes))
         notes = self._notes(grid.axes, own, where, estimate.average, LOST_POINT)
-        return PartialDependence(
+        interventional = self.provenance.estimand is not Estimand.PATH_DEPENDENT
+        covered = rows * (1 - COVERED)
+        tails = self._tails(grid.axes[0], outer, 1 - weights.sum() / rows) if averaged else None
+        strength = np.nan
+        if estimate.strength is not None:
+            strength = root_mean_square(estimate.strength)
+        elif len(grid.axes) > 1 or request.few_calls or not interventional or weights.sum() >= covered:
+            strength = strength_of(estimate.average, weights)
+        effect = PartialDependence(
             **named,
             average=average[0],
             standard_error=error[0],
@@ -99,12 +114,22 @@ class EffectBuilder:
             support=support,
             extrapolation=extrapolation,
             missing=missing,
-            strength=strength_of(estimate.average, weights),
-            notes=(*notes, *remarks, *model_spread_notes(by_model, average[0], named)),
+            strength=strength,
+            notes=tuple(notes),
+            tails=tails,
+            tail_points=_tail_points(grid.axes),
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
         )
+        remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
+        return replace(effect, notes=(*effect.notes, *remarks))
+
+    def _tails(self, axis: Axis, outer: EffectEstimate | None, share: float) -> Tails | None:
+        if outer is None or axis.outer is None:
+            return None
+        error = outer.standard_error
+        return Tails(axis.outer, axis.tail_points[0], max(0.0, float(share)), outer.average, error)
 
     def _effect_notes(self, extrapolation: Extrapolation | None, ways: int) -> Iterator[Note]:
         far = None if extrapolation is None else extrapolation.note("curve" if ways == 1 else "surface")
@@ -183,6 +208,7 @@ class EffectBuilder:
             strength=strength_of(first[:, inside], weight[inside]),
             notes=(*self._notes((axis,), (), ", a cell of its own", first, LOST_ROW, CUT), *remarks),
             by_model=self._by_model(None if by_model is None else by_model[..., cells], last),
+            tail_points=_tail_points((axis,)),
         )
 
     def _named(self, axes: tuple[Axis, ...], *more: str) -> dict[str, Any]:
@@ -223,6 +249,8 @@ class EffectBuilder:
         if not np.isfinite(numbers).all():
             yield Note(NoteCode.NOT_FINITE, lost)
         yield from unsteady_notes(self.models, then)
+        if self.provenance.evaluator != "brute":
+            yield from rounding_notes(self.models)
 
 
 def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator[Note]:
@@ -260,3 +288,8 @@ def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[
         numbers[f"{name}_error"] = moments.error[some, cells] if known else None
         first += means.outputs * known
     return numbers
+
+
+def _tail_points(axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """Return how many points of a curve lie beyond its percentiles at each end."""
+    return axes[0].tail_points if len(axes) == 1 and axes[0].outer is None else (0, 0)

@@ -19,8 +19,6 @@ from paribus.results.shape import Direction, Monotonicity, Shape, ShapeName
 
 NOISE = 2.0  # paired standard errors that a movement must exceed to count,
 WIGGLE = 0.05  # and share of the range: less cannot be seen beside the rest of the curve
-TAIL = 0.01  # share of the data below or above which points do not decide the name of a curve
-LEAST_POINTS = 3  # a curve of fewer, such as a rare yes among no, is named by all of them
 STEP_MOVEMENT = 0.8  # share of a movement that its steps make up,
 STEP_WIDTH = 0.25  # within so small a share of the axis,
 STEP_GAPS = 8  # at one gap in so many between grid points; of fewer gaps each would be a step
@@ -90,12 +88,8 @@ class ShapedCurve:
 
     @cached_property
     def within(self) -> list[int]:
-        """Points that decide the name: without tails that have no data, unless hardly any would be left."""
-        below, above = np.cumsum(self.shares), np.cumsum(self.shares[::-1])[::-1]
-        inner = self.finite & (below > TAIL) & (above > TAIL)
-        if inner.sum() < LEAST_POINTS:
-            inner = self.shares > 0
-        return [int(g) for g in np.flatnonzero(inner)]
+        """Points around which there is data, which decide the name."""
+        return [int(g) for g in np.flatnonzero(self.shares > 0)]
 
     def error(self, one: int, other: int) -> float:
         """Return the standard error of the difference of two points, from pairs of the same rows."""

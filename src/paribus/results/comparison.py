@@ -271,5 +271,8 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
     size, of = difference[worst], f" ({effect.output_names[worst]})" * (outputs > 1)
     where = at_point(effect.feature_names, (values,), (largest[worst],))
     share_of_range = f"{relative[worst]:.0%} of the range{of}"
-    text = f"ALE differs from PD by up to {number(float(size))}, {share_of_range}, at {where}"
+    text = (
+        f"ALE differs from PD by up to {number(float(size))}, {share_of_range}, at {where}; features that "
+        "depend on each other, or interactions, can cause this"
+    )
     return found, [Note(NoteCode.ALE_DIFFERS, text, effect.feature_names[0], size)]

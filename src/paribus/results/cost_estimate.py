@@ -19,7 +19,7 @@ class CostEstimate:
     columns : tuple of str
         Columns that are read.
     effects, points : int
-        Number of effects, and of grid points over all of them.
+        Number of effects, and of points over all of them, those beyond grids included.
     passes : int
         Number of passes over the rows, those included that draw rows or verify.
     predictions, calls : int

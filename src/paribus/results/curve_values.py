@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
-from paribus._states.overflow import scaled
+from paribus._states.overflow import deviations, scaled
 from paribus.results.schema import read_only
 
 if TYPE_CHECKING:
@@ -80,15 +80,12 @@ def strength_of(average: Floats, weights: Floats) -> float:
         weights = np.ones_like(weights)
     if not len(weights):
         return 0.0
-    shares = weights / weights.sum()
+    return root_mean_square(deviations(average, weights))
 
-    def deviation(values: Floats) -> Any:
-        # A mean of equal numbers may differ from them in its last bit.
-        flat = (values.min(axis=1) == values.max(axis=1)) & np.isfinite(values[:, 0])
-        centered = np.where(flat[:, None], 0.0, values - (values @ shares)[:, None])
-        return np.sqrt(np.mean(centered**2 @ shares))
 
-    return float(scaled(deviation, average))
+def root_mean_square(strengths: Floats) -> float:
+    """Return one strength of those of several outputs."""
+    return float(scaled(lambda values: np.sqrt(np.mean(values**2)), strengths))
 
 
 def split_points(

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from paribus._contracts import Array, Floats, Kind
 from paribus._text import at_value, plain_value
 from paribus._typing import (
+    Better,
     DriftKind,
     DriftMeasure,
     DriftUnit,
@@ -21,7 +22,7 @@ from paribus._typing import (
     FrameBackend,
     Presence,
 )
-from paribus.errors import InputError, OptionError, check_choice
+from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.drift_text import drift_lines
 from paribus.results.plot_mixin import BarsMixin
@@ -29,8 +30,14 @@ from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, labels, record
 from paribus.results.tidy import native
 
-if TYPE_CHECKING:
-    pass
+ROWS_FACTOR = (
+    3  # of a bound for curves: predictions of single rows of a refit vary two to three times as much
+)
+GATED = ("log loss", "R²")  # metrics that a gate is about by default
+OTHER_ROWS = (
+    "which are not compared because the two explanations are over other rows, or one over rows in memory and "
+    "the other over rows that were read"
+)
 
 
 @record
@@ -126,6 +133,50 @@ class InteractionDrift(Record):
 
 
 @record
+class RowDrift(Record):
+    r"""Change of the predictions of the same rows, one by one.
+
+    With the predictions :math:`f_i` (old) and :math:`g_i` (new) of the rows that both explanations keep, and
+    their weights,
+
+    .. math:: T = \sqrt{\sum_i w_i (g_i - f_i)^2 / \sum_i w_i}
+
+    is the typical change. It includes a change of the level, and changes that no curve shows.
+
+    Attributes
+    ----------
+    rows : int
+        Number of background rows, of which those below are a fixed sample.
+    output_names : tuple of str
+        Names of the outputs.
+    change : ndarray of shape (n_outputs, k)
+        New minus old predictions.
+    weights : ndarray of shape (k,)
+        Weights of the rows.
+    typical, typical_error : ndarray of shape (n_outputs,)
+        :math:`T` and its standard error.
+    """
+
+    rows: int
+    output_names: tuple[str, ...] = labels("output")
+    change: Floats = array("output", "row")
+    weights: Floats = array("row")
+    typical: Floats = array("output")
+    typical_error: Floats = array("output")
+
+    def share_above(self, size: Any) -> Floats:
+        """Return the share of the weight of rows whose prediction changes by more than a size, by output.
+
+        Parameters
+        ----------
+        size : float or array-like of shape (n_outputs,)
+            In the unit of the prediction.
+        """
+        above = np.abs(self.change) > np.broadcast_to(size, len(self.change))[:, None]
+        return np.asarray(above @ self.weights / self.weights.sum())
+
+
+@record
 class MetricDrift(Record):
     """Change of one number of how well the models predict.
 
@@ -135,6 +186,11 @@ class MetricDrift(Record):
         As in `Metric`.
     old, new, standard_error : float
         Both numbers, and the standard error of their difference; NaN where there is none.
+    better : {"lower", "higher", "near 1", "near 0"}
+        Which values are good.
+    paired : bool
+        Whether the standard error is that of differences of the same rows; otherwise it is an upper bound, or
+        that of independent samples.
     """
 
     name: str
@@ -142,6 +198,39 @@ class MetricDrift(Record):
     old: float
     new: float
     standard_error: float
+    better: Better
+    paired: bool
+
+    @property
+    def worse(self) -> float:
+        """By how much the new number is worse than the old one; negative if it is better."""
+        if self.better in ("lower", "higher"):
+            return self.new - self.old if self.better == "lower" else self.old - self.new
+        best = 1.0 if self.better == "near 1" else 0.0
+        return abs(self.new - best) - abs(self.old - best)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of a gate that every refit passes, as `Explanation.calibrate` proposes them.
+
+    Attributes
+    ----------
+    change, rows : float
+        Bounds on level, effects and interactions, and on predictions of rows: ``above(change, rows=rows)``.
+    metrics : dict of str to float
+        Bound on how much each metric gets worse: ``worse(metrics["AUC"], "AUC")``.
+    largest : tuple of Change
+        The largest change of either kind.
+    refits : int
+        Number of refits.
+    """
+
+    change: float
+    rows: float
+    metrics: dict[str, float]
+    largest: tuple[Change, ...]
+    refits: int
 
 
 @dataclass(frozen=True)
@@ -150,14 +239,15 @@ class Change:
 
     Attributes
     ----------
-    kind : {"level", "effect", "interaction"}
-        What has moved: the average of the curves, one curve, or the strength of an interaction.
+    kind : {"level", "rows", "effect", "interaction"}
+        What has moved: the average prediction, the predictions of single rows, one curve, or the strength of
+        an interaction.
     features : tuple of str
-        None for the level, one for an effect, two for an interaction.
+        None for the level and for rows, one for an effect, two for an interaction.
     output : str
         The output of the model.
     old, new : float
-        The levels, the strengths of the effects, or those of the interactions.
+        The levels, the strengths of the effects, or those of the interactions; NaN for rows.
     change, standard_error : float
         The change in units of the prediction, and its standard error. NaN if it is not known.
     share : float
@@ -179,7 +269,7 @@ class Change:
     @property
     def name(self) -> str:
         """The features, or what else has moved."""
-        return " x ".join(self.features) or "level"
+        return " x ".join(self.features) or self.kind
 
     @property
     def in_errors(self) -> float:
@@ -202,17 +292,19 @@ class Drift(BarsMixin):
         None unless both have interactions.
     metrics : tuple of MetricDrift
         Of what both report of their performance.
+    rows : RowDrift or None
+        Of the predictions of single rows; None unless both are over the same rows.
     level_old, level_new, level_error : ndarray of shape (n_outputs,)
-        Average of all curves over the data, which is the average prediction if features are independent, and
-        the standard error of its change.
+        Average prediction over all rows of each explanation, with their weights, and the standard error of
+        its change.
     spread : ndarray of shape (n_outputs,)
-        Of the old predictions over the data: twice their standard deviation, which is the distance from one
-        below their mean to one above it.
+        Of the old predictions over all rows, with their weights: twice their standard deviation, which is the
+        distance from one below their mean to one above it. It does not depend on the new explanation.
     errors : {"upper bound", "independent"}
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
     same_model, same_data : bool
-        Whether the digests of the models, and the fingerprints of the data, are equal.
+        Whether the digests of the models are equal, and whether the rows are: `RowPredictions.same_rows`.
     notes : tuple of Note
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
@@ -235,6 +327,7 @@ class Drift(BarsMixin):
     effects: tuple[EffectDrift, ...]
     interactions: InteractionDrift | None
     metrics: tuple[MetricDrift, ...]
+    rows: RowDrift | None
     level_old: Floats = array("output")
     level_new: Floats = array("output")
     level_error: Floats = array("output")
@@ -269,7 +362,7 @@ class Drift(BarsMixin):
         return "\n  ".join(drift_lines(self))
 
     def ranked(self, measure: DriftMeasure = "typical") -> list[Change]:
-        """Return every change, largest share of the spread first.
+        """Return every change, largest share of the spread first; those of single rows last.
 
         Parameters
         ----------
@@ -278,11 +371,14 @@ class Drift(BarsMixin):
         """
         check_choice("measure", measure, DriftMeasure)
         found = [change for o in range(len(self.output_names)) for change in self._changes(o, measure)]
-        return sorted(found, key=lambda one: math.inf if math.isnan(one.share) else one.share, reverse=True)
+        return sorted(
+            found, key=lambda one: (one.kind == "rows", -one.share if one.share >= 0 else -math.inf)
+        )
 
     def _changes(self, o: int, measure: str) -> list[Change]:
         """Return the changes of one output."""
         spread, name = float(self.spread[o]), self.output_names[o]
+        numbers: tuple[Any, ...]
 
         def change(
             kind: DriftKind, features: tuple[str, ...], ends: Any, size: Any, error: Any, at: str = ""
@@ -293,8 +389,11 @@ class Drift(BarsMixin):
 
         levels = self.level_old[o], self.level_new[o]
         found = [change("level", (), levels, levels[1] - levels[0], self.level_error[o])]
+        if self.rows is not None:
+            numbers = self.rows.typical[o], self.rows.typical_error[o]
+            found.append(change("rows", (), (None, None), *numbers))
         for one in self.effects:
-            numbers: tuple[Any, ...] = (one.typical[o], one.typical_error[o])
+            numbers = one.typical[o], one.typical_error[o]
             if measure == "largest":
                 numbers = (one.largest[o], one.largest_error[o], point_text(one, o, plain_value))
             found.append(change("effect", (one.feature,), one.strengths, *numbers))
@@ -330,8 +429,7 @@ class Drift(BarsMixin):
            Probability Theory and Related Fields 126 (2003).
         """
         check_choice("measure", measure, DriftMeasure)
-        if not isinstance(confidence, Real) or not 0.8 <= confidence < 1:
-            raise OptionError(f"confidence={confidence!r} must be at least 0.8 and below 1")
+        _check_confidence(confidence)
         points = [len(one.weights) + (one.missing_change is not None) for one in self.effects]
         effects = sum(points) if measure == "largest" else len(points)
         pairs = 0 if self.interactions is None else len(self.interactions.pairs)
@@ -345,8 +443,9 @@ class Drift(BarsMixin):
         unit: DriftUnit = "spread",
         measure: DriftMeasure = "typical",
         confidence: float = 0.95,
+        rows: float | None = None,
     ) -> list[Change]:
-        """Return the changes that exceed a bound and are more than sampling error, largest first.
+        """Return the changes that exceed a bound and are more than sampling error, in the order of `ranked`.
 
         A change counts if its size is above ``bound`` *and* above `threshold` standard errors. Over the same
         rows ``bound`` alone decides: there a change is one of the models, exactly. What cannot be compared,
@@ -355,7 +454,7 @@ class Drift(BarsMixin):
         Parameters
         ----------
         bound : float
-            Size of a change that is tolerated.
+            Size of a change of the level, an effect or an interaction that is tolerated.
         unit : {"spread", "prediction"}
             Unit of ``bound``: the spread of the old predictions, twice their standard deviation over the
             data, so that 0.05 means the same for a claim in euros and for a probability; or the unit of the
@@ -365,6 +464,10 @@ class Drift(BarsMixin):
             Curves of fitted models vary from fit to fit most at single points, which the former averages.
         confidence : float
             Probability that sampling error alone exceeds no threshold of all that are compared.
+        rows : float, optional
+            Typical change of the predictions of single rows that is tolerated, in the same unit; by default
+            three times ``bound``, because no average over rows removes the variance of a fit from them. It
+            needs the same rows in both.
 
         Examples
         --------
@@ -373,18 +476,75 @@ class Drift(BarsMixin):
         >>> old = paribus.explain(lambda X: X[:, 0] + X[:, 1], X)
         >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X)
         >>> [change.name for change in old.compare(new).above(0.05)]
-        ['x1']
+        ['x1', 'rows']
         """
         check_choice("unit", unit, DriftUnit)
-        if not isinstance(bound, Real) or not 0 <= bound < math.inf:
-            raise OptionError(f"bound={bound!r} must be a number that is not negative")
+        _check_bound("bound", bound)
+        if rows is not None:
+            _check_bound("rows", rows)
+            if self.rows is None:
+                raise OptionError(f"rows={rows!r} bounds changes of single rows, {OTHER_ROWS}; omit it")
         errors = self.threshold(measure, confidence)
         found = []
         for change in self.ranked(measure):
             size = change.share if unit == "spread" else abs(change.change)
+            limit = rows_bound(bound, rows) if change.kind == "rows" else bound
             beyond_errors = self.same_data or change.in_errors > errors
-            if math.isnan(size) or (size > bound and beyond_errors):
+            if math.isnan(size) or (size > limit and beyond_errors):
                 found.append(change)
+        return found
+
+    def worse(
+        self, bound: float, metric: str | None = None, *, confidence: float = 0.95
+    ) -> list[MetricDrift]:
+        r"""Return the metrics of performance that got worse by more than a bound and than sampling error.
+
+        A metric of each output counts if it is worse by more than ``bound`` *and* by more than :math:`z_{1 -
+        \alpha / K}` standard errors, with :math:`K` outputs and :math:`\alpha = 1 - confidence`. The rows are
+        a sample of those that a model is for, so that this also holds for the same rows. A metric that is not
+        a number counts as well; without a standard error ``bound`` decides alone.
+
+        Parameters
+        ----------
+        bound : float
+            Tolerated loss, in the unit of the metric.
+        metric : str, optional
+            Name of the metric, ``"R2"`` for R². By default the log loss of classes, R² of numbers, else the
+            first metric.
+        confidence : float
+            Probability that sampling error alone does not count as a loss.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> old = paribus.explain(lambda X: X[:, 0] + X[:, 1], X, X.sum(axis=1))
+        >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X, X.sum(axis=1))
+        >>> [loss.name for loss in old.compare(new).worse(0.01)]
+        ['R²']
+        """
+        _check_bound("bound", bound)
+        _check_confidence(confidence)
+        name = self.gated_metric(metric)
+        chosen = [one for one in self.metrics if one.name == name]
+        errors = NormalDist().inv_cdf(1 - (1 - confidence) / len(chosen))
+        return [
+            one
+            for one in chosen
+            if math.isnan(one.worse) or (one.worse > bound and not one.worse <= errors * one.standard_error)
+        ]
+
+    def gated_metric(self, name: str | None = None) -> str:
+        """Return the name of the metric that `worse` is about, of which both have values."""
+        known = tuple(dict.fromkeys(one.name for one in self.metrics))
+        if not known:
+            raise OptionError("the two explanations have no metric in common; explain both with y")
+        if name is None:
+            name = next((one for one in GATED if one in known), known[0])
+        plain = {one.replace("²", "2"): one for one in known}  # as a keyboard has it
+        found = plain.get(str(name).replace("²", "2"))
+        if found is None:
+            raise OptionError(f"metric={name!r} is not reported by both{did_you_mean(str(name), known)}")
         return found
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -433,8 +593,25 @@ COLUMNS = (
 )
 
 
+def rows_bound(bound: float, rows: float | None) -> float:
+    """Return the bound on changes of single rows, if only that on other changes may be given."""
+    return ROWS_FACTOR * bound if rows is None else rows
+
+
+def _check_bound(name: str, bound: float) -> None:
+    if not isinstance(bound, Real) or not bound >= 0:
+        raise OptionError(f"{name}={bound!r} must be a number that is not negative")
+
+
+def _check_confidence(confidence: float) -> None:
+    if not isinstance(confidence, Real) or not 0.8 <= confidence < 1:
+        raise OptionError(f"confidence={confidence!r} must be at least 0.8 and below 1")
+
+
 def _share(size: float, unit: float) -> float:
     """Return how many units the size of a change is: infinitely many of 0, unless there is no change."""
+    if unit == math.inf:
+        return math.nan if size != 0 else 0.0
     if unit > 0:
         return abs(size) / unit
     return math.inf if abs(size) > 0 else abs(size)

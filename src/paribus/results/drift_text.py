@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # effects in the text
 PAIRS = 3  # interactions
 WIDEST = 40  # characters of a name
+NOTICEABLE = 0.05  # of the spread: changes of single rows that are counted
 
 
 def drift_lines(drift: Drift, shown: int = SHOWN) -> list[str]:
@@ -22,7 +23,7 @@ def drift_lines(drift: Drift, shown: int = SHOWN) -> list[str]:
     model = "the same model" if drift.same_model else f"{old.model} to {new.model}"
     rows = "the same rows" if drift.same_data else f"{old.rows:,} to {new.rows:,} rows"
     lines = [f"Drift, {model}, {rows}: {count(len(drift.effects), 'feature')} ({new.scale})"]
-    lines += _levels(drift)
+    lines += _levels(drift) + _rows(drift)
     ranked = drift.ranked()
     effects = [one for one in ranked if one.kind == "effect"]
     some = shown_of(len(effects), shown)
@@ -51,6 +52,31 @@ def _levels(drift: Drift) -> list[str]:
             ends = f"{number(change.old)} to {number(change.new)}"
             lines.append(f"level{_on(drift, change.output)}: {ends}, change {size}")
     return lines[:SHOWN]
+
+
+def _rows(drift: Drift) -> list[str]:
+    """Return how much predictions of single rows change, and how many rows change noticeably."""
+    if drift.rows is None:
+        return []
+    shares = drift.rows.share_above(NOTICEABLE * drift.spread)
+    kept = shown_rows(drift.rows.change.shape[1], drift.rows.rows)
+    lines = []
+    for change in drift.ranked():
+        if change.kind == "rows":
+            size = f"{with_error(change.change, change.standard_error)}, {_share(change.share)} of the spread"
+            many = _share(float(shares[drift.output_names.index(change.output)]))
+            more = f"{many} of rows by more than {100 * NOTICEABLE:.3g} % of the spread"
+            lines.append(f"predictions{_on(drift, change.output)} of {kept}: typical change {size}; {more}")
+    return lines[:SHOWN]
+
+
+def shown_rows(kept: int, rows: int) -> str:
+    """Return how many rows are compared one by one.
+
+    >>> shown_rows(2000, 2000), shown_rows(2000, 10_000)
+    ('2,000 rows', '2,000 of 10,000 rows')
+    """
+    return f"{kept:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows"
 
 
 def _pair(drift: Drift, change: Change) -> str:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from paribus._text import count, shown_of
-from paribus._typing import FrameBackend
+from paribus._typing import DriftMeasure, DriftUnit, FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
-from paribus.results.build_drift import drift_of
+from paribus.results.build_drift import bounds_of, drift_of
 from paribus.results.effects import Effects
 from paribus.results.feature_table import FeatureTable
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
-from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
 from paribus.results.observed_expected import ObservedExpected, observed_expected
 from paribus.results.performance import Performance
-from paribus.results.provenance import Provenance
+from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.report_mixin import ReportMixin
-from paribus.results.schema import record
+from paribus.results.row_predictions import RowPredictions
+from paribus.results.schema import added, record
 from paribus.results.shape import Shapes
 from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
-    from paribus.results.drift import Drift
+    from paribus.results.drift import Bounds, Drift
     from paribus.results.plot_mixin import Figure
 
 SHOWN = 20  # features that are shown
@@ -57,6 +58,8 @@ class Explanation(ReportMixin):
         Of every feature and output, in the order of ``effects``; ``shapes["age"]`` is that of a feature.
     performance : Performance or None
         How well the model predicts the rows; None without ``y``.
+    predictions : RowPredictions
+        Mean and spread of the predictions of all rows, and the predictions of a fixed sample of rows.
     model : ModelRecord
     columns : tuple of ColumnRecord
         Of every feature, in the order of X.
@@ -64,6 +67,10 @@ class Explanation(ReportMixin):
         Notes of all parts, worst first, without muted ones; it prints one on each line.
     checks : tuple of Check
         What was looked for, found or not.
+    target : tuple of TargetRecord
+        Distribution of ``y`` for each output; empty where no metrics were computed.
+    files : tuple of FileRecord
+        Files that the rows were read from; empty for rows in memory.
     """
 
     stored = "explanation"
@@ -76,10 +83,13 @@ class Explanation(ReportMixin):
     surfaces: Effects | None
     shapes: Shapes
     performance: Performance | None
+    predictions: RowPredictions
     model: ModelRecord
     columns: tuple[ColumnRecord, ...]
     verdict: Verdict
     checks: tuple[Check, ...]
+    target: tuple[TargetRecord, ...] = added(default=())
+    files: tuple[FileRecord, ...] = added(default=())
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
@@ -173,7 +183,8 @@ class Explanation(ReportMixin):
         Returns
         -------
         Drift
-            ``above(bound)`` has what has moved by more than a bound and more than sampling error.
+            ``above(bound)`` has what has moved by more than a bound and more than sampling error;
+            ``worse(bound)`` the metrics that got worse.
 
         Examples
         --------
@@ -183,11 +194,47 @@ class Explanation(ReportMixin):
         >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X)
         >>> drift = old.compare(new)
         >>> drift.feature_names[0], round(drift.effects[0].strengths[1], 2)
-        ('x1', 1.16)
+        ('x1', 1.45)
         """
         if not isinstance(new, Explanation):
             raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")
         return drift_of(self, new, independent)
+
+    def calibrate(
+        self, refits: Sequence[Explanation], *, unit: DriftUnit = "spread", measure: DriftMeasure = "typical"
+    ) -> Bounds:
+        r"""Propose the bounds of a gate from refits of this model.
+
+        A refit is the same kind of model fitted again, with another seed, on a bootstrap sample or on fresh
+        data. Each is compared with this explanation over the same rows. A bound is the largest change of all,
+        rounded up to two significant digits. If refits are drawn alike, a further one exceeds each bound with
+        a probability of at most :math:`1 / (m + 1)` for :math:`m` refits: 19 refits give 5 %.
+
+        Parameters
+        ----------
+        refits : sequence of Explanation
+            Of refitted models, on the rows of this explanation.
+        unit, measure
+            As in `Drift.above`.
+
+        Returns
+        -------
+        Bounds
+            ``change`` and ``rows`` for `Drift.above`, ``metrics`` for `Drift.worse`.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> champion, *refits = (paribus.explain(lambda X, b=b: X @ [1, b], X) for b in (1, 1.02, 0.99))
+        >>> bounds = champion.calibrate(refits)
+        >>> bounds.change, bounds.rows, bounds.refits
+        (0.007, 0.007, 2)
+        """
+        for number, refit in enumerate(refits, 1):
+            if not isinstance(refit, Explanation):
+                raise InputError(f"refit {number} must be an Explanation, not a {type(refit).__name__}")
+        return bounds_of(self, refits, unit, measure)
 
     def observed_expected(self) -> ObservedExpected:
         """Return observed against predicted averages in the cells of all features, worst first.
@@ -204,6 +251,7 @@ class Explanation(ReportMixin):
         scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
         yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
+        yield from brute_lines(p)
         yield from self.table.lines(SHOWN)
         shown = shown_of(len(self.verdict), FINDINGS)
         yield from map(finding_line, self.verdict[:shown])

@@ -187,7 +187,7 @@ def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str
     partner, size, h_squared = _partner(explanation, name)
     return FeatureRow(
         feature=name,
-        strength=strength if math.isnan(effect.strength) else effect.strength,
+        strength=strength,
         standard_error=error,
         importance=importance,
         shape=None if shape is None else shape.name,

@@ -25,20 +25,25 @@ from paribus.results.shape import Monotonicity, Shape
 
 NOISE = 2.0  # standard errors that a movement against a direction must exceed
 SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
-REVERSED = (0.1, 0.5)  # share of the range: less is a wiggle, more is a U or a wave and is named so
+REVERSED = 0.1  # share of the range of a curve that a reversal must exceed: less is a wiggle,
+REVERSED_OF = 0.01  # and of the largest range of all curves: less cannot be seen in a prediction
 LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
 THIN = 0.01  # share of the data at the points that have least of it,
 THIN_MOVEMENT = 0.5  # and share of the movement of the curve that lies at these points
 THIN_POINTS = 3  # of fewer points, one is simply rare
-MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does
-NOTABLE = 0.01  # share of the variance of the prediction below which that is not worth a note
+MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does,
+MOSTLY_LINKED = 0.8  # and on the scale of probabilities, where a model without any has some
+NOTABLE = 0.05  # share of the variance of the prediction below which that changes no decision
+DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to change a reading,
+DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
 DOMINANT = 0.8  # share of the mean square of all features' effects that one has
 DOMINANT_OF = 3  # features at least: of two, one has often most
 ERRORS = 3.0  # standard errors by which a single cell, or a calibration, must be off
 CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
 CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
 MISCALIBRATED = 0.05  # distance from 1 of a slope or a ratio that is worth a note
-CALIBRATION = ("calibration slope", "observed / predicted")  # metrics whose ideal is 1
+SLOPE = "calibration slope"
+CALIBRATION = (SLOPE, "observed / predicted")  # metrics whose ideal is 1
 # Metrics that show whether a model predicts at all: their value for a constant, and what that does as well.
 SKILL = {
     "R²": (0.0, "the average of these rows predicts them as well as the model does"),
@@ -47,8 +52,15 @@ SKILL = {
 
 
 def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
-    """Yield notes on curves that move against a declared or their prevailing direction."""
+    """Yield notes on curves that move against a declared or their prevailing direction.
+
+    Without a declared one, these are all curves that turn back visibly, whatever their shape is called: a
+    wave or a U has the largest movements.
+    """
     several = len({shape.output for shape in shapes}) > 1
+    ranges: dict[str, float] = {}
+    for shape in shapes:
+        ranges[shape.output] = max(shape.range, ranges.get(shape.output, 0.0))
     for shape in shapes:
         own = shape.monotonicity
         if own is None or own.violation <= SINGLE * shape.range or _within_noise(own):
@@ -61,10 +73,16 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
                 f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
             )
             yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
-        elif REVERSED[0] <= share < REVERSED[1] and own.support >= LEAST_SUPPORT:
+        elif (
+            shape.name != "flat"
+            and share >= REVERSED
+            and own.violation >= REVERSED_OF * ranges[shape.output]
+            and own.support >= LEAST_SUPPORT
+        ):
+            named = "" if shape.name == own.direction else f" ({shape.name})"
             text = (
-                f"the curve of {shape.feature}{of} is mostly {own.direction}, but moves against that by "
-                f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
+                f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against that "
+                f"by {number(own.violation)}, {share:.0%} of its range, {_where(own)}"
             )
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
 
@@ -120,27 +138,61 @@ def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, f
     return share, float(shares[thin].sum())
 
 
-def comparison_notes(effects: Effects, local_effects: LocalEffects) -> Iterator[Note]:
-    """Yield notes on features whose accumulated local effects differ from partial dependence."""
-    for one in compare(effects, local_effects).effects:
-        yield from (note for note in one.notes if note.code is NoteCode.ALE_DIFFERS)
+def comparison_notes(effects: Effects, local_effects: LocalEffects, unit: float) -> Iterator[Note]:
+    """Yield notes on features whose accumulated local effects lead to another reading of the curve.
+
+    ``unit`` is the largest range of a curve. A feature is as strong as the stronger of its two curves.
+    """
+    compared = compare(effects, local_effects).effects
+    strengths = [max(one.strength, 0.0 if one.local is None else one.local.strength) for one in compared]
+    for one, strength in zip(compared, strengths, strict=True):
+        share = 0.0 if one.share is None else float(np.nanmax(one.share, initial=0.0))
+        if share >= DIFFERENT and strength >= DIFFERENT_OF * max(strengths):
+            differing = (note for note in one.notes if note.code is NoteCode.ALE_DIFFERS)
+            yield from (note for note in differing if (note.value or 0.0) >= DIFFERENT_OF * unit)
 
 
-def interaction_notes(interactions: HStatistics) -> Iterator[Note]:
-    """Yield notes on features that act mostly in interactions."""
+def interaction_notes(interactions: HStatistics, importance: Importance) -> Iterator[Note]:
+    """Yield notes on features that act mostly in interactions, by more than sampling error.
+
+    A share is stated only where the effect of the feature itself is known: beyond its standard error.
+    """
     if interactions.overall is None:
         return
-    together = interactions.overall.numerator.sum(axis=1)
+    together, error = (
+        getattr(interactions.overall, name).sum(axis=1) for name in ("numerator", "numerator_error")
+    )
     alone = interactions.main_effect.numerator.sum(axis=1)
     variance = float(interactions.variance.sum())
-    for name, joint, own in zip(interactions.feature_names, together, alone, strict=True):
+    linked = any(note.code is NoteCode.PROBABILITY_SCALE for note in interactions.notes)
+    mostly = MOSTLY_LINKED if linked else MOSTLY
+    known = dict(zip(importance.feature_names, _alone(importance), strict=True))
+    for place, name in enumerate(interactions.feature_names):
+        joint, own = float(together[place]), float(alone[place])
         share = joint / (joint + own) if joint + own > 0 else 0.0
-        if share >= MOSTLY and joint >= NOTABLE * variance:
+        noise = NOISE * float(np.nan_to_num(error[place]))
+        if share < mostly or joint < max(NOTABLE * variance, noise):
+            continue
+        size, of = known[name]
+        if size > of:
+            text = f"{share:.0%} of what {name} does is interaction with other features"
+        else:
+            strength = with_error(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint)))
             text = (
-                f"{share:.0%} of what {name} does is interaction with other features, which its curve "
-                "averages out; see the surfaces of its strongest pairs"
+                f"{name} acts in interactions with other features (strength {strength}), while its own "
+                f"effect ({with_error(size, of)}) is within its standard error"
             )
-            yield Note(NoteCode.HIDDEN_INTERACTION, text, name, float(share))
+        text += ", which its curve averages out; see the surfaces of its strongest pairs"
+        yield Note(NoteCode.HIDDEN_INTERACTION, text, name, share)
+
+
+def _alone(importance: Importance) -> list[tuple[float, float]]:
+    """Return the strength of each feature with its standard error; of several outputs, of all together."""
+    values, errors = (
+        np.sqrt(np.mean(own.reshape(len(own), -1) ** 2, axis=1))
+        for own in (importance.values, np.nan_to_num(importance.standard_error))
+    )
+    return [(float(size), float(error)) for size, error in zip(values, errors, strict=True)]
 
 
 def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
@@ -263,11 +315,22 @@ def _output_of(metric: Metric, performance: Performance) -> str:
 
 
 def calibration_notes(performance: Performance) -> Iterator[Note]:
-    """Yield notes on slopes and ratios of calibration that are not 1."""
+    """Yield notes on slopes and ratios of calibration that are not 1.
+
+    A slope above 1 is a tip: predictions for the rows that a model was fitted to vary too little, and nothing
+    says whether these are such rows. A slope below 1, or another total, does not come from training.
+    """
     for metric in performance.metrics:
         off = abs(metric.value - 1)
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
-        if metric.name in CALIBRATION and off > max(MISCALIBRATED, ERRORS * error):
-            apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
-            text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
-            yield Note(NoteCode.POOR_CALIBRATION, text, value=off)
+        if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
+            continue
+        apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
+        text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
+        code = NoteCode.POOR_CALIBRATION
+        if metric.name == SLOPE and metric.value > 1:
+            code = NoteCode.SHRUNKEN_PREDICTIONS
+            text += ": predictions vary too little, as on rows the model was fitted to; check other rows"
+        elif metric.name == SLOPE:
+            text += ": predictions vary too much, as those of an overfitted model on new rows"
+        yield Note(code, text, value=off)

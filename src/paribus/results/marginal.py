@@ -9,7 +9,7 @@ from paribus.results.effect_mapping import EffectMapping
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.schema import Record, array, labels, nested, record
+from paribus.results.schema import Record, added, array, labels, nested, record
 
 
 @record
@@ -79,6 +79,8 @@ class Marginal(Result):
         How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
+    tail_points : (int, int)
+        How many of the first and last grid points lie beyond the percentiles, where plots end.
     by_model : ModelSpread or None
         For a list of models, each one's own ``predicted``.
 
@@ -111,6 +113,7 @@ class Marginal(Result):
     notes: tuple[Note, ...]
     provenance: Provenance
     by_model: ModelSpread | None = nested(default=None)
+    tail_points: tuple[int, int] = added(default=(0, 0))
 
     def _check(self) -> None:
         for name in ("predicted", "observed", "residual"):

@@ -5,7 +5,51 @@ from __future__ import annotations
 from typing import Any
 
 from paribus._contracts import Kind
-from paribus.results.schema import Record, record
+from paribus.results.schema import Record, added, record
+
+
+@record
+class FileRecord(Record):
+    """A file that a model or rows were read from.
+
+    Attributes
+    ----------
+    name : str
+        Its name, without folders that all files have in common.
+    rows : int or None
+        Number of its rows; None for a model.
+    sha256 : str or None
+        SHA-256 of the content of a model file; None for rows, which the fingerprint of the data identifies.
+    """
+
+    name: str
+    rows: int | None
+    sha256: str | None
+
+
+@record
+class TargetRecord(Record):
+    """The distribution of the target over the rows, with their weights, for one output of the model.
+
+    Attributes
+    ----------
+    name : str or None
+        Name of its column; None where ``y`` has none.
+    output : str
+        The output of the model it is compared with.
+    mean : float
+        Its average; of a class the base rate.
+    standard_deviation, lowest, median, highest : float or None
+        Its spread and range; None for a class.
+    """
+
+    name: str | None
+    output: str
+    mean: float
+    standard_deviation: float | None
+    lowest: float | None
+    median: float | None
+    highest: float | None
 
 
 @record
@@ -26,6 +70,12 @@ class ModelRecord(Record):
         Versions of Python and of every library that took part.
     platform : str
         Operating system and machine.
+    objective : str or None
+        The loss it was fitted to minimize, in the words of its library; None where it does not say.
+    file : FileRecord or None
+        The file that `read_model` read it from; None for an object in memory.
+    structure_digest : str
+        Digest of the trees or terms that were read; empty where the model itself was evaluated.
     """
 
     name: str
@@ -39,6 +89,9 @@ class ModelRecord(Record):
     structure: str | None
     versions: dict[str, str]
     platform: str
+    objective: str | None = added(default=None)
+    file: FileRecord | None = added(default=None)
+    structure_digest: str = added(default="")
 
 
 @record

@@ -43,8 +43,9 @@ class ObservedExpected(Saveable):
         Weighted averages of ``y`` and of the prediction.
     difference, standard_error : ndarray of shape (n,)
         Observed minus predicted, and its sampling error from the residuals of the rows; of classes with
-        fewer than ten rows of either outcome at least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}`, as rows
-        of one outcome show no error of their own.
+        fewer than ten rows of either outcome at least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}` and half
+        the width of Wilson's interval of one standard error, as rows of one outcome show no error of their
+        own.
     in_errors : ndarray of shape (n,)
         The difference in standard errors; NaN where there is none.
     provenance : Provenance
@@ -111,14 +112,17 @@ class ObservedExpected(Saveable):
 def residual_errors(observed: Floats, predicted: Floats, error: Floats, rows: Integers) -> Floats:
     """Return standard errors of residuals.
 
-    Of outcomes that are shares, at least that of outcomes with the predicted probability: a few rows that all
-    have one outcome show none of their own.
+    Of outcomes that are shares, at least that of outcomes with the predicted probability, and half of
+    Wilson's interval around the observed one: a few rows that all have one outcome have no variance.
     """
     with np.errstate(invalid="ignore"):
         both = np.stack([observed, predicted])
         if not ((both >= 0) & (both <= 1) | np.isnan(both)).all():
             return error
-        return np.asarray(np.fmax(error, np.sqrt(predicted * (1 - predicted) / np.maximum(rows, 1))))
+        most = np.maximum(rows, 1)
+        wilson = np.sqrt(observed * (1 - observed) / most + 0.25 / most**2) / (1 + 1 / most)
+        likely = np.sqrt(predicted * (1 - predicted) / most)
+        return np.asarray(np.fmax(np.fmax(error, likely), wilson))
 
 
 def observed_expected(averages: Marginals) -> ObservedExpected:

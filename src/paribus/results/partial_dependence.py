@@ -13,7 +13,8 @@ from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.schema import Record, array, labels, nested, record
+from paribus.results.schema import Record, added, array, labels, nested, record
+from paribus.results.tails import Tails
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
@@ -74,8 +75,14 @@ class PartialDependence(Result):
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
     strength : float
-        Standard deviation of the partial dependence over the data, the missing value included, in
-        units of the prediction; root mean square over outputs.
+        Standard deviation of the partial dependence at every row's own value, also beyond the grid and at
+        missing, in units of the prediction; root mean square over outputs. It is `feature_importance`, on
+        the same rows. Of several features, over the data around the grid. NaN from `partial_dependence`
+        where it would need more predictions than the curve.
+    tails : Tails or None
+        The effect beyond the ends of the grid; None if the grid covers the data, or its values were given.
+    tail_points : (int, int)
+        How many of the first and last grid points lie beyond the percentiles, where plots end.
     feature_names, output_names : tuple of str
         Names of the axes and of the outputs.
     kinds : tuple of str
@@ -110,6 +117,8 @@ class PartialDependence(Result):
     quantiles: IceQuantiles | None = nested(optional=True, default=None)
     row_weights: Floats | None = array("row", optional=True, default=None)
     by_model: ModelSpread | None = nested(optional=True, default=None)
+    tails: Tails | None = nested(added=True, default=None)
+    tail_points: tuple[int, int] = added(default=(0, 0))
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:

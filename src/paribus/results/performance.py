@@ -56,8 +56,11 @@ class Calibration(Record):
     ----------
     output : str
         The output.
-    predicted, observed, observed_error : ndarray of shape (k,)
-        Averages within each group, and the sampling error of the observed one.
+    predicted, observed : ndarray of shape (k,)
+        Averages within each group.
+    observed_low, observed_high : ndarray of shape (k,)
+        Ends of an interval of 95 % around the observed one: Wilson's for classes, which has a width also
+        where all rows of a group are of one class; else 1.96 standard errors to each side.
     weight : ndarray of shape (k,)
         Weight of the rows of each group.
     """
@@ -65,7 +68,8 @@ class Calibration(Record):
     output: str
     predicted: Floats = array("group")
     observed: Floats = array("group")
-    observed_error: Floats = array("group")
+    observed_low: Floats = array("group")
+    observed_high: Floats = array("group")
     weight: Floats = array("group")
 
 
@@ -103,7 +107,8 @@ class Performance(NotebookReprMixin):
     training_curves : tuple of TrainingCurve
         What the model kept while it was fitted.
     notes : tuple of Note
-        What was left out and why, and by how much a metric may be off where close predictions share a rank.
+        Features that alone predict the target, what was left out and why, and by how much a metric may be off
+        where close predictions share a rank.
     provenance : Provenance
         How the predictions were made.
 
@@ -180,8 +185,8 @@ class Performance(NotebookReprMixin):
     ) -> Any:
         """Plot observed against predicted in groups of rows, for each output, and the training curves.
 
-        Points on the diagonal are predicted as they came out; error bars are two standard errors to each
-        side. Training curves have a panel for each score.
+        Points on the diagonal are predicted as they came out; bars are intervals of 95 %. Training curves
+        have a panel for each score.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from paribus.results.model_record import ModelRecord
 
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
 # What is recorded of files: how many, the path of the first, in which any character may occur, and its size.
-FILES = re.compile(r"((?:[\d,]+ Parquet files from )?)(.+)(, [\d,]+ row groups)", re.DOTALL)
+FILES = re.compile(r"((?:[\d,]+ Parquet files from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
 # Folders of a path from the root within quotes, as hyperparameters have it.
 QUOTED_FOLDERS = re.compile(r"""(?<=['"])(?:/|~/|[A-Za-z]:[/\\])(?:[^'"]*[/\\])?(?=[^'"/\\]+['"])""")
 WIDTH = 100  # characters of a line of the record as text
@@ -169,9 +169,10 @@ class Provenance:
     def reproducible(self) -> Provenance:
         """Return the record without what differs between runs that compute the same.
 
-        Date, duration, threads, memory bound, block size and executor are blank, and files have no folders.
+        Date, duration, threads, passes, memory bound, block size and executor are blank, and files have no
+        folders.
         """
-        blank: Any = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0}
+        blank: Any = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0, "passes": 0}
         source = None if self.source is None else FOLDERS.sub("", short_source(self.source, parts=1))
         skipped = tuple(FOLDERS.sub("", reason) for reason in self.skipped)
         return replace(self, **blank, executor="", source=source, skipped=skipped)
@@ -232,6 +233,14 @@ def reproducible(part: Any) -> Any:
 
 
 SHOWN = 3  # of what was left out, in a note; the provenance has all
+
+
+def brute_lines(provenance: Provenance) -> list[str]:
+    """Return why a model was evaluated by brute force, in a line; nothing of a function, or on request."""
+    if "brute" not in provenance.evaluator.split(" and ") or provenance.response == "callable":
+        return []
+    reasons = [one for one in provenance.refusals.values() if one.code is not RefusalCode.NOT_REQUESTED]
+    return [f"brute force, because {one}" for one in reasons[:1]]
 
 
 def skipped_notes(provenance: Provenance) -> list[Note]:

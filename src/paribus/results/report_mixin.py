@@ -36,7 +36,8 @@ class ReportMixin(NotebookReprMixin):
         about : mapping of str to str, optional
             What readers should know and no computation can tell, such as ``purpose``, ``owner``,
             ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
-            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none.
+            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` and
+            ``limitations`` stand below the title.
         compare : Explanation, optional
             An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
             section.

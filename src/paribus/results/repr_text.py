@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._text import at_point, count, exactly_zero, number, short, shown_of, with_error
+from paribus._text import at_point, at_value, count, exactly_zero, number, short, shown_of, with_error
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
-from paribus.results.provenance import skipped_notes
+from paribus.results.provenance import brute_lines, skipped_notes
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison
@@ -79,7 +79,8 @@ def _effect(effect: Part) -> Iterator[str]:
     if known:
         yield from _by_output(effect, lambda o: _curves(effect, o))
     else:
-        yield f"individual curves of {effect.provenance.rows:,} rows"
+        yield f"individual curves of {count(effect.provenance.rows, 'row')}"
+    yield from _tails(effect)
     yield from _quantiles(effect)
     if effect.by_model is not None and np.isfinite(effect.by_model.standard_deviation).any():
         most = number(float(np.nanmax(effect.by_model.standard_deviation)))
@@ -117,6 +118,19 @@ def _range(curve: Floats, result: Part | Difference) -> str:
 
 def _where(result: Part | Difference, position: Any) -> str:
     return at_point(result.feature_names, result.grid_values, position)
+
+
+def _tails(effect: Part) -> Iterator[str]:
+    """Yield how far a curve extends beyond its grid."""
+    tails = getattr(effect, "tails", None)
+    if tails is not None and np.isfinite(tails.average).all():
+        ends = (at_value(tails.values[end]) for end in (0, -1))
+        moved = (
+            f"{number(low)} to {number(high)}"
+            for low, high in zip(tails.average.min(axis=1), tails.average.max(axis=1), strict=True)
+        )
+        shown = ", ".join(list(moved)[:OUTPUTS])
+        yield f"beyond the grid, {tails.share:.1%} of the data, {' to '.join(ends)}: {shown}"
 
 
 def _quantiles(effect: Part) -> Iterator[str]:
@@ -170,8 +184,9 @@ def _how(p: Provenance, beside: str = "") -> Iterator[str]:
     if p.estimand is not Estimand.TRAINING:
         done = "accumulated" if p.estimand is Estimand.ACCUMULATED_LOCAL else "averaged"
         yield f"{done} over {p.background()}{beside}"
-    predictions = f"{p.predictions:,} predictions, " if p.predictions else ""
+    predictions = f"{count(p.predictions, 'prediction')}, " if p.predictions else ""
     yield f"by {p.evaluator}: {p.how} ({predictions}{short(p.seconds)} s)"
+    yield from brute_lines(p)
 
 
 def _mapping(
@@ -189,6 +204,7 @@ def _mapping(
 def _effects(effects: EffectMapping[Any]) -> Iterator[str]:
     yield from _mapping(effects, f"of {_source(effects.provenance)}", _strength)
     yield from _how(effects.provenance)
+    yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
 
 
 def _strength(effect: Part) -> str:
@@ -335,7 +351,8 @@ def _performance(result: Performance) -> Iterator[str]:
         yield f"{name}: {', '.join(named[:OUTPUTS])}{', ...' if len(named) > OUTPUTS else ''}"
     for curve in result.training_curves:
         yield f"{curve.metric} of {curve.data}: {_ends_of(curve.values)}"
-    yield from _how(p)
+    yield f"averaged over {p.background()}"
+    yield f"by {p.evaluator}: {p.how}"  # in a pass of an explanation, whose time is not that of the metrics
 
 
 def _ends_of(values: Floats) -> str:

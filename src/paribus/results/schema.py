@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
-from paribus._codec.records import checker, hints_of, spelled
+from paribus._codec.records import ADDED, checker, hints_of, spelled
 from paribus._contracts import NOMINAL
 from paribus.errors import InputError
 
@@ -37,6 +37,11 @@ class Declaration(NamedTuple):
     filled: bool = False
     labels: bool = False
     nested: bool = False
+
+
+def added(*, default: Any) -> Any:
+    """Declare a field that earlier files lack, and that files leave out where it has its default."""
+    return dataclasses.field(default=default, metadata={ADDED: True})
 
 
 def array(
@@ -67,21 +72,23 @@ def labels(dim: Dim) -> Any:
     return _field(Declaration((dim,), labels=True), {})
 
 
-def nested(*dims: Dim, optional: bool = False, **field: Any) -> Any:
+def nested(*dims: Dim, optional: bool = False, added: bool = False, **field: Any) -> Any:
     """Declare a part whose dimensions are those of the record it is in.
 
     Parameters
     ----------
     *dims : str or int
         Dimensions of all its arrays, if it does not declare them itself.
+    added : bool
+        Whether earlier files lack it.
     optional, **field
         As in `array`.
     """
-    return _field(Declaration(dims, optional, nested=True), field)
+    return _field(Declaration(dims, optional, nested=True), field, **{ADDED: True} if added else {})
 
 
-def _field(declared: Declaration, options: dict[str, Any]) -> Any:
-    return dataclasses.field(**options, metadata={"declared": declared})
+def _field(declared: Declaration, options: dict[str, Any], **more: Any) -> Any:
+    return dataclasses.field(**options, metadata={"declared": declared, **more})
 
 
 def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -95,7 +102,7 @@ def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 @dataclass_transform(
-    frozen_default=True, eq_default=False, field_specifiers=(array, labels, nested, dataclasses.field)
+    frozen_default=True, eq_default=False, field_specifiers=(array, labels, nested, added, dataclasses.field)
 )
 def record(kind: type[T]) -> type[T]:
     """Make a class a frozen dataclass; one that has a name in files, ``stored``, can be loaded."""
@@ -105,7 +112,7 @@ def record(kind: type[T]) -> type[T]:
         made.__repr__ = _few_values(made.__repr__)  # type: ignore[method-assign]
     made.declared = {}
     for field in dataclasses.fields(made):
-        if field.metadata:
+        if "declared" in field.metadata:
             own: Declaration = field.metadata["declared"]
             column = own.column or (field.name if own.dims == kind.table else None)
             made.declared[field.name] = own._replace(column=column)

@@ -83,12 +83,11 @@ class Shape(Record):
     Notes
     -----
     Two points differ if their distance exceeds two standard errors, paired by rows, and 5 % of the range. A
-    curve without two such points is ``"flat"``. Followed from left to right, without the first and the last
-    1 % of the data, it is ``"rising"`` or ``"falling"`` if it never turns back by so much, ``"U"`` or
-    ``"inverted U"`` if it does once, ``"wavy"`` if more often. A movement of which at least 80 % happens at
-    one to four gaps between grid points, one gap in eight and a quarter of the axis at most, is
-    ``"steps up"`` or ``"steps down"``. Values without an order are ``"categories"``; a curve without a finite
-    point is ``"undefined"``.
+    curve without two such points is ``"flat"``. Followed from left to right, over all values that have data,
+    it is ``"rising"`` or ``"falling"`` if it never turns back by so much, ``"U"`` or ``"inverted U"`` if it
+    does once, ``"wavy"`` if more often. A movement of which at least 80 % happens at one to four gaps between
+    grid points, one gap in eight and a quarter of the axis at most, is ``"steps up"`` or ``"steps down"``.
+    Values without an order are ``"categories"``; a curve without a finite point is ``"undefined"``.
 
     Errors are of differences of the same rows: with individual curves :math:`f_{ig}`,
 

@@ -87,6 +87,8 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     file = Path(os.path.realpath(path))  # a link stays one
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {file.parent}")
     half = file.with_name(f".paribus.{os.urandom(8).hex()}.half")
     try:
         with half.open("x", encoding="utf-8", newline="\n") as handle:

@@ -30,6 +30,8 @@ RENEWED = (
     NoteCode.NO_STANDARD_ERROR,
     NoteCode.MODELS_DIFFER,
     NoteCode.SINGLE_MODEL,
+    NoteCode.TAILS_EXTEND,
+    NoteCode.TAILS_TURN,
 )
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
@@ -42,13 +44,20 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
     positions = _positions(effect, at)
     anchor = int(np.ravel_multi_index(positions, effect.support.shape))
     where = at_point(names, effect.grid_values, positions)
-    return transformed(
+    relative = transformed(
         (effect,),
         lambda points: points - points[..., anchor : anchor + 1],
         "differences",
         scale={"relative_to": where},
         notes=(Note(NoteCode.RELATIVE_TO, f"relative to {where}"),),
         missing=effect.missing,
+    )
+    if effect.tails is None or effect.average is None:
+        return relative
+    shifted = effect.tails.average - effect.average[:, anchor : anchor + 1]
+    return replace(
+        relative,
+        tails=replace(effect.tails, average=shifted, standard_error=np.full_like(shifted, np.nan)),
     )
 
 
@@ -118,6 +127,7 @@ def transformed(
         quantiles=None if values is None else wanted,
         by_model=by_model,
         missing=missing,
+        tails=None,
         strength=effect.strength if weights is None else strength_of(mean, weights),
         notes=(*kept, *notes, *model_spread_notes(by_model, average, effect)),
         provenance=replace(effect.provenance, scale=effect.provenance.scale.with_changes(**scale)),

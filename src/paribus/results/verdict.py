@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._text import count
+from paribus._text import count, number
 from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.effects import Effects
@@ -43,10 +43,23 @@ IN_UNITS = (
     NoteCode.MODELS_DIFFER,
     NoteCode.RECURSION_DIFFERS,
 )
-# What stands first, whatever its number: a requirement that is not met, a model that predicts nothing.
-FIRST = (NoteCode.DIRECTION_VIOLATED, NoteCode.NO_SKILL)
-# What stands last: about pairs that hardly matter, or about an order that one statistic alone depends on.
-MINOR = (NoteCode.WEAK_DENOMINATOR, NoteCode.H_UNDEFINED, NoteCode.CATEGORY_ORDER)
+# What stands first, whatever its number: a target among the features, a requirement that is not met, a model
+# that predicts nothing.
+FIRST = (NoteCode.TARGET_AMONG_FEATURES, NoteCode.DIRECTION_VIOLATED, NoteCode.NO_SKILL)
+# What stands last: calibration, as rows may be those of the training; about pairs that hardly matter; about
+# how one statistic is defined or which could not be computed.
+MINOR = (
+    NoteCode.POOR_CALIBRATION,
+    NoteCode.SHRUNKEN_PREDICTIONS,
+    NoteCode.WEAK_DENOMINATOR,
+    NoteCode.H_ABOVE_ONE,
+    NoteCode.H_UNDEFINED,
+    NoteCode.CATEGORY_ORDER,
+    NoteCode.PROBABILITY_SCALE,
+    NoteCode.METRIC_LEFT_OUT,
+    NoteCode.SHARED_RANKS,
+)
+EXTRAPOLATES = 0.1  # share of a curve: less changes no reading of it
 # What every explanation looks for.
 ALWAYS = (
     NoteCode.EXTRAPOLATION,
@@ -92,8 +105,12 @@ class Verdict(tuple[Note, ...]):
 
 
 def finding_line(note: Note) -> str:
-    """Return a finding as a line: its severity, its code and the sentence."""
-    return f"{note.severity} {note.code.value}: {note}"
+    """Return a finding as a line: its severity, its code and the sentence.
+
+    Characters of names that move a cursor are written out.
+    """
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in note.text)
+    return f"{note.severity} {note.code.value}: {text}"
 
 
 @record
@@ -164,12 +181,12 @@ class Parts:
 
     def notes(self) -> list[Note]:
         """Return all notes, those that only the parts together show last."""
-        found = [note for part in self.results for note in part.notes]
+        found = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
         found += [*direction_notes(self.shapes), *support_notes(self.effects)]
-        found += comparison_notes(self.effects, self.local_effects)
+        found += comparison_notes(self.effects, self.local_effects, self.unit)
         found += strength_notes(self.effects, self.importance)
         if self.interactions is not None:
-            found += interaction_notes(self.interactions)
+            found += interaction_notes(self.interactions, self.importance)
         found += cell_notes(self.averages, self._deviation())
         if self.performance is not None:
             found += [*skill_notes(self.performance), *calibration_notes(self.performance)]
@@ -192,7 +209,9 @@ class Parts:
         codes += [NoteCode.CELL_DIFFERS] * any(one.residual is not None for one in self.averages.effects)
         metrics = () if self.performance is None else self.performance.metrics
         codes += [NoteCode.NO_SKILL] * any(metric.name in SKILL for metric in metrics)
-        codes += [NoteCode.POOR_CALIBRATION] * any(metric.name in CALIBRATION for metric in metrics)
+        if any(metric.name in CALIBRATION for metric in metrics):
+            codes += [NoteCode.POOR_CALIBRATION, NoteCode.SHRUNKEN_PREDICTIONS]
+        codes += [NoteCode.TARGET_AMONG_FEATURES] * bool(metrics)
         return codes
 
 
@@ -208,8 +227,9 @@ def verdict_of(parts: Parts, mute: Any = ()) -> tuple[Verdict, tuple[Check, ...]
 
     A caveat that several parts have of one feature is one finding, and so is one kind of caveat of several
     features: it has the words of the worst, and counts the others. Issues come before tips, first among them
-    violations of declared directions and a model without skill, then by the strength of the feature times
-    the number of the note.
+    a target among the features, violations of declared directions and a model without skill. Others are in
+    the order of their number: in units of the prediction, or a share times the strength of the feature.
+    Calibration comes last, as nothing says whether the model was fitted to these rows.
 
     Parameters
     ----------
@@ -246,16 +266,17 @@ class Sizes:
     def of(self, note: Note) -> float:
         """Return a number between 0 and 1; what is about no single feature concerns all of them.
 
+        A share counts as much as its feature is strong; a number in units of the prediction has that in it.
         What stands first counts one more.
         """
         if note.code in MINOR:
             return 0.0
-        strength = self.strengths.get(note.feature or "", 1.0)
         value = 1.0 if note.value is None else abs(note.value)
         if note.code in IN_UNITS:
-            value = value / self.unit if self.unit > 0 else 0.0
-        size = strength * min(1.0, value) + (note.code in FIRST)
-        return size if np.isfinite(size) else 1.0
+            size = min(1.0, value / self.unit) if self.unit > 0 else 0.0
+        else:
+            size = self.strengths.get(note.feature or "", 1.0) * min(1.0, value)
+        return size + (note.code in FIRST) if np.isfinite(size) else 1.0
 
 
 def distinct(notes: Iterable[Note]) -> list[Note]:
@@ -277,13 +298,24 @@ def _grouped(notes: list[Note], sizes: Sizes) -> Note:
     worst, *others = sorted(notes, key=lambda note: -sizes.of(note))
     if not others:
         return worst
-    names = [note.feature for note in others if note.feature is not None]
+    names = [_named(note) for note in others if note.feature is not None]
     if len(names) < len(others):
         more = f"{worst}; and {count(len(others), 'more note')} of this kind"
     else:
         listed = ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
         more = f"{worst}; likewise {count(len(names), 'other feature')}: {listed}"
     return Note(worst.code, more, worst.feature, worst.value)
+
+
+def _named(note: Note) -> str:
+    """Return the feature of a note, with its number where that is in units of the prediction."""
+    if note.code not in IN_UNITS or note.value is None:
+        return str(note.feature)
+    return f"{note.feature} ({number(note.value)})"
+
+
+def _extrapolates_little(note: Note) -> bool:
+    return note.code is NoteCode.EXTRAPOLATION and note.value is not None and note.value < EXTRAPOLATES
 
 
 def muted_codes(mute: Any) -> frozenset[NoteCode]:

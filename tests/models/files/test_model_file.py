@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import pickle
 import subprocess
 import sys
@@ -20,8 +21,9 @@ import pytest
 import xgboost
 
 import paribus
-from fuzz_model_files import FORMATS, mutate_and_explain
+from fuzz_model_files import FORMATS, _binary, mutate_and_explain
 from paribus._models.files import model_file, reading_bound
+from paribus._models.files.binary_json import parsed_ubj
 from paribus.errors import ModelFileError, OptionError
 
 ROWS = 300
@@ -429,7 +431,8 @@ def test_trees_of_any_depth_are_read_without_recursion(tmp_path):
     }
     tree = "".join(f"{name}={' '.join(map(str, numbers))}\n" for name, numbers in lines.items())
     path = tmp_path / "model"
-    path.write_text(f"{HEADER.decode() % '10'}\nTree=0\n{tree}\nend of trees\n")
+    tree = f"Tree=0\n{tree}\n"
+    path.write_text(f"{HEADER.decode() % len(tree)}\n{tree}end of trees\n")
     rows = np.array([[0.0], [17.0], [4_321.0], [9_999.0]])
     np.testing.assert_array_equal(paribus.read_model(path).predict(rows), [0, 17, 4_321, leaves - 1])
 
@@ -453,4 +456,108 @@ def test_damaged_files_are_refused_or_explained(tmp_path, cases):
         for file_format in FORMATS
         for seed in range(cases)
     )
-    assert ends["refused"] > ends["read and explained"] > 0
+    assert ends["refused"] > ends["read, as its library"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda split: split.update(border=7.5), "not the test of its split"),
+        (lambda split: split.update(split_index=True), "not the test of its split"),
+        (lambda split: split.pop("split_index"), "split_index"),
+        (lambda split: split.update(float_feature_index="1"), "not the test of its split"),
+    ],
+    ids=["border", "boolean", "missing", "text"],
+)
+def test_a_split_of_catboost_says_the_test_of_its_number(tmp_path, change, why):
+    model, _ = fitted((catboost, "CatBoostRegressor"), "number")
+    path = saved(model, tmp_path, "catboost")
+    document = json.loads(path.read_text())
+    splits = [split for tree in document["oblivious_trees"] for split in tree["splits"]]
+    change(next(split for split in splits if split["split_type"] == "FloatFeature"))
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=why):
+        paribus.read_model(path)
+
+
+def test_borders_of_catboost_ascend(tmp_path):
+    model, _ = fitted((catboost, "CatBoostRegressor"), "number")
+    path = saved(model, tmp_path, "catboost")
+    document = json.loads(path.read_text())
+    borders = next(
+        one["borders"] for one in document["features_info"]["float_features"] if len(one["borders"]) > 1
+    )
+    borders.reverse()
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="borders of a feature do not ascend"):
+        paribus.read_model(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("is_linear=0", "is_linear=2", "linear trees"),
+        ("leaf_value=", "leaf_value=0", "does not begin where tree_sizes says"),
+        ("\n\n\nend of", "\n\n\n\nend of", "do not end where tree_sizes says"),
+        ("num_class=1", "num_class=", "num_class '' is not an integer"),
+        ("num_class=1", "num_class=2", "num_class is 2, and num_tree_per_iteration 1"),
+        ("max_feature_idx=3", "max_feature_idx=\N{ARABIC-INDIC DIGIT THREE}", "is not an integer"),
+    ],
+)
+def test_lightgbm_text_that_its_library_reads_otherwise_is_refused(tmp_path, old, new, why):
+    model, _ = fitted((lightgbm, "LGBMRegressor"), "number")
+    text, path = model.booster_.model_to_string(), tmp_path / "model"
+    assert old in text
+    path.write_text(text)
+    paribus.read_model(path)
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ModelFileError, match=why):
+        paribus.read_model(path)
+
+
+@pytest.mark.parametrize("written", ["json", "ubj"])
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("default_left", -1, "default_left are not all 0 or 1"),
+        ("split_type", 1, "split_type and sets of categories are of different nodes"),
+        ("left_children", 0.5, "left_children are not all integers"),
+        ("categories", 2**31 - 1, "sets of categories out of range"),
+    ],
+)
+def test_xgboost_numbers_that_its_library_reads_otherwise_are_refused(tmp_path, written, key, value, why):
+    model, _ = fitted((xgboost, "XGBRegressor"), "number")
+    path = saved(model, tmp_path, written)
+    parsed = parsed_ubj if written == "ubj" else json.loads
+    document = parsed(path.read_bytes())
+    tree = next(
+        tree for tree in document["learner"]["gradient_booster"]["model"]["trees"] if len(tree["categories"])
+    )
+    numbers = np.asarray(tree[key]).tolist()
+    at = len(numbers) - 1 if key in ("split_type", "default_left") else 0
+    numbers[at] = value
+    tree[key] = numbers if written == "json" else np.array(numbers, None if value != 0.5 else np.float32)
+    path.write_bytes(_binary(document) if written == "ubj" else json.dumps(document).encode())
+    with pytest.raises(ModelFileError, match=why):
+        paribus.read_model(path)
+
+
+def test_the_order_of_stored_categories_is_theirs(tmp_path):
+    model, _ = fitted((xgboost, "XGBRegressor"), "number")
+    path = saved(model, tmp_path, "json")
+    document = json.loads(path.read_text())
+    cats = document["learner"]["gradient_booster"]["model"]["cats"]
+    cats["sorted_idx"][0] = cats["sorted_idx"][1]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="sorted_idx is not the order"):
+        paribus.read_model(path)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    model, _ = fitted((xgboost, "XGBRegressor"), "number")
+    path = saved(model, tmp_path, "json")
+    path.write_bytes(path.read_bytes().replace(b'"num_class":"0"', b'"num_class":"7","num_class":"0"'))
+    with pytest.raises(ModelFileError, match="same key twice"):
+        paribus.read_model(path)
+    with pytest.raises(ModelFileError, match="stands twice"):
+        parsed_ubj(b"{i\x01ai\x01i\x01ai\x02}")

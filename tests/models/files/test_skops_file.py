@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
@@ -46,6 +46,18 @@ def test_types_that_are_not_trusted_are_listed_and_named_by_the_user(tmp_path):
     effect = paribus.partial_dependence(model, X, 0, grid_resolution=3, n_jobs=1)
     assert effect.provenance.evaluator == "tree_exact"
     assert "coef_" in vars(paribus.read_model(written(LinearRegression().fit(X, Y), tmp_path)))
+
+
+def test_types_of_numpy_need_not_be_named(tmp_path):
+    encoded = OrdinalEncoder(dtype=np.dtype("float32"))
+    model = make_pipeline(encoded, LinearRegression()).fit(X[:, 2:], Y)
+    path = written(model, tmp_path)
+    assert "numpy.dtype" in skops.io.get_untrusted_types(file=path)
+    read = paribus.read_model(path)
+    np.testing.assert_array_equal(read.predict(X[:, 2:]), model.predict(X[:, 2:]))
+    function = make_pipeline(FunctionTransformer(np.nan_to_num), LinearRegression()).fit(X, Y)
+    with pytest.raises(ModelFileError, match=r"does not trust: numpy\.nan_to_num;"):  # a function is no type
+        paribus.read_model(written(function, tmp_path))
 
 
 def test_boosters_within_are_refused(tmp_path):

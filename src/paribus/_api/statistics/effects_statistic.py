@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
+from paribus._api.options import AUTO
 from paribus._api.prediction_budget import (
     PredictionBudget,
     bound_note,
@@ -16,10 +17,21 @@ from paribus._api.prediction_budget import (
     share_of_range,
 )
 from paribus._api.recursion import recursion_notes
-from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, estimates_here, evaluated
+from paribus._api.run import (
+    Estimated,
+    Rounds,
+    Verification,
+    Work,
+    each_model,
+    estimates_here,
+    evaluated,
+    lockstep,
+)
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
+from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic, crosses
 from paribus._api.statistics.pair_ranking import VariedFeatures
 from paribus._contracts import Floats
+from paribus._data.background import Background
 from paribus._data.rows import Rows
 from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
@@ -28,10 +40,11 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest, Quant
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.verify import largest_difference, points_recomputed
-from paribus._grid import SPLITS, Grid
+from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
-from paribus.notes import Note
+from paribus.errors import MemoryBoundError
+from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
@@ -58,6 +71,7 @@ class EffectsStatistic:
     verb: str = "effects"
     max_predictions: int | None = None
     varied: VariedFeatures | None = None
+    strengths: bool = True
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -81,24 +95,87 @@ class EffectsStatistic:
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )
-        rows, request = work.rows, self._request(work, grids)
+        outer = {n: axis for n, grid in enumerate(grids) if (axis := self._outer(work, grid)) is not None}
+        every = (*grids, *(Grid((axis,)) for axis in outer.values()))
+        rows, request = work.rows, self._request(work, every)
         probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
         # Training paths are about no rows that might not exist.
-        counting = SupportCounts.of(grids, outlook, rows.weight_scale, joint=self.method != "recursion")
+        counting = SupportCounts.of(every, outlook, rows.weight_scale, joint=self.method != "recursion")
         budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
-        estimated = yield from each_model(
-            [self._evaluated(work, request, index, counting, budget) for index in range(len(work.models))]
-        )
+        evaluating = [self._evaluated(work, request, n, counting, budget) for n in range(len(work.models))]
+        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(work, axes)])
         supports, joint = counting.finish(estimated[0].state)
         placed = quantile_notes(grids, work, self.wanted)
         computed = combine_remarks([self._remarks(work, one, request) for one in estimated])
-        remarks = [(*first, *second) for first, second in zip(placed, computed, strict=True)]
-        verified = [self._verified(work, one, grids) for one in estimated]
-        drawn = drawn_rows(estimated, len(grids))
+        remarks = [(*first, *second) for first, second in zip(placed, computed, strict=False)]
+        verified = [self._verified(work, one, every) for one in estimated]
+        drawn = drawn_rows(estimated, len(every))
         far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
-        several = zip(drawn, grids, self._joined(work, estimated), supports, far, remarks, strict=True)
+        joined = self._joined(work, estimated)
+        beyond = dict(zip(outer, joined[len(grids) :], strict=True))
+        own = dict(zip(grids, joined, strict=False))
+        strong = yield from self._with_strengths(work, axes, own, crossed)
+        for number, (before, after) in enumerate(zip(joined, strong, strict=False)):
+            remarks[number] += _sampled_notes(work.rows) if after is not before else ()
+        tails = [beyond.get(number) for number in range(len(grids))]
+        several = zip(drawn, grids, strong, supports, far, remarks, tails, strict=False)
         return partial(self._result, work, request, estimated, verified, list(several), skipped)
+
+    def _outer(self, work: Work, grid: Grid) -> Axis | None:
+        """Return the values beyond the ends of the grid of a single feature."""
+        return outer_axis(grid.axes[0], work.rows.table) if len(grid.axes) == 1 else None
+
+    @property
+    def _crossed_if_needed(self) -> bool:
+        """Whether strengths that do not follow from sums are worth further predictions."""
+        bounded = self.max_predictions is not None or self.method == "recursion"
+        return self.strengths and not self.alone and not bounded
+
+    def _crossed(self, work: Work, axes: Mapping[int, Axis]) -> Rounds:
+        """Return the strengths where it is known before that they do not follow from sums."""
+        if self._crossed_if_needed and (self.method == "brute" or any(map(crosses, work.models))):
+            return (yield from self._strengths(work, axes))
+        return None
+
+    def _strengths(self, work: Work, axes: Mapping[int, Axis]) -> Rounds:
+        """Return the strength ``(o,)`` of each single feature, as `feature_importance` finds it."""
+        single = {group[0] for group in self.groups if len(group) == 1 and group[0] in axes}
+        if not single:
+            return {}
+        return (yield from self._strengths_of(work, tuple(sorted(single))))
+
+    def _strengths_of(self, work: Work, features: tuple[int, ...]) -> Rounds:
+        """Return strengths of all features at once, or of as many at a time as memory allows."""
+        own = InteractionStatistic(self.verb, features, features, AUTO, SEED, pairwise=False, overall=False)
+        try:
+            found = yield from replace(own, method=self.method).statistics(work)
+        except MemoryBoundError:
+            if len(features) == 1:
+                raise
+            half = len(features) // 2
+            some = yield from self._strengths_of(work, features[:half])
+            return some | (yield from self._strengths_of(work, features[half:]))
+        return dict(zip(features, found.main.strength, strict=True))
+
+    def _with_strengths(
+        self,
+        work: Work,
+        axes: Mapping[int, Axis],
+        estimates: Mapping[Grid, EffectEstimate],
+        crossed: dict[int, Floats] | None,
+    ) -> Rounds:
+        """Return the estimates with the strengths of single features, all of them found in the same way."""
+        single = {grid: grid.axes[0].feature for grid in estimates if len(grid.axes) == 1}
+        known = all(estimates[grid].strength is not None for grid in single)
+        if known or not self._crossed_if_needed:
+            return list(estimates.values())
+        if crossed is None:
+            crossed = yield from self._strengths(work, axes)
+        return [
+            replace(one, strength=crossed[single[grid]]) if grid in single else one
+            for grid, one in estimates.items()
+        ]
 
     def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
         """Return what comparing at a few points takes: each is predicted by itself."""
@@ -130,6 +207,7 @@ class EffectsStatistic:
             quantiles=self._quantile_request(work),
             given=work.given,
             few_calls=self.max_predictions is not None,
+            strengths=self.strengths,
         )
 
     def _quantile_request(self, work: Work) -> QuantileRequest | None:
@@ -215,7 +293,7 @@ class EffectsStatistic:
             **combine_facts(estimated, verified),
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
-            points=request.points,
+            points=sum(one[1].n_points for one in several),
             rank_error=work.data.rank_error(self.wanted),
         )
         effects = tuple(self._effect(work, request, provenance, *one) for one in several)
@@ -232,6 +310,7 @@ class EffectsStatistic:
         support: Floats,
         far: Extrapolation | None,
         remarks: tuple[Note, ...],
+        outer: EffectEstimate | None,
     ) -> PartialDependence:
         models, own = work.models, drawn_provenance(provenance, drawn, SEED)
         if drawn is not None and self.max_predictions is not None:
@@ -239,7 +318,8 @@ class EffectsStatistic:
             share = share_of_range(estimate.average, estimate.standard_error) if averaged else None
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
-        return builder.partial_dependence(request, grid, estimate, support, far, remarks)
+        total = work.rows.total * work.rows.weight_scale
+        return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
 
 
 def _grids(plan: Plan) -> tuple[Grid, ...]:
@@ -277,3 +357,14 @@ class SupportCounts:
         """Return what was counted."""
         joint = None if self.occupancy is None else self.occupancy.finish(state, self.outlook)
         return self.support.finish(state, self.unit), joint
+
+
+def _sampled_notes(rows: Background) -> tuple[Note, ...]:
+    """Return the note that strengths are of fewer rows than the curves."""
+    if rows.n_weighted <= SUBSAMPLE:
+        return ()
+    text = (
+        f"strengths are of {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
+        "as in feature_importance; curves are of all rows"
+    )
+    return (Note(NoteCode.ROWS_SAMPLED, text, value=SUBSAMPLE),)

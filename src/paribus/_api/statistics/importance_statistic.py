@@ -17,8 +17,9 @@ from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.prediction_bound import PredictionBound, first_predictions_of
+from paribus._evaluators.prediction_bound import PredictionBound
 from paribus._evaluators.survey import SummarySpec
+from paribus._models.adapter import most_tried
 from paribus._models.own_importance import own_importance
 from paribus._models.scoring import Scorer, score_of, target_of
 from paribus._models.scoring.external_scorers import TRIAL_ROWS
@@ -91,7 +92,7 @@ class PermutationStatistic:
             return self.max_rows
         own = self.scoring is None or (isinstance(self.scoring, str) and self.scoring in NAMES)
         each = (1 if own else 2) + self.repeats * len(self.groups)  # a scorer scores the rows twice
-        spent = first_predictions_of(rows.table) + (0 if own else TRIAL_ROWS)
+        spent = most_tried(rows.table) + (0 if own else TRIAL_ROWS)
         most = self.max_predictions // len(self.estimators) - spent
         bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
         size = bound.size(each, ways_out=WAYS_OUT)

@@ -26,8 +26,9 @@ from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
-from paribus._models import Model
-from paribus.errors import FeatureError, OptionError
+from paribus._models import Model, structure_of
+from paribus._models.combination import Combination
+from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.notes import Note
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
@@ -35,6 +36,22 @@ from paribus.results.build_interactions import InteractionBuilder
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows where they are crossed with each other, by default
 Found = TypeVar("Found", HStatistics, Importance)
+
+
+def crosses(model: Model) -> bool:
+    """Return whether effects at every row need rows that are crossed with each other.
+
+    They do not where outputs are a sum over leaves or terms, whose means follow from sums over the rows.
+    """
+    try:
+        structure = structure_of(model)
+    except RefusalError:
+        return True
+    return isinstance(structure, Combination) or not structure.link.linear
+
+
+def _nothing() -> None:
+    """Build no result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +74,7 @@ class InteractionStatistic:
     with_importance: bool = False
     ranking: PairRanking | None = None
     varied: VariedFeatures | None = None
+    only_crossed: bool = False
     _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
@@ -73,8 +91,22 @@ class InteractionStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
+    def statistics(self, work: Work) -> Rounds:
+        """Return the statistics alone, for others that need them; those of several models are their mean."""
+        budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
+        estimated = yield from each_model(
+            [self._evaluated(work, index, budget) for index in range(len(work.models))]
+        )
+        found = [one.estimates[0] for one in estimated]
+        return mean_statistics(found) if work.several else found[0]
+
     def evaluate(self, work: Work) -> Rounds:
-        """Evaluate every model as often as it takes."""
+        """Evaluate every model as often as it takes.
+
+        With ``only_crossed``, there is no result if no model needs rows that are crossed with each other.
+        """
+        if self.only_crossed and not any(map(crosses, work.models)):
+            return _nothing
         if self.varied is not None and self.varied.features is not None:
             return (yield from self._among(self.varied.features).evaluate(work))
         budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from paribus._api.model_facts import column_records
 from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import Estimated, Work
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
-from paribus._evaluators.cell_means import MarginalRequest
+from paribus._data.background import Background
+from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import (
     LeftOut,
     MetricEstimate,
     PerformanceEstimate,
     PerformanceMeasure,
+    SingleFeatureScore,
+    TargetEstimate,
 )
 from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._evaluators.survey import SEED
+from paribus._grid import Grid
 from paribus._models import Model
-from paribus._models.scoring import family_of, other_scale, predicts_probability
+from paribus._models.scoring import Outcome, family_of, other_scale, predicts_probability
 from paribus._models.training import training_curves
-from paribus._text import short
+from paribus._states import PairedMoments
+from paribus._text import number, short
 from paribus.notes import Note, NoteCode
 from paribus.results import Marginals
 from paribus.results.model_record import ColumnRecord
+from paribus.results.model_spread import mean_of
 from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
+from paribus.results.row_predictions import RowPredictions
 
 SHOWN = 3  # outputs that a note names
+# R² of a single feature that is hardly honest. Classes are never predicted so well by chance, while measured
+# quantities may well determine each other.
+PERFECT_CLASSES, PERFECT_NUMBERS = 0.9, 0.99
+KEPT_ROWS = 2_000  # whose predictions an explanation keeps, to be compared row by row
 
 
 class MeasuredRows(NamedTuple):
-    """Averages over the rows near each value, metrics of all rows (None without ``y``), and their columns."""
+    """Averages near each value, metrics of all rows (None without ``y``), their columns and the target."""
 
     averages: Marginals
     performance: Performance | None
     columns: tuple[ColumnRecord, ...]
+    predictions: RowPredictions
+    target: tuple[TargetEstimate, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +65,9 @@ class PerformanceStatistic(MarginalStatistic):
     def of(cls, averages: MarginalStatistic) -> PerformanceStatistic:
         """Return what else there is to find in the pass of some averages."""
         return cls(**{one.name: getattr(averages, one.name) for one in fields(averages)})
+
+    def _request(self, work: Work, grids: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
+        return replace(super()._request(work, grids, outcome), kept_rows=KEPT_ROWS)
 
     def _beside(
         self, work: Work, model: Model | None, request: MarginalRequest
@@ -79,39 +98,92 @@ class PerformanceStatistic(MarginalStatistic):
         self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]
     ) -> MeasuredRows:
         averages = super()._result(work, estimated, skipped)
-        performance = self._performance(work, estimated[0], averages)
-        return MeasuredRows(averages, performance, column_records(work.data, self.wanted))
+        performance, target = self._performance(work, estimated[0], averages)
+        columns = column_records(work.data, self.wanted)
+        return MeasuredRows(averages, performance, columns, _predictions(work.rows, estimated), target)
 
-    def _performance(self, work: Work, estimated: Estimated, averages: Marginals) -> Performance | None:
-        """Return the metrics, or why there are none."""
+    def _performance(
+        self, work: Work, estimated: Estimated, averages: Marginals
+    ) -> tuple[Performance | None, tuple[TargetEstimate, ...]]:
+        """Return the metrics, or why there are none, and the distribution of the target."""
         request: Any = estimated.plans[0].evaluator.request
         model, provenance = estimated.model, averages.effects[0].provenance
         if model is None or request.outcome is None:
-            return None
+            return None, ()
         curves = () if work.several else training_curves(self.estimators[0])
         kept = tuple(TrainingCurve(*one) for one in curves)
         why = self._left_out(work, model)
         if why is not None:
             note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
-            return Performance((), (), kept, (note,), provenance)
-        found = self._measure(model, request).finish(estimated.state)
-        names = model.output_names
+            return Performance((), (), kept, (note,), provenance), ()
+        measure, names = self._measure(model, request), model.output_names
+        found = measure.finish(estimated.state)
+        features = [grid.axes[0].name for grid in request.grids]
         unit = work.rows.weight_scale
-        return Performance(
+        measured = Performance(
             tuple(_metric(one, names) for one in found.metrics),
             tuple(
-                Calibration(names[o], predicted, observed, error, weight * unit)
-                for o, predicted, observed, error, weight in found.calibration
+                Calibration(names[one.output], one.predicted, one.observed, *one.interval, one.weight * unit)
+                for one in found.calibration
             ),
             kept,
-            tuple(_notes(found, names)),
+            (
+                *_target_notes(
+                    measure.single_feature_scores(estimated.state, len(features)), features, names
+                ),
+                *_notes(found, names),
+            ),
             provenance,
         )
+        return measured, found.target
+
+
+def _predictions(rows: Background, estimated: list[Estimated]) -> RowPredictions:
+    """Return the predictions of rows, those of several models averaged."""
+    each = []
+    for one in estimated:
+        means = one.plans[0].evaluator
+        assert isinstance(means, CellMeans)
+        each.append(means.predictions_in(one.state))
+    first, outputs = each[0], len(each[0].mean)
+    predicted = mean_of(np.stack([one.sample.values[:outputs] for one in each]))
+    deviation, weights = first.deviation, first.sample.weights
+    if len(each) > 1:
+        pairs = PairedMoments.of(predicted.T, predicted.T, weights)
+        deviation = np.sqrt(pairs.products[2] / pairs.weight)
+    columns, weight_digest = rows.digests()
+    return RowPredictions(
+        first.rows,
+        mean_of(np.stack([one.mean for one in each])),
+        mean_of(np.stack([one.error for one in each])),  # at most, as the rows are the same
+        deviation,
+        first.sample.numbers,
+        weights * rows.weight_scale,
+        predicted,
+        first.sample.values[outputs:] if len(first.sample.values) > outputs else None,
+        columns,
+        weight_digest,
+    )
 
 
 def _metric(found: MetricEstimate, names: tuple[str, ...]) -> Metric:
     output = None if found.output is None else names[found.output]
     return Metric(found.name, output, found.measured.value, found.measured.error, found.better)
+
+
+def _target_notes(
+    scores: list[SingleFeatureScore], features: list[str], names: tuple[str, ...]
+) -> Iterator[Note]:
+    """Yield which features predict the target by themselves."""
+    for one in scores:
+        if one.value >= (PERFECT_CLASSES if one.classes else PERFECT_NUMBERS):
+            name = features[one.feature]
+            of = "" if one.output is None or len(names) == 1 else f" {names[one.output]}"
+            text = (
+                f"{name} alone predicts the target{of}: the average of y near each of its values has R² "
+                f"{number(one.value)}; check that {name} is known before the target is"
+            )
+            yield Note(NoteCode.TARGET_AMONG_FEATURES, text, name, one.value)
 
 
 def _notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:

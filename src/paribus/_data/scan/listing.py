@@ -25,6 +25,22 @@ WILD = re.compile(r"[*?\[]")
 LISTS_AT_ONCE = 16  # of several paths: object stores respond slowly, and many at a time
 BUCKET = re.compile(r"s3://[^/]+")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+# Folders of tables whose files count only as a log beside them says, and how such a table is passed.
+LOG = re.compile(r"(.*?)/(?:(_delta_log|\.hoodie)(?:/.*)?|(metadata)/[^/]*\.metadata\.json(?:\.gz)?)")
+WITH_LOG = {
+    "_delta_log": (
+        "Delta Lake",
+        "DeltaTable(path).to_pyarrow_dataset() of deltalake, or polars.scan_delta(path)",
+    ),
+    ".hoodie": (
+        "Hudi",
+        "a function that returns batches from a reader of the format, or a table in memory",
+    ),
+    "metadata": (
+        "Iceberg",
+        "lambda: table.scan().to_arrow_batch_reader() of a pyiceberg table, or polars.scan_iceberg(table)",
+    ),
+}
 
 
 def is_path(X: Any) -> bool:
@@ -47,9 +63,10 @@ def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str
     try:
         kind = filesystem.get_file_info(path).type.name
         if WILD.search(path) and kind == "NotFound":
-            files = _matching(filesystem, path)
+            files, listing = _matching(filesystem, path)
             if not files:
                 raise SourceError(f"X={shown!r}: no file matches this pattern{_bucket(filesystem, path)}")
+            _check_no_log(shown, filesystem, _fixed(path), files, listing)
             return filesystem, files, _above(_fixed(path))
         if kind == "NotFound":
             raise SourceError(
@@ -57,7 +74,9 @@ def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str
             )
         if kind == "File":
             return filesystem, [path], _base([path])
-        files = [file for file in _under(filesystem, path) if not _hidden(file[len(path) :])]
+        listing = _under(filesystem, path)
+        files = [file for file in listing if not _hidden(file[len(path) :])]
+        _check_no_log(shown, filesystem, path, files, listing)
     except SourceError:
         raise
     except (OSError, ValueError) as error:  # the latter if Arrow takes it for no path
@@ -65,6 +84,27 @@ def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str
     if not files:
         raise SourceError(f"X={shown!r}: this folder has no files")
     return filesystem, files, _above(path)
+
+
+def _check_no_log(shown: str, filesystem: Any, folder: str, files: list[str], listing: list[str]) -> None:
+    """Refuse files of a table whose log says which of them count: others were replaced or removed.
+
+    ``listing`` is what was listed to find the files, in ``folder``. That may also be a part of a table: a
+    folder that says ``key=value``, or ``data`` of Iceberg.
+    """
+    above = {_above(folder), folder.rpartition("/")[0] if folder.endswith("/data") else folder} - {folder}
+    logs = [f"{place}/{name}" for place in above for name in WITH_LOG]
+    found = [info.path for info in filesystem.get_file_info(logs) if info.type.name == "Directory"]
+    for place in [path for path in (*found, *listing) if path.endswith("/metadata")]:
+        found += [info.path for info in _infos(filesystem, place, recursive=False)]
+    for match in filter(None, map(LOG.fullmatch, (*found, *listing))):
+        root = match[1]
+        if any(file.startswith(f"{root}/") for file in files):
+            kind, way_out = WITH_LOG[match[2] or match[3]]
+            raise SourceError(
+                f"X={shown!r} has files of a {kind} table, of which some may have been replaced or removed: "
+                f"the log in {root}/{match[2] or match[3]} says which count. Pass {way_out}"
+            )
 
 
 def _missing(given: str, filesystem: Any, path: str) -> str:
@@ -81,21 +121,26 @@ def _bucket(filesystem: Any, path: str) -> str:
     return f", because there is no bucket {bucket!r}"
 
 
-def _matching(filesystem: Any, path: str) -> list[str]:
-    """Return the files a pattern names, or else those in the folders it names."""
+def _matching(filesystem: Any, path: str) -> tuple[list[str], list[str]]:
+    """Return the files a pattern names, or else those in the folders it names; and all that was listed."""
     folder, pattern = _fixed(path), _pattern(path)
     if folder == path.rpartition("/")[0] and "**" not in path:  # a bucket may hold a lot besides
         infos = _infos(filesystem, folder, recursive=False)
         named = [info for info in infos if re.fullmatch(pattern, info.path)]
         files = [info.path for info in named if info.type.name == "File"]
         below = [info.path for info in named if info.type.name == "Directory"]
-        inside = [file for one in below for file in _under(filesystem, one) if not _hidden(file[len(one) :])]
-        return sorted(files or inside)
+        every = [info.path for info in infos]
+        if files:
+            return sorted(files), every
+        held = {one: _under(filesystem, one) for one in below}
+        every += [file for some in held.values() for file in some]
+        return sorted(f for one, some in held.items() for f in some if not _hidden(f[len(one) :])), every
     every = _under(filesystem, folder)
     files = [file for file in every if re.fullmatch(pattern, file)]
     within = re.compile(f"(?:{pattern})(/.*)")
     found = ((file, within.fullmatch(file)) for file in every)
-    return files or [file for file, match in found if match and not _hidden(match[match.re.groups])]
+    inside = [file for file, match in found if match and not _hidden(match[match.re.groups])]
+    return files or inside, every
 
 
 def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:

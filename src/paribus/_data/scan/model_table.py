@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -106,9 +106,10 @@ class ModelTable:
         """Return native tables of its stacks as one, with labels that are unique."""
         return joined_frames(stacked)
 
-    def content(self) -> Iterator[Any]:
-        """Yield buffers that depend on the values alone, for a fingerprint."""
-        return self.arrow.content()
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """A digest of the values of each column, which depends on nothing else."""
+        return self.arrow.digests
 
 
 def as_library(table: pa.Table, library: str, gaps: frozenset[str]) -> Any:

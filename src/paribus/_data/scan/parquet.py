@@ -19,11 +19,13 @@ import xxhash
 from paribus._data.scan.listing import keys_of, listed
 from paribus._data.scan.object_store import is_final, is_local, store_reason, version_of
 from paribus._data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
+from paribus._text import count
 from paribus.errors import ParibusError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+HASHED_AT_ONCE, HASHED_BYTES = 4, 2**22  # files whose bytes are read at the same time, and bytes at a time
 FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
 TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
 WAY_OUT = "; on_error='skip' leaves such files out, and says so"
@@ -67,6 +69,7 @@ class ParquetFiles:
     start: int = 0
     library: str = field(default_factory=shown_library)
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    contents: dict[str, str] = field(default_factory=dict)  # digests of local files that were read whole
 
     @property
     def shippable(self) -> bool:
@@ -76,10 +79,10 @@ class ParquetFiles:
     @property
     def label(self) -> str:
         """Number of files and row groups."""
-        groups = sum(len(file.groups) for file in self.files)
+        groups = count(sum(len(file.groups) for file in self.files), "row group")
         if len(self.files) == 1:
-            return f"{self.files[0].path}, {groups:,} row groups"
-        return f"{len(self.files):,} Parquet files from {self.files[0].path}, {groups:,} row groups"
+            return f"{self.files[0].path}, {groups}"
+        return f"{len(self.files):,} Parquet files from {self.files[0].path}, {groups}"
 
     @cached_property
     def unit_rows(self) -> int:
@@ -93,10 +96,28 @@ class ParquetFiles:
 
     @property
     def stamp(self) -> str:
-        """A digest of all footers, which hold sizes and extremes, and of when the files were written."""
+        """A digest of all footers, of when the files were written, and of every byte of local files.
+
+        A file can be changed within its size, time and extremes. Reading bytes takes a small part of the time
+        of decoding and evaluating them. In a store it would be the transfer of all data; entity tags differ.
+        """
+        parts = [file.stamp for file in self.files]
+        if is_local(self.filesystem):
+            new = [file.path for file in self.files if file.path not in self.contents]
+            with ThreadPoolExecutor(HASHED_AT_ONCE) as pool:
+                self.contents.update(zip(new, pool.map(self._content, new), strict=True))
+            parts += [self.contents[file.path] for file in self.files]
+        return xxhash.xxh3_128_hexdigest(repr(parts).encode())
+
+    def _content(self, path: str) -> str:
+        """Return a digest of the bytes of a file; of one that cannot be read the pass will say so."""
         digest = xxhash.xxh3_128()
-        for file in self.files:
-            digest.update(file.stamp.encode())
+        try:
+            with self.filesystem.open_input_stream(path) as handle:
+                while chunk := handle.read(HASHED_BYTES):
+                    digest.update(chunk)
+        except OSError as error:
+            return str(error)
         return str(digest.hexdigest())
 
     @cached_property
@@ -123,7 +144,8 @@ class ParquetFiles:
         wrong = dict(problems)
         files = tuple(file for file in self.files if file.path not in wrong)
         if not files:
-            raise SourceError(f"none of {len(self.files)} files can be read: {next(iter(wrong.values()))}")
+            none = f"none of {count(len(self.files), 'file')} can be read"
+            raise SourceError(f"{none}: {next(iter(wrong.values()))}")
         return replace(self, files=files, skipped=(*self.skipped, *wrong.values()), heads={})
 
     def part(self, first: int, stop: int) -> Self:
@@ -189,7 +211,8 @@ class ParquetFiles:
                 sleep(PAUSE * 2 ** (tries - 1))
             else:
                 if done < stop:
-                    raise SourceError(f"{file.path} ended after {done} of {file.rows} rows; was it changed?")
+                    rows = count(file.rows, "row")
+                    raise SourceError(f"{file.path} ended after {done} of {rows}; was it changed?")
 
     def _unreadable(self, file: File, error: Exception, first: int, stop: int) -> SourceError:
         return _unreadable(self.filesystem, file.path, error, f"rows {first} to {stop - 1}")
@@ -272,11 +295,11 @@ def files_of(
                 break
     wrong = [one for one in found if isinstance(one, SourceError)]
     if wrong and on_error != "skip":
-        more = f" (and {len(wrong) - 1} more files cannot be read)" if len(wrong) > 1 else ""
+        more = f" (and {count(len(wrong) - 1, 'more file')} cannot be read)" if len(wrong) > 1 else ""
         raise SourceError(f"{_reason(wrong[0])}{more}{WAY_OUT}") from wrong[0]
     files = _typed_keys([one for one in found if isinstance(one, File)])
     if not files:
-        raise SourceError(f"none of {len(paths)} files can be read as Parquet: {_reason(wrong[0])}")
+        raise SourceError(f"none of {count(len(paths), 'file')} can be read as Parquet: {_reason(wrong[0])}")
     names = _names(max(_by_kind(tuple(files)).values(), key=len)[0])  # those that most files have
     return ParquetFiles(filesystem, tuple(files), _common(tuple(files), names), tuple(map(_reason, wrong)))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from paribus._data.scan.source import conformed, normal_type
 from paribus._data.scan.streams import as_arrow, between
+from paribus._text import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,7 @@ class Partitions:
     @property
     def label(self) -> str:
         """Number of partitions."""
-        return f"{self.frame.npartitions:,} partitions of a Dask data frame"
+        return f"{count(self.frame.npartitions, 'partition')} of a Dask data frame"
 
     @property
     def rows(self) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
+import xxhash
 
 from paribus._data.features import Header
 from paribus._data.frame import FrameTable
@@ -24,7 +25,7 @@ class ScannedRows:
 
     ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
     rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
-    columns are binned.
+    columns are binned. ``column_digests`` are those of the columns, of the weights and of the target.
     """
 
     reading: TableReader
@@ -35,8 +36,7 @@ class ScannedRows:
     squares: float
     heavy: Mapping[int, PrioritySample] | None
     some: ModelTable
-    digest: str
-    own_digest: str
+    column_digests: tuple[str, ...]
     in_memory: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class ScannedRows:
 
     @property
     def stamp(self) -> str | None:
-        """A digest of the source that is known without reading the rows."""
+        """A digest of the source that is known without decoding the rows."""
         return self.reading.source.stamp
 
     @property
@@ -125,4 +125,11 @@ class ScannedRows:
 
     def fingerprint(self, *, target: bool = True) -> str:
         """Return a digest of the values, weights and target that were read."""
-        return self.digest if target else self.own_digest
+        dtypes = tuple(map(self.table.dtype, range(len(self.table.names))))
+        used = self.column_digests if target else self.column_digests[: len(dtypes) + self.weighted]
+        return xxhash.xxh3_128_hexdigest(repr((self.table.names, dtypes, len(self), used)).encode())
+
+    def digests(self) -> tuple[dict[str, str], str | None]:
+        """Return a digest of each column read for the model, by its name, and of the weights if any."""
+        names, found = self.table.names, self.column_digests
+        return dict(zip(names, found, strict=False)), found[len(names)] if self.weighted else None

@@ -43,7 +43,7 @@ class Source(Protocol):
 
     @property
     def stamp(self) -> str | None:
-        """A digest of what can be known without reading the rows."""
+        """A digest of what can be known without decoding the rows."""
 
     @property
     def shippable(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from paribus._contracts import NOMINAL, Array, Floats, Integers
 from paribus._display.figure import AxisScale, PanelAxis
 from paribus._display.text_width import text_width
-from paribus._text import at_value, duration_unit, number
+from paribus._text import at_value, count, duration_unit, number
 from paribus.results import Difference, LocalEffect, Marginal, PartialDependence
 
 Effect: TypeAlias = PartialDependence | LocalEffect | Marginal | Difference
@@ -181,8 +181,9 @@ def category_axis(values: Array, name: str, weights: Floats, by: Floats | None =
     texts = [f"{name} = {text}" for text in names]
     if len(rare):
         groups.append(np.sort(rare))
-        labels.append(f"other ({len(rare):,} categories)")
-        texts.append(f"{len(rare):,} other categories of {name}, averaged over the data")
+        labels.append(f"other ({count(len(rare), 'category', 'categories')})")
+        others = count(len(rare), "other category", "other categories")
+        texts.append(f"{others} of {name}, averaged over the data")
     rotated = sum(map(text_width, labels)) > ROOM
     at = np.arange(len(groups), dtype=float)
     ticks = tuple(zip(at.tolist(), map(folded, labels) if rotated else labels, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from paribus._display.compose.axis import short
-from paribus._display.compose.labels import background, hover_texts, shares, whole_of
+from paribus._display.compose.labels import background, shares, whole_of
 from paribus._display.figure import Figure, Line, Mark, Panel, PanelAxis, Points
 from paribus._display.layout import figure_of
 from paribus._display.style import INK, color_of, dash_of
@@ -15,7 +15,6 @@ from paribus._text import number
 from paribus.errors import DrawingError, OptionError
 from paribus.results.performance import Calibration, Performance, TrainingCurve
 
-ERRORS = 2  # standard errors that bars reach to each side
 MARGIN = 0.04  # of the axes, beyond the outermost groups
 
 
@@ -43,26 +42,31 @@ def training_curves_by_metric(result: Performance) -> dict[str, list[TrainingCur
     return by_metric
 
 
+def _interval(low: float, high: float) -> str:
+    known = np.isfinite(low) and np.isfinite(high)
+    return f"95 % interval {number(float(low))} to {number(float(high))}" if known else "interval unknown"
+
+
 def calibration_panel(calibration: Calibration, whole: float, several: bool) -> Panel:
-    """Return observed over predicted averages with their errors, and the diagonal where both are equal."""
+    """Return observed over predicted averages with their intervals, and the diagonal where both are equal."""
     known = np.isfinite(calibration.predicted) & np.isfinite(calibration.observed)
     predicted, observed = calibration.predicted[known], calibration.observed[known]
-    errors = calibration.observed_error[known]
+    low, high = calibration.observed_low[known], calibration.observed_high[known]
     both = np.concatenate([predicted, observed]) if known.any() else np.array([0.0, 1.0])
     ends = np.array([both.min(), both.max()])
     room = MARGIN * (ends[1] - ends[0])
-    texts = [f"predicted {number(float(value))}" for value in predicted]
-    hover = hover_texts(texts, "observed", observed, errors, shares(calibration.weight[known], whole))
+    data = shares(calibration.weight[known], whole)
+    hover = tuple(
+        f"predicted {number(float(predicted[g]))}\nobserved {number(float(observed[g]))}\n"
+        f"{_interval(low[g], high[g])}\n{data[g]}"
+        for g in range(len(predicted))
+    )
+    low, high = (np.where(np.isfinite(end), end, observed) for end in (low, high))
     marks = (
         Line(ends, ends, INK, "observed = predicted", dash="dashed", width=1.0),
-        Points(
-            predicted,
-            observed,
-            color_of(0),
-            f"groups of rows ± {ERRORS} standard errors",
-            error=ERRORS * np.nan_to_num(errors),
-            hover=hover,
-        ),
+        # An interval need not have its middle where the average is.
+        Points(predicted, (low + high) / 2, color_of(0), size=0.0, error=(high - low) / 2),
+        Points(predicted, observed, color_of(0), "groups of rows, with intervals of 95 %", hover=hover),
     )
     x = PanelAxis("average prediction", low=float(ends[0] - room), high=float(ends[1] + room))
     title = short(calibration.output) if several else None

@@ -39,9 +39,10 @@ from paribus._display.figure import (
 from paribus._display.runs import stretches
 from paribus._display.style import INK, PALETTE, color_of, dash_of, marker_of
 from paribus._states import curve_quantiles
-from paribus._text import at_value, percent
+from paribus._text import at_value, number, percent
 from paribus._typing import BandRole
 from paribus.results import Comparison, Difference, IceQuantiles, LocalEffect, Marginal, PartialDependence
+from paribus.results.tails import trimmed
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
 
@@ -77,6 +78,7 @@ QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, between which bands a
 ICE_LINES = 12  # ICE curves that are drawn
 ICE_SHADES = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend distinguishes them
 ICE_BAR = 0.5  # width of a band of rows at a category
+BEYOND_HEIGHT = 3.0  # times the heights of a curve: how far the mark of its tails may lie outside of them
 MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
 
 
@@ -154,6 +156,8 @@ AT_MISSING = replace(category_axis(np.array([""]), "", np.ones(1)), texts=("miss
 
 def curve_panel(result: Effect, outputs: list[int]) -> Panel:
     """Return the panel of a result of one feature; several outputs are curves of several colors."""
+    if isinstance(result, PartialDependence | Marginal):
+        result = trimmed(result)
     place = _own_axis(result, outputs[0])
     curves = [curve for series, o in enumerate(outputs) for curve in _curves_of(result, o, place, series)]
     under, under_missing = list[Mark](), list[Mark]()
@@ -172,13 +176,38 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
     elif isinstance(result, PartialDependence):  # rows of several outputs could not be distinguished
         under, under_missing = ([*_row_marks(result, outputs[0], where)] for where in (place, AT_MISSING))
         curves = [replace(curve, color=PALETTE[1]) for curve in curves] if under else curves
+    if isinstance(result, PartialDependence):
+        for curve, o in zip(curves, outputs, strict=False):  # of individual curves alone there are none
+            under += _tails(result, curve, o)
     y = height_axis(result, outputs)
     return _panel(place, curves, _data_of(result), y, common, under, under_missing, show_models=True)
 
 
+def _tails(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
+    """Yield a dotted line at each end of the axis, as long as the curve moves beyond it.
+
+    It is cut where it would make the axis much longer; its hover text has the numbers.
+    """
+    tails, heights, at = effect.tails, curve.values.heights, curve.place.at
+    if tails is None or curve.place.discrete or not np.isfinite(heights).any():
+        return
+    low, high = np.nanmin(heights), np.nanmax(heights)
+    room = BEYOND_HEIGHT * (high - low)
+    for end, some in ((0, slice(None, tails.below)), (-1, slice(tails.below, None))):
+        outer, values = tails.average[o, some], tails.values[some]
+        if not len(values) or not np.isfinite(outer).all():
+            continue
+        reached = [min(outer.min(), heights[end]), max(outer.max(), heights[end])]
+        ends = np.clip(reached, low - room, high + room)
+        moved = f"from {number(outer.min())} to {number(outer.max())}"
+        text = f"{curve.name} {moved} beyond, as far as {at_value(values[end])}"
+        yield Line(np.repeat(at[end], 2), ends, curve.color, None, "dotted", 1.2, hover=(text, text))
+
+
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
     """Return the estimates there are for one output, on the axis of the partial dependence."""
-    effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
+    effect, local = trimmed(comparison.effect), comparison.local
+    marginal = None if comparison.marginal is None else trimmed(comparison.marginal)
     place = _own_axis(effect, o)
     curves = _curves_of(effect, o, place)
     if local is not None and comparison.local_offset is not None:
@@ -195,6 +224,7 @@ def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
 
     What lies along the bottom is the data that all have in common: slices have none.
     """
+    parts = {name: part if isinstance(part, LocalEffect) else trimmed(part) for name, part in parts.items()}
     first, *others = parts.values()
     place = _shared_axis([first, *others], o)
     curves: list[Curve] = []

@@ -19,7 +19,7 @@ from sklearn.utils import Bunch  # type: ignore[import-untyped]
 from paribus._contracts import Array
 from paribus._display.style import color_of, dash_of
 from paribus._display.text_width import printable, text_width
-from paribus._text import duration_unit
+from paribus._text import count, duration_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def _draw_category_lines(panel: Panel, ax: Axes, options: dict[str, Any]) -> Non
         # Matplotlib leaves a name out of the legend that is empty or begins with an underscore.
         look["label"] = re.sub("^(_|$)", r" \1", names[code] + model)
         if code in others:
-            label = f"other ({len(others)} categories)" if code == others[0] else None
+            label = f"other ({count(len(others), 'category', 'categories')})" if code == others[0] else None
             look = {"color": "0.6", "linewidth": 0.7, "zorder": 1.9, "label": label}
         panel.pd_results = [Bunch(grid_values=[values], average=result["average"][..., code])]
         panel.deciles = deciles if len(lines) == len(names) - 1 else {}  # once, in the last drawing

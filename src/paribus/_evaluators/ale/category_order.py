@@ -10,6 +10,7 @@ from paribus._contracts import NOMINAL, Array, Floats, Integers
 from paribus._data.kinds import objects
 from paribus._data.rows import Rows
 from paribus._data.table import Column
+from paribus._text import count
 from paribus.errors import FeatureError
 
 RANKS = 256  # positions at which two distributions of a number are compared, at most
@@ -38,7 +39,7 @@ def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, s
         if other != feature:
             distance += _distances(kept, other, own[own >= 0], len(categories))
     order = _line(distance)
-    order_text = f"by how similar their rows are in the other features ({len(kept):,} rows)"
+    order_text = f"by how similar their rows are in the other features ({count(len(kept), 'row')})"
     return _taken(
         categories, order
     ), order_text if distance.any() else "as they come: nothing tells them apart"

@@ -118,10 +118,8 @@ class BruteInteractions(CrossedInteractions):
     @property
     def worker_bytes(self) -> int:
         """The curves of every row over one group of features, twice while they are joined, and a predict."""
-        rows = len(self.request.rows)
-        parts = (5 if self.request.threeway else 2) * self.groups_together(
-            triples=bool(self.request.threeway)
-        )
+        rows, triples = len(self.request.rows), bool(self.request.threeway)
+        parts = (5 if triples else 2 * bool(self.request.n_pairs)) * self.groups_together(triples=triples)
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
 
     def groups_together(self, *, triples: bool) -> int:

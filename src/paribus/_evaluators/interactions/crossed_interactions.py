@@ -170,7 +170,7 @@ class CrossedInteractions(InteractionPasses, ABC):
         return (
             f"{len(request.rows)} rows crossed with each other in {len(request.features)} features need "
             f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}. Raise max_memory, "
-            "name fewer features, or pass a smaller subsample="
+            "name fewer features, or pass a smaller subsample= (effects: max_predictions=)"
         )
 
     @property

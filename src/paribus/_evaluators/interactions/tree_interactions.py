@@ -40,7 +40,7 @@ from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.trees import Trees
 from paribus._states import Keyed
-from paribus.errors import RefusalCode, RefusalError
+from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
@@ -247,7 +247,10 @@ class TreeInteractions(ExactInteractions):
                 needed.append(smaller.memory(threads))
                 if needed[-1] <= self.request.max_memory:
                     return smaller
-        raise RefusalError(self.shortage(1.01 * min(needed)), RefusalCode.MEMORY)
+        shortage = self.shortage(1.01 * min(needed))
+        if self.request.given:
+            raise MemoryBoundError(shortage)
+        raise RefusalError(shortage, RefusalCode.MEMORY)
 
     def _statistics(self, threads: int) -> Passes:
         """Count, look up, and square."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
 from paribus._evaluators.cell_means import predictions_of
 from paribus._evaluators.performance.ranking import Measured, Ranked
 from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._evaluators.performance.single_feature import single_feature_score
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
@@ -31,6 +34,8 @@ NOT_FINITE = "some predictions are not finite"
 ONE_CLASS = "all rows are of the class, or none is"
 CONSTANT = "y does not vary"
 NEGATIVE = "y has negative values"
+INTERVAL = NormalDist().inv_cdf(0.975)  # standard errors to each side of an interval of 95 %
+CLASSES = 2  # values of a target that is yes or no
 GROUPS, GROUP_ROWS = 20, 20  # groups of rows of a calibration table at most, and rows of one at least
 
 
@@ -51,19 +56,39 @@ class LeftOut(NamedTuple):
     why: str
 
 
+class TargetEstimate(NamedTuple):
+    """The target of one output: its average, and if it is a number its spread and range."""
+
+    output: int
+    mean: float
+    standard_deviation: float | None = None
+    lowest: float | None = None
+    median: float | None = None
+    highest: float | None = None
+
+
 class CalibrationEstimate(NamedTuple):
-    """Averages ``(k,)`` in groups of rows with similar predictions, of one output."""
+    """Averages ``(k,)`` in groups of rows with similar predictions, of one output, with intervals of 95 %."""
 
     output: int
     predicted: Floats
     observed: Floats
-    observed_error: Floats
+    interval: tuple[Floats, Floats]
     weight: Floats
+
+
+class SingleFeatureScore(NamedTuple):
+    """How well one feature alone predicts the target: of which output, None for all classes together."""
+
+    feature: int
+    output: int | None
+    value: float
+    classes: bool
 
 
 @dataclass(frozen=True, eq=False)
 class PerformanceEstimate:
-    """All metrics, those that were left out, and a calibration table for each output.
+    """All metrics, those that were left out, a calibration table for each output, and the target.
 
     ``groups`` is the number of groups of predictions that share a rank, of the output with the fewest; None
     where each distinct prediction has its own.
@@ -73,6 +98,7 @@ class PerformanceEstimate:
     left_out: tuple[LeftOut, ...]
     calibration: tuple[CalibrationEstimate, ...]
     groups: int | None
+    target: tuple[TargetEstimate, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +187,28 @@ class PerformanceMeasure:
         ranked = [part for (name, _), part in state.parts.items() if name == "ranked"]
         shared = [len(one.keys) for one in ranked if not one.exact]
         parts = tuple(found.metrics), tuple(found.left_out), tuple(found.calibration)
-        return PerformanceEstimate(*parts, min(shared) if shared else None)
+        return PerformanceEstimate(*parts, min(shared) if shared else None, tuple(found.target()))
+
+    @ignore_fp_errors()
+    def single_feature_scores(self, state: Keyed, features: int) -> list[SingleFeatureScore]:
+        """Return how well each feature alone predicts, from the cells that averages have of the same rows.
+
+        Classes of which one comes out are predicted as well as the worst of them: a feature may well tell one
+        class from all others.
+        """
+        outputs = range(self.model.n_outputs)
+        order = [state.parts.get(("ordered", o)) for o in outputs]
+        order = [None if one is None or len(one.keys) <= CLASSES else one for one in order]
+        found = []
+        for feature in range(features):
+            cells = state.parts["cells", feature]
+            # Predictions come before the target.
+            scores = [single_feature_score(cells, len(outputs) + o, order[o]) for o in outputs]
+            if self.losses.exclusive:
+                found.append(SingleFeatureScore(feature, None, float(np.min(scores)), True))
+            else:
+                found += [SingleFeatureScore(feature, o, scores[o], order[o] is None) for o in outputs]
+        return found
 
 
 class _Metrics:
@@ -199,6 +246,22 @@ class _Metrics:
         for o, one in enumerate(ranked):
             if one is not None:
                 self._calibration(o, one)
+
+    def target(self) -> Iterator[TargetEstimate]:
+        """Yield the distribution of the target for each output, where it is known."""
+        for o in range(self.losses.outputs):
+            if not self.losses.probability:
+                spread = float(np.sqrt(self.pairs.products[0, o] / self.pairs.weight))
+                ordered = self.state.parts["ordered", o].moments
+                values, below = ordered.mean[0], np.cumsum(ordered.weight)
+                middle = np.searchsorted(below, below[-1] / 2)
+                upper = min(middle + (below[middle] == below[-1] / 2), len(values) - 1)
+                median = float(values[middle] + values[upper]) / 2
+                ends = float(values[0]), median, float(values[-1])
+                yield TargetEstimate(o, float(self.pairs.mean[0, o]), spread, *ends)
+            elif (ranked := self._complete(o)) is not None:
+                rate = np.average(ranked.moments.mean[0], weights=ranked.moments.weight)
+                yield TargetEstimate(o, float(rate))
 
     def _complete(self, o: int) -> RankedRows | None:
         """Return the rows by their prediction, None if some prediction is not finite."""
@@ -266,13 +329,13 @@ class _Metrics:
         """Add what came out as a function of what is predicted: in all, a line, and groups of rows."""
         ranked = Ranked.of(state)
         why = NEGATIVE if ranked.observed.min() < 0 else "predictions add up to no more than 0"
-        self._add("observed / predicted", o, ranked.ratio(), "near 1", why)
+        self._add("observed / predicted", o, ranked.ratio(self.losses.probability), "near 1", why)
         line = ranked.logistic_line() if self.losses.probability else self._line(o, ranked)
         intercept, slope = (None, None) if line is None else line
         why = "what came out and predictions have no line with finite coefficients"
         self._add("calibration intercept", o, intercept, "near 0", why)
         self._add("calibration slope", o, slope, "near 1", why)
-        self.calibration.append(_groups(o, state, ranked))
+        self.calibration.append(_groups(o, state, ranked, self.losses.probability))
 
     def _line(self, o: int, ranked: Ranked) -> tuple[Measured, Measured] | None:
         """Return intercept and slope of the line of least squares of what came out over predictions."""
@@ -306,11 +369,33 @@ def _r_squared_error(moments: CellMoments, average: float, variance: float, unex
         return float(np.sqrt(max(0.0, squares.sum()) * rows / (rows - 1)) / (weight * variance))
 
 
-def _groups(output: int, state: RankedRows, ranked: Ranked) -> CalibrationEstimate:
+def _groups(output: int, state: RankedRows, ranked: Ranked, probability: bool) -> CalibrationEstimate:
     """Return groups of about the same weight; rows of one prediction are never parted."""
     count = max(1, min(GROUPS, ranked.rows // GROUP_ROWS))
     cells = np.minimum((ranked.rank * count).astype(np.int64), count - 1)
     own, cells = np.unique(cells, return_inverse=True)
     joined = state.moments.joined(cells.ravel(), len(own))
-    error = joined.standard_error()[0]
-    return CalibrationEstimate(output, joined.mean[-1], joined.mean[0], error, joined.weight)
+    observed, error = joined.mean[0], joined.standard_error()[0]
+    interval = observed - INTERVAL * error, observed + INTERVAL * error
+    if probability:
+        interval = wilson_interval(observed, joined.weight**2 / joined.weight_sq)
+    return CalibrationEstimate(output, joined.mean[-1], observed, interval, joined.weight)
+
+
+def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    r"""Return Wilson's interval of 95 % of a probability from the share of so many rows.
+
+    .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
+
+    Of weighted rows, n is :math:`(\sum w)^2 / \sum w^2`. No share of rows has an interval of width zero.
+
+    >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([20.0, 20.0]))
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.299], [0.161, 0.701])
+    """
+    square = INTERVAL**2 / rows
+    middle = share + square / 2
+    half = np.sqrt(np.maximum(0.0, share * (1 - share)) * square + square**2 / 4)
+    low, high = (middle - half) / (1 + square), (middle + half) / (1 + square)
+    # Rounding must not cut off the share itself, where it is 0 or 1.
+    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)

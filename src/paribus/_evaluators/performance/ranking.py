@@ -116,17 +116,22 @@ class Ranked:
         off = float((self.weight / self.total * own).sum()) / average
         return Measured(2 * share - 1, error, 0.0 if self.exact else off)
 
-    def ratio(self) -> Measured | None:
+    def ratio(self, probability: bool = False) -> Measured | None:
         """Return what came out in all as a multiple of what was predicted in all.
 
-        None where numbers may be negative, of which the sum is no scale.
+        None where numbers may be negative, because their sum is not a scale. The error of a ratio of
+        probabilities is at least that of outcomes with these: rows of one outcome have no variance.
         """
         predicted = float((self.weight * self.predicted).sum()) / self.total
         if not predicted > 0 or self.observed.min() < 0:
             return None
         ratio = self.mean / predicted
         ones = np.ones_like(self.predicted)
-        return Measured(ratio, self.error(ones / predicted, -ratio * self.predicted / predicted))
+        error = self.error(ones / predicted, -ratio * self.predicted / predicted)
+        if probability:
+            chance = float((self.squares * self.predicted * (1 - self.predicted)).sum())
+            error = float(np.fmax(error, np.sqrt(max(0.0, chance)) / (self.total * predicted)))
+        return Measured(ratio, error)
 
     def logistic_line(self) -> tuple[Measured, Measured] | None:
         r"""Return intercept and slope of the log odds of what came out over those that were predicted.

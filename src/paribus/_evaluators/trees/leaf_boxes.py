@@ -81,13 +81,19 @@ class ThresholdCells:
     def of(self, codes: Ints) -> Ints:
         """Return the cell of each row in each feature, ``(f, i)``."""
         cells = np.zeros((len(self.columns), codes.shape[1]), np.int32)
-        for position, columns in enumerate(self.columns):
-            if position in self._numbers:
-                cells[position] = self._numbers[position].of(codes[list(columns)])
-                continue
-            for column in columns:
-                cells[position] *= self.program.n_codes[column]
-                cells[position] += codes[column]
+        for position in range(len(self.columns)):
+            cells[position] = self.at(position, codes)
+        return cells
+
+    def at(self, position: int, codes: Ints) -> Ints:
+        """Return the cell of each row in one feature, ``(i,)``."""
+        columns = self.columns[position]
+        if position in self._numbers:
+            return self._numbers[position].of(codes[list(columns)]).astype(np.int32)
+        cells = np.zeros(codes.shape[1], np.int32)
+        for column in columns:
+            cells *= self.program.n_codes[column]
+            cells += codes[column]
         return cells
 
     @cached_property

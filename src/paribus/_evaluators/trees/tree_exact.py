@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
@@ -15,15 +16,19 @@ from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest
+from paribus._evaluators.trees.leaf_boxes import ThresholdCells
 from paribus._evaluators.trees.programs import codes_expected, codes_of, distinct_points, laid_out
+from paribus._evaluators.trees.tuple_cells import columns_of, in_tuples
 from paribus._kernels import kernels
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
-from paribus._states import Counts, Keyed
+from paribus._states import CodeTuples, Counts, Keyed
 from paribus._states.expected import Constructed
+from paribus._states.overflow import deviations
 
 VISIT_BYTES, SLOT_BYTES, EDGE_BYTES = 20, 4, 32
+MOST_TUPLES = 100_000  # cells of a feature that owns several columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +167,69 @@ class TreeExact(ExactEffects):
         """Return the pattern of codes of sampled rows."""
         return codes_expected(self.program)
 
+    @cached_property
+    def _several(self) -> frozenset[int]:
+        """The features whose cells are the tuples of codes that occur, as they own several columns."""
+        return frozenset(in_tuples(self.program))
+
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
-        """Return how many rows reach each leaf with features free."""
-        return {("coverage", 0): Counts(self.kernels.cover(self.program, rows, weights))}
+        """Return how many rows reach each leaf with features free, and lie in each cell of a feature."""
+        states: dict[tuple[str, int], Any] = {
+            ("coverage", 0): Counts(self.kernels.cover(self.program, rows, weights))
+        }
+        if not self.measured:
+            return states
+        cells = ThresholdCells(self.program)
+        for number, feature in self.measured.items():
+            columns = columns_of(self.program, feature)
+            if feature in self._several:
+                states["tuples", number] = CodeTuples.of(rows[columns], MOST_TUPLES, weights)
+            elif columns:
+                position = self.program.family.features.index(feature)
+                size = int(cells.size[position])
+                states["cells", number] = Counts(np.bincount(cells.at(position, rows), weights, size))
+        return states
 
     def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
         """Return the pattern of these counts."""
-        return {("coverage", 0): Counts.expected((self.program.n_slots,), rows)}
+        patterns: dict[tuple[str, int], Any] = {
+            ("coverage", 0): Counts.expected((self.program.n_slots,), rows)
+        }
+        cells = ThresholdCells(self.program)
+        for number, feature in self.measured.items():
+            columns = columns_of(self.program, feature)
+            if feature in self._several:
+                last = self.program.n_codes[columns] - 1
+                patterns["tuples", number] = CodeTuples.expected(f"tuples {number}", last)
+            elif columns:
+                size = int(cells.size[self.program.family.features.index(feature)])
+                patterns["cells", number] = Counts.expected((size,), rows)
+        return patterns
+
+    def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
+        """Return the standard deviation of each effect, a step function, over the cells of the rows.
+
+        None of a feature that owns several columns with too many combinations.
+        """
+        share = state.parts["coverage", 0].cells / total
+        tuples = {self.measured[n]: found for (name, n), found in state.parts.items() if name == "tuples"}
+        cells = ThresholdCells(self.program, {feature: found.tuples for feature, found in tuples.items()})
+
+        def strength(number: int) -> Floats | None:
+            feature = self.measured.get(number)
+            if feature is None or (feature in tuples and tuples[feature].tuples.shape[1] > MOST_TUPLES):
+                return None
+            if ("cells", number) not in state.parts and feature not in tuples:
+                return np.zeros(self.model.n_outputs)  # no tree tests it
+            counted = feature not in tuples
+            weight = state.parts["cells", number].cells if counted else tuples[feature].weight
+            kept = np.flatnonzero(weight)
+            points = cells.points(self.program.family.features.index(feature), kept)
+            margins = self.kernels.average(self.program, points, share)
+            return deviations(self.trees.outputs(margins), weight[kept])
+
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(strength, range(len(self.points))))
 
     def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
         """Return the average outputs of each grid, in one pass over the trees for a group of them."""

@@ -123,6 +123,8 @@ class _Reader:
         found: dict[str, Any] = {}
         for _ in self.members(CLOSE_OBJECT):
             key = self.take(self.size()).decode()
+            if key in found:
+                raise ModelFileError(f"the key {key!r:.60} stands twice in an object, at byte {self.at:,}")
             found[key] = self.value(self.byte(), depth)
         return found
 

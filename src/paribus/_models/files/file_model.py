@@ -17,6 +17,7 @@ from paribus._models.columns import FittedColumns
 from paribus._models.ensemble import Ensemble
 from paribus._models.files.tree_walk import BLOCK_ROWS, TreeWalk
 from paribus._models.libraries.library import Library
+from paribus._text import count
 from paribus.errors import ModelError, ModelFileError, RefusalError, TableError
 
 LONGEST_NAME = 1_000  # characters of the name of a column, which messages and pictures show
@@ -86,7 +87,7 @@ class FileModel:
         """Refuse what a damaged file may hold: margins that no tree adds to, and endless names."""
         margins, trees = self.ensemble.n_margins, len(self.ensemble.roots)
         if margins > max(1, trees, self.ensemble.value.shape[1]):
-            raise ModelFileError(f"it announces {margins:,} outputs, and has {trees:,} trees")
+            raise ModelFileError(f"it announces {count(margins, 'output')}, and has {count(trees, 'tree')}")
         longest = max(map(len, self.facts.names or ()), default=0)
         if longest > LONGEST_NAME:
             raise ModelFileError(
@@ -163,9 +164,8 @@ class FileModel:
             places = FittedColumns(names, self.file_library).places(table.names)
         if places is None:
             if len(table.names) != self.n_features_in_:
-                raise TableError(
-                    f"X has {len(table.names)} columns, and {self!r} was fitted on {self.n_features_in_}"
-                )
+                columns = count(len(table.names), "column")
+                raise TableError(f"X has {columns}, and {self!r} was fitted on {self.n_features_in_}")
             return table
         if places != tuple(range(len(table.names))):
             picked: Table = table.pick(places)  # type: ignore[attr-defined]

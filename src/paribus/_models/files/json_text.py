@@ -45,9 +45,19 @@ def parsed_json(content: bytes) -> Any:
     _check_keys(content)
     _check_depth(ESCAPE.sub(b"", content) if b"\\" in content else content)
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_object)
+    except ModelFileError:
+        raise
     except ValueError as error:  # also of a number with more digits than Python reads
         raise ModelFileError(f"it is no JSON: {error!s:.200}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, or refuse one with a key twice: some libraries take the first, others the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ModelFileError("an object in it has the same key twice")
+    return found
 
 
 def parsed_bytes(content: bytes) -> int:

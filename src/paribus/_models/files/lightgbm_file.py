@@ -8,7 +8,7 @@ from paribus._models.files.file_libraries import LightGBMFile
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
 from paribus._models.files.json_text import parsed_json
 from paribus._models.files.reading_bound import NODE_BYTES, check_room, decoded
-from paribus._models.libraries.library import MOST_COLUMNS, counted
+from paribus._models.libraries.library import MOST_COLUMNS, counted, whole
 from paribus._models.libraries.lightgbm import (
     LightGBMText,
     ensemble_in,
@@ -39,10 +39,10 @@ CATEGORIES = "\npandas_categorical:"
 
 def read_lightgbm(content: bytes) -> FileModel:
     """Return the model in a text that LightGBM saved."""
-    whole = decoded(content)
-    if "\nend of trees" not in whole:
+    whole_text = decoded(content)
+    if "\nend of trees" not in whole_text:
         raise ModelFileError("the line 'end of trees' is missing, so that the file is not complete")
-    text, lists = LightGBMText.of(whole), _lists(whole)
+    text, lists = LightGBMText.of(whole_text), _lists(whole_text)
     columns = _check_counts(text)
     names = text.header["feature_names"].split(" ")
     link = link_of(text.objective)
@@ -60,12 +60,16 @@ def read_lightgbm(content: bytes) -> FileModel:
         categories={feature: tuple(known) for feature, known in pandas_categories(lists, text).items()},
     )
     kind = FileClassifier if objective in CLASSES else FileModel
-    return kind(ensemble_in(text, lists, links, {}), facts)
+    model = kind(ensemble_in(text, lists, links, {}), facts)
+    _check_sizes(whole_text, text.header.get("tree_sizes", ""))
+    return model
 
 
 def _check_counts(text: LightGBMText) -> int:
     """Return the number of columns; nothing is split that has more parts than are announced, or too many."""
-    columns = counted("a number of columns", int(text.header["max_feature_idx"]) + 1, 0, MOST_COLUMNS)
+    columns = counted(
+        "a number of columns", whole("max_feature_idx", text.header["max_feature_idx"]) + 1, 0, MOST_COLUMNS
+    )
     for name in ("feature_names", "feature_infos"):
         count = text.header[name].count(" ") + 1
         if count != columns:
@@ -74,8 +78,25 @@ def _check_counts(text: LightGBMText) -> int:
     announced = sizes.count(" ") + 1 if sizes else 0
     if trees != announced:
         raise ModelFileError(f"tree_sizes announces {announced:,} trees, and there are {trees:,}")
+    classes, margins = (
+        whole(name, text.header.get(name, "1")) for name in ("num_class", "num_tree_per_iteration")
+    )
+    if classes != margins:
+        raise ModelFileError(f"num_class is {classes}, and num_tree_per_iteration {margins}")
     check_room(NODE_BYTES * sum(text.count(name) for name in MANY))
     return columns
+
+
+def _check_sizes(text: str, sizes: str) -> None:
+    """Refuse trees that do not lie where ``tree_sizes`` says: LightGBM reads them from there."""
+    at = text.find("\nTree=0\n") + 1
+    for number, size in enumerate(sizes.split()):
+        begin = f"Tree={number}\n"
+        if not text.startswith(begin, at):
+            raise ModelFileError(f"tree {number:,} does not begin where tree_sizes says")
+        at += whole("tree_sizes", size)
+    if sizes.strip() and not text.startswith("end of trees", at):
+        raise ModelFileError("its trees do not end where tree_sizes says")
 
 
 def _release(text: LightGBMText) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from paribus._models.files.xgboost_file import read_xgboost
 from paribus.errors import ModelFileError, OptionError, ParibusError
 
 UBJ_COPIES = 3  # of a list: as it lies in the file, and while its numbers are read
+# Name and SHA-256 of the file of each model that was read, for the record of an explanation.
+FILES: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
 MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
 
 
@@ -40,7 +44,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         The file.
     trusted : sequence of str
         Types of a skops file that skops does not trust by itself, such as ``"sklearn.tree._tree.Tree"``. Read
-        what the error lists before you pass them.
+        what the error lists before you pass them. ``numpy.dtype`` need not be named.
 
     Returns
     -------
@@ -76,7 +80,9 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         raise ModelFileError(f"path={str(path)!r} is {kind.what}, and is refused; {kind.instead}")
     with _reading(path, kind):
         content = _content(file)
-        return read_skops(content, trusted) if kind is FileFormat.ZIP else READERS[kind](content)
+        model = read_skops(content, trusted) if kind is FileFormat.ZIP else READERS[kind](content)
+    FILES[model] = file.name, hashlib.sha256(content).hexdigest()
+    return model
 
 
 def _head(path: Path) -> bytes:

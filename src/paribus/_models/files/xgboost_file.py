@@ -8,8 +8,10 @@ from typing import Any
 from paribus._models.files.file_libraries import XGBoostFile
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
 from paribus._models.files.reading_bound import LEAF_BYTES, NODE_BYTES, check_room
+from paribus._models.libraries.library import whole
 from paribus._models.libraries.xgboost import OBJECTIVES, STEP, categories_in, ensemble_in, objective_in
 from paribus._models.link import Link
+from paribus._text import count
 from paribus.errors import ModelFileError
 
 # Of objectives that are classifications the link of probabilities; labels are what predict returns of some.
@@ -32,7 +34,7 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
         links["predict"] = link
     if objective in PROBABILITY:
         links["predict_proba"] = Link(PROBABILITY[objective])  # type: ignore[arg-type]
-    columns = int(learner["learner_model_param"]["num_feature"])
+    columns = whole("num_feature", learner["learner_model_param"]["num_feature"])
     names = tuple(map(str, learner.get("feature_names") or ()))
     if names and len(names) != columns:
         raise ModelFileError(f"num_feature is {columns:,}, and there are {len(names):,} names of columns")
@@ -54,14 +56,14 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
 def _check_trees(booster: Mapping[str, Any]) -> None:
     """Refuse other trees than are announced, and a tree whose lists differ, before any list is joined."""
     model = booster.get("gbtree", booster)["model"]
-    announced, trees = int(model["gbtree_model_param"]["num_trees"]), model["trees"]
+    announced, trees = whole("num_trees", model["gbtree_model_param"]["num_trees"]), model["trees"]
     if announced != len(trees) or announced != int(model["iteration_indptr"][-1]):
-        raise ModelFileError(f"num_trees announces {announced:,} trees, and there are {len(trees):,}")
+        raise ModelFileError(f"num_trees announces {count(announced, 'tree')}, and there are {len(trees):,}")
     nodes, width = 0, 1
     for number, tree in enumerate(trees):
         sizes = {name: len(tree[name]) for name in PER_NODE}
         if len(set(sizes.values())) > 1:
             raise ModelFileError(f"lists of its tree {number:,} differ in length: {sizes}")
         nodes += sizes["left_children"] + sum(len(tree[name]) for name in CATEGORIES)
-        width = max(width, int(tree["tree_param"]["size_leaf_vector"]))
+        width = max(width, whole("size_leaf_vector", tree["tree_param"]["size_leaf_vector"]))
     check_room(nodes * (NODE_BYTES + LEAF_BYTES * width))

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from paribus._contracts import Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
 from paribus._models.libraries.city_hash import city_hash
-from paribus._models.libraries.library import Curves, Library, counted
+from paribus._models.libraries.library import Curves, Library, counted, real_numbers, whole_numbers
 from paribus._models.link import Link
 from paribus.errors import ModelError, RefusalError
 
@@ -95,7 +96,7 @@ def ensemble_in(model: Mapping[str, Any], links: Mapping[str, Link], refused: Ma
     columns = Columns.of(model["features_info"])
     forest = _forest(model, columns)
     scale, bias = model["scale_and_bias"]
-    value = forest.value * scale
+    value = forest.value * real_numbers("scales", [scale])
     below = np.array([encoding.missing < 0 for encoding in columns.encodings] + [True])  # LEAF is the last
     return Ensemble(
         roots=forest.roots.astype(np.int32),
@@ -106,7 +107,7 @@ def ensemble_in(model: Mapping[str, Any], links: Mapping[str, Link], refused: Ma
         missing_left=below[forest.column],
         value=value,
         output=np.zeros(len(forest.roots), np.int32),
-        base=np.broadcast_to(np.array(bias or [0.0], dtype=np.float64), value.shape[1:]).copy(),
+        base=np.broadcast_to(real_numbers("biases", bias or [0.0]), value.shape[1:]).copy(),
         encodings=columns.encodings,
         links=links,
         level_set=forest.level_set.astype(np.int32),
@@ -189,7 +190,7 @@ class Columns:
     numeric: Mapping[int, int]
     categorical: Mapping[int, int]
     level_sets: tuple[CategorySet, ...]
-    asked: Mapping[tuple[int, int], int]  # the category set of a categorical feature and a hash
+    tests: tuple[tuple[str, int, Any], ...]  # by their number: the kind, the feature, and its border or hash
     statistics: str
 
     @classmethod
@@ -200,6 +201,7 @@ class Columns:
         for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
             for feature in features:
                 CatBoost.refuse_unknown("features", feature, known)
+                whole_numbers("features", [feature["feature_index"], feature["flat_feature_index"]])
         encodings = [_of_numbers(feature) for feature in numeric]
         encodings += [_of_categories(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
@@ -209,6 +211,12 @@ class Columns:
             for feature in categorical
             for number, value in enumerate(feature.get("values") or ())
         ]
+        whole_numbers("categories", [value for _, value, _ in tested])
+        borders = [
+            ("FloatFeature", feature["feature_index"], border)
+            for feature in numeric
+            for border in _borders(feature)
+        ]
         elements = [element for ctr in info.get("ctrs") or () for element in ctr["elements"]]
         behind = {element.get("cat_feature_index") for element in elements}
         return cls(
@@ -216,24 +224,23 @@ class Columns:
             {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in numeric},
             {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in categorical},
             tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in tested),
-            {(feature, value): level_set for level_set, (feature, value, _) in enumerate(tested)},
+            (*borders, *(("OneHotFeature", feature, value) for feature, value, _ in tested)),
             ", ".join(_name(feature) for feature in categorical if feature["feature_index"] in behind),
         )
 
     def splits(self, found: list[dict[str, Any]]) -> Splits:
-        """Return the conditions of splits; borders are single precision."""
-        columns, borders, level_sets = [], [], []
+        """Return the conditions of splits; borders are single precision.
+
+        CatBoost loads the number of a test alone: what else a split says must be that test.
+        """
+        borders = sum(kind == "FloatFeature" for kind, _, _ in self.tests)
+        columns, thresholds, level_sets = [], [], []
         for split in found:
             kind = split["split_type"]
             if kind == "FloatFeature":
-                columns.append(self.numeric[split["float_feature_index"]])
-                borders.append(split["border"])
-                level_sets.append(-1)
+                said = kind, split["float_feature_index"], split["border"]
             elif kind == "OneHotFeature":
-                feature = split["cat_feature_index"]
-                columns.append(self.categorical[feature])
-                borders.append(0.0)
-                level_sets.append(self.asked[feature, split["value"]])
+                said = kind, split["cat_feature_index"], split["value"]
             elif kind == "OnlineCtr":
                 raise RefusalError(
                     f"its trees split by target statistics of the categories of {self.statistics}; fitted "
@@ -242,8 +249,26 @@ class Columns:
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
             CatBoost.refuse_unknown("splits", split, SPLIT)
-        threshold = np.array(borders, dtype=np.float32).astype(np.float64)
+            number = split["split_index"]
+            if type(number) is not int or not 0 <= number < len(self.tests) or self.tests[number] != said:
+                raise RefusalError(
+                    f"its trees cannot be read: split_index {number!s:.60} is not the test of its split"
+                )
+            by_border = kind == "FloatFeature"
+            columns.append((self.numeric if by_border else self.categorical)[said[1]])
+            thresholds.append(said[2] if by_border else 0.0)
+            level_sets.append(-1 if by_border else number - borders)
+        threshold = np.array(thresholds, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(level_sets, dtype=np.int64))
+
+
+def _borders(feature: Mapping[str, Any]) -> list[float]:
+    """Return the borders of a feature in their order, which CatBoost counts those below a number by."""
+    borders: list[float] = feature.get("borders") or []
+    single = real_numbers("borders", borders).astype(np.float32)
+    if not (np.diff(single) > 0).all():
+        raise RefusalError("its trees cannot be read: borders of a feature do not ascend")
+    return borders
 
 
 def _name(feature: Mapping[str, Any]) -> str:
@@ -251,7 +276,10 @@ def _name(feature: Mapping[str, Any]) -> str:
 
 
 def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
-    missing = np.inf if feature["nan_value_treatment"] == "AsTrue" else -np.inf
+    treatment = feature["nan_value_treatment"]
+    if treatment not in ("AsIs", "AsFalse", "AsTrue"):
+        raise RefusalError(f"its trees cannot be read: nan_value_treatment {treatment!s:.60} is not known")
+    missing = np.inf if treatment == "AsTrue" else -np.inf
     return Encoding(feature["flat_feature_index"], single=True, missing=missing)
 
 
@@ -276,6 +304,8 @@ class CatBoostForest:
 
 
 def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
+    if model.get("trees") and model.get("oblivious_trees"):
+        raise RefusalError("its trees cannot be read: there are symmetric trees beside others")
     if model.get("trees"):
         return _nested(model["trees"], columns)
     trees = model.get("oblivious_trees")
@@ -286,6 +316,8 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     depths = np.array([len(tree.get("splits") or ()) for tree in trees])
     counted("a number of splits", int(depths.max()), 0, MOST_SPLITS)
     sizes = np.array([len(tree["leaf_values"]) for tree in trees])
+    for name in ("leaf_values", "leaf_weights"):
+        real_numbers(name, chain.from_iterable(tree.get(name) or () for tree in trees))
     if (sizes == 0).any() or (sizes % 2**depths).any():  # before room is made for all leaves
         raise RefusalError("its trees cannot be read: they have other leaves than their splits make")
     found = np.unique(depths).tolist()
@@ -326,10 +358,13 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
         splits.level_set,
     )
     left[parents] = len(trees) + 2 * np.arange(len(parents))
-    values = np.array([nodes[leaf]["value"] for leaf in leaves], dtype=np.float64).reshape(len(leaves), -1)
+    held = [nodes[leaf]["value"] for leaf in leaves]
+    several = isinstance(held[0], list)
+    values = real_numbers("leaves", chain.from_iterable(held) if several else held).reshape(len(leaves), -1)
     value = np.zeros((len(nodes), values.shape[1]))
     value[leaves] = values
     cover = [node.get("weight", np.nan) for node in nodes]
+    real_numbers("weights", (node["weight"] for node in nodes if "weight" in node))
     for child, parent in zip(range(len(nodes) - 2, 0, -2), reversed(parents), strict=False):
         cover[parent] = cover[child] + cover[child + 1]
     right = np.where(column == LEAF, 0, left + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,12 +11,14 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from paribus._contracts import Floats
 from paribus._models.ensemble import Ensemble
 from paribus._models.predictor import Predictor
 from paribus.errors import RefusalCode, RefusalError
 
 MOST_COLUMNS = 1_000_000  # more are a damaged number, and one encoding each would take all memory
 MOST_MARGINS = 100_000
+WHOLE = re.compile(r"[ \t]*-?[0-9]{1,19}[ \t]*")
 Curves: TypeAlias = Mapping[str, Mapping[str, Any]]  # scores of each iteration, by their rows and their name
 
 
@@ -153,3 +156,25 @@ def counted(what: str, number: int, least: int, most: int) -> int:
     if not least <= number <= most:
         raise RefusalError(f"its trees cannot be read: {what} of {number} is not within {least} and {most}")
     return number
+
+
+def whole(what: str, text: Any) -> int:
+    """Return an integer that a file has as text; Python reads more as one than libraries do."""
+    if isinstance(text, str) and WHOLE.fullmatch(text):
+        return int(text)
+    raise RefusalError(f"its trees cannot be read: {what} {text!r:.60} is not an integer")
+
+
+def whole_numbers(what: str, values: Iterable[Any]) -> None:
+    """Refuse positions that are not integers: a truth value or a text is another number to each reader."""
+    if not set(map(type, values)) <= {int}:
+        raise RefusalError(f"its trees cannot be read: positions of {what} are not all integers")
+
+
+def real_numbers(what: str, values: Iterable[Any]) -> Floats:
+    """Return finite numbers, or refuse others: a text or a truth value is another number to each reader."""
+    found = list(values)
+    numbers = np.array(found, dtype=np.float64) if set(map(type, found)) <= {int, float} else None
+    if numbers is None or not np.isfinite(numbers).all():
+        raise RefusalError(f"its trees cannot be read: {what} are not all finite numbers")
+    return numbers

@@ -14,7 +14,7 @@ import numpy as np
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
-from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted
+from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted, whole
 from paribus._models.link import Link
 from paribus.errors import RefusalError
 
@@ -144,7 +144,7 @@ def ensemble_in(
     text: LightGBMText, lists: list[list[Any]], links: Mapping[str, Link], refused: Mapping[str, str]
 ) -> Ensemble:
     """Return the trees in a text; the links are those of margins that are not averaged."""
-    if "1" in text.lines["is_linear"]:
+    if not set(text.lines["is_linear"]) <= {"0"}:  # LightGBM takes any other number for yes
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
     _refuse_counts(text)
     sizes = text.integers("num_leaves")
@@ -153,7 +153,12 @@ def ensemble_in(
         raise RefusalError("its trees cannot be read: they have other leaves than they say")
     tests = _Tests.of(text)
     layout = _Layout.of(sizes)
-    margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
+    margins = counted(
+        "a number of margins",
+        whole("num_tree_per_iteration", text.header["num_tree_per_iteration"]),
+        1,
+        MOST_MARGINS,
+    )
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
@@ -300,7 +305,7 @@ class _Tests:
         near = ~by_category & (np.abs(threshold) <= ZERO)
         below = np.nextafter(-ZERO, -np.inf)
         return cls(
-            text.integers("split_feature", 0, int(text.header["max_feature_idx"])),
+            text.integers("split_feature", 0, whole("max_feature_idx", text.header["max_feature_idx"])),
             np.where(by_category, LEVELS, (decision >> MISSING_SHIFT) & 3),
             ((decision & DEFAULT_LEFT) > 0) & ~by_category,
             np.where(near, np.where(threshold < 0, below, ZERO), threshold),

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes, within
-from paribus._models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Curves, Library, counted
+from paribus._models.libraries.library import (
+    MOST_COLUMNS,
+    MOST_MARGINS,
+    Curves,
+    Library,
+    counted,
+    whole,
+    whole_numbers,
+)
 from paribus._models.link import Link
 from paribus._models.predictor import Predictor
 from paribus.errors import RefusalError
@@ -22,6 +30,7 @@ from paribus.errors import RefusalError
 Singles = NDArray[np.float32]
 Json = Mapping[str, Any]
 
+MOST_CATEGORIES = 2**24  # above it a code is no longer an integer in single precision
 DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
 ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
 LABELS = "predict returns class labels, which no sum over leaves gives; request predict_proba"
@@ -261,6 +270,7 @@ def ensemble_in(
     _refuse_unknown(learner, model)
     trees = model["trees"][: _used(best, model)]
     forest = _forest(trees)
+    _refuse_order(model.get("cats", {}))
     encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=accepts_infinite)
     base = _base(learner["learner_model_param"], OBJECTIVES[objective_in(learner)][1])
     value = _values(trees, forest, weights)
@@ -332,7 +342,9 @@ def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
     """Return the margins before any tree; up to version 3.0 one score serves all of them."""
     text = parameters["base_score"].strip("[]")
     score = np.array([float(part) for part in text.split(",")], np.float32)
-    margins = max(1, int(parameters["num_class"]), int(parameters.get("num_target", 1)))
+    margins = max(
+        1, whole("num_class", parameters["num_class"]), whole("num_target", parameters.get("num_target", "1"))
+    )
     counted("a number of margins", margins, 1, MOST_MARGINS)
     with np.errstate(divide="ignore"):
         base = to_margin(score).astype(np.float64)
@@ -340,10 +352,28 @@ def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
 
 
 def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
+    """Return a list of each tree as one array; numbers of another kind are other numbers to XGBoost."""
     parts = [tree[key] for tree in trees]
+    is_whole = np.dtype(dtype).kind == "i"
     if parts and all(isinstance(part, np.ndarray) for part in parts):  # of a binary file
-        return np.concatenate(parts).astype(dtype)
-    return np.fromiter(chain.from_iterable(parts), dtype)
+        joined = np.concatenate(parts)
+        if is_whole and joined.dtype.kind not in "iu":
+            raise RefusalError(f"its trees cannot be read: {key} are not all integers")
+        return joined.astype(dtype)
+    found = list(chain.from_iterable(parts))
+    if not set(map(type, found)) <= ({int} if is_whole else {int, float}):
+        raise RefusalError(
+            f"its trees cannot be read: {key} are not all {'integers' if is_whole else 'numbers'}"
+        )
+    return np.array(found, dtype)
+
+
+def _flags(trees: Iterable[Json], key: str) -> Flags:
+    """Return items that are 0 or 1, of the lists of all trees; older versions wrote truth values."""
+    found = np.concatenate([np.empty(0, np.int64), *(np.asarray(tree[key]) for tree in trees)])
+    if found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
+        raise RefusalError(f"its trees cannot be read: {key} are not all 0 or 1")
+    return found.astype(bool)
 
 
 def _forest(trees: Sequence[Json]) -> XGBoostForest:
@@ -357,7 +387,7 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
         left=_joined(trees, "left_children", np.int64),
         right=_joined(trees, "right_children", np.int64),
         condition=_joined(trees, "split_conditions", np.float32),
-        missing_left=_joined(trees, "default_left", np.bool_),
+        missing_left=_flags(trees, "default_left"),
         level_set=level_set,
         level_sets=level_sets,
         cover=_joined(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
@@ -371,21 +401,31 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
     for tree, start in zip(trees, first.tolist(), strict=False):
         names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
         categories, *parts = (np.asarray(tree[name]).tolist() for name in names)
+        for name, part in zip(names, (categories, *parts), strict=True):
+            whole_numbers(name, part)
         if sum(parts[2]) > len(categories):  # sets that overlap may take more than any memory
             raise RefusalError("its trees cannot be read: sets of categories have more than are listed")
         for node, begin, size in zip(*parts, strict=True):
             listed = tuple(categories[begin : begin + size])
-            if node < 0 or len(listed) != size:
+            if node < 0 or len(listed) != size or not all(0 <= one < MOST_CATEGORIES for one in listed):
                 raise RefusalError("its trees cannot be read: sets of categories out of range")
             level_set[start + node] = known.setdefault(listed, len(known))
+    if not np.array_equal(_flags(trees, "split_type"), level_set >= 0):
+        raise RefusalError(
+            "its trees cannot be read: split_type and sets of categories are of different nodes"
+        )
     together = np.fromiter(chain.from_iterable(known), np.int64)
     ends = pairwise(accumulate(map(len, known), initial=0))
     return level_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
+def _leaf_width(tree: Json) -> int:
+    return whole("size_leaf_vector", tree["tree_param"]["size_leaf_vector"])
+
+
 def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
     """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
-    width = max((int(tree["tree_param"]["size_leaf_vector"]) for tree in trees), default=1)
+    width = max((_leaf_width(tree) for tree in trees), default=1)
     if width <= 1:
         value = forest.condition.astype(np.float64)[:, None]
     elif "leaf_weights" in trees[0]:
@@ -409,7 +449,7 @@ def _encodings(
     learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
 ) -> tuple[Encoding, ...]:
     """Return how each column is read; XGBoost compares in single precision."""
-    columns = int(learner["learner_model_param"]["num_feature"])
+    columns = whole("num_feature", learner["learner_model_param"]["num_feature"])
     counted("a number of columns", columns, 0, MOST_COLUMNS)
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
@@ -428,6 +468,23 @@ def _encodings(
         else Encoding(column, single=True, accepts_infinite=accepts_infinite)
         for column in range(columns)
     )
+
+
+def _refuse_order(cats: Json) -> None:
+    """Refuse an order of stored categories that is not theirs: XGBoost looks categories up by it."""
+    order, ends = (np.asarray(cats.get(name, ())).tolist() for name in ("sorted_idx", "feature_segments"))
+    whole_numbers("sorted_idx", order)
+    whole_numbers("feature_segments", ends)
+    expected: list[int] = []
+    sizes = []
+    for stored in cats.get("enc") or ():
+        keys = np.asarray(stored.get("values", [])).tolist()
+        if "offsets" in stored:  # text is compared byte by byte
+            keys = [keys[begin:end] for begin, end in pairwise(np.asarray(stored["offsets"]).tolist())]
+        expected += sorted(range(len(keys)), key=keys.__getitem__)
+        sizes.append(len(keys))
+    if order != expected or (sizes and ends != [0, *accumulate(sizes)]):
+        raise RefusalError("its trees cannot be read: sorted_idx is not the order of the stored categories")
 
 
 def _stored_categories(stored: Json) -> dict[Any, float]:

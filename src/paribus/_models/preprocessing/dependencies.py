@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._data.table import Table
-from paribus._models.estimators import METHODS, attribute, steps_of
+from paribus._models.estimators import METHODS, attribute, replaced_method, steps_of
 from paribus._models.preprocessing.column_subset import ColumnSubset
 from paribus._models.preprocessing.rehearsal import Rehearsal, copied, shape_of, title_of
 from paribus._models.preprocessing.stand_in import by_number
@@ -157,14 +157,15 @@ class Dependencies:
 
 def is_own(step: Any) -> bool:
     """Return whether a step is an object of scikit-learn or skrub that nobody changed."""
-    return type(step).__module__.split(".")[0] in ("sklearn", "skrub") and "transform" not in vars(step)
+    known = type(step).__module__.split(".")[0] in ("sklearn", "skrub")
+    return known and replaced_method(step, ("transform",)) is None
 
 
 def is_pipeline(model: Any) -> bool:
     """Return whether a model or step is a pipeline of scikit-learn or imbalanced-learn, unchanged."""
     own = type(model).__module__.split(".")[0] in ("sklearn", "imblearn")
-    replaced = {"transform", *METHODS} & set(vars(model)) if own else {}
-    return own and type(model).__name__ == "Pipeline" and bool(steps_of(model)) and not replaced
+    whole = own and type(model).__name__ == "Pipeline" and bool(steps_of(model))
+    return whole and replaced_method(model, ("transform", *METHODS)) is None
 
 
 def acting_steps(pipeline: Any) -> list[Any]:

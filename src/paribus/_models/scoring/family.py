@@ -10,6 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._models.estimators import attribute, steps_of
+from paribus._models.parameters import value_text
 from paribus._models.scoring.losses import has_classes
 
 HANDING_ON = "best_estimator_"  # where a search holds the model it chose
@@ -93,9 +94,7 @@ def family_of(estimator: Any) -> Family | None:
     if kind == "TweedieRegressor":
         return _of_power(attribute(estimator, "power"))
     settings = _settings(estimator)
-    objective = next(
-        (settings[name] for name in OBJECTIVES if isinstance(settings.get(name), str)), ""
-    ).lower()
+    objective = _objective(settings)
     name, _, option = (objective, "", "") if objective in POWERS else objective.partition(":")
     if name not in POWERS:
         return None
@@ -106,6 +105,20 @@ def family_of(estimator: Any) -> Family | None:
 def _objective(settings: dict[str, Any]) -> str:
     """Return what a model was fitted to minimize, in lower case; nothing where it does not say so."""
     return next((settings[name] for name in OBJECTIVES if isinstance(settings.get(name), str)), "").lower()
+
+
+def objective_of(estimator: Any) -> str | None:
+    """Return the loss that a model was fitted to minimize, as its library calls it; None if it names none."""
+    steps = steps_of(estimator)
+    inner = steps[-1] if steps else attribute(estimator, HANDING_ON)
+    if inner is not None:
+        return objective_of(inner)
+    facts = attribute(estimator, "facts")  # of a model file
+    chosen = attribute(facts, "objective") or attribute(estimator, "objective_")  # what LightGBM chose
+    if chosen is None:
+        settings = _settings(estimator)
+        chosen = next((settings[name] for name in OBJECTIVES if settings.get(name) is not None), None)
+    return None if chosen is None else chosen if isinstance(chosen, str) else value_text(chosen)
 
 
 def other_scale(estimator: Any) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 from paribus._contracts import Array, Floats, Integers
 from paribus._models.adapter import adapt, describe, library_of
 from paribus._models.scoring.score import RowFunction, RowScore, ScoringInput, TotalScore
+from paribus._text import count
 from paribus.errors import InputError, ModelError, OptionError
 
 CLOSEST = float(np.finfo(np.float64).eps)  # a probability is taken to be at least so far from 0 and 1
@@ -40,8 +41,8 @@ def _numeric(name: str, function: RowFunction, above: float, given: ScoringInput
     model = given.model("predict" if hasattr(given.estimator, "predict") else "auto")
     if target.shape[1] != model.n_outputs:
         raise OptionError(
-            f"scoring={name!r} compares y of {target.shape[1]} columns with {model.n_outputs} outputs of "
-            f"{model.name}; choose another scoring or response_method"
+            f"scoring={name!r} compares y of {count(target.shape[1], 'column')} with "
+            f"{count(model.n_outputs, 'output')} of {model.name}; choose another scoring or response_method"
         )
     return RowScore(name, model, target, function)
 

@@ -10,6 +10,7 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._models.model import Model
 from paribus._models.scoring.losses import codes_of, known_classes
+from paribus._text import count
 from paribus.errors import InputError, OptionError
 
 
@@ -39,8 +40,8 @@ class Outcome:
         result = target.astype(np.float64).reshape(len(target), -1)
         if result.shape[1] != self.outputs:
             raise InputError(
-                f"y has shape {target.shape} and the model has {self.outputs} outputs; give a column for "
-                "each, such as an indicator of its class"
+                f"y has shape {target.shape} and the model has {count(self.outputs, 'output')}; give a "
+                "column for each, such as an indicator of its class"
             )
         if self.bounded and not ((result >= 0) & (result <= 1)).all():
             raise InputError(

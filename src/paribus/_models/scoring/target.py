@@ -9,6 +9,7 @@ import numpy as np
 from paribus._contracts import Array, Flags
 from paribus._data.kinds import kind_of_objects, missing_objects, typed
 from paribus._data.rows import Rows
+from paribus._text import count
 from paribus.errors import FeatureError, InputError
 
 
@@ -20,7 +21,8 @@ def target_of(y: Any, rows: Rows) -> Array:
     """
     array = _read_target(y)
     if array.ndim not in (1, 2) or len(array) != len(rows):
-        raise InputError(f"y has shape {array.shape} and X has {len(rows)} rows; give one value per row")
+        size = count(len(rows), "row")
+        raise InputError(f"y has shape {array.shape} and X has {size}; give one value per row")
     counted = np.arange(len(rows)) if rows.weights is None else np.flatnonzero(rows.weights)
     array = array[counted]
     unusable = _unusable(array)

@@ -1,0 +1,180 @@
+"""Results that contradict themselves cannot be made, and say which parts do."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paribus
+from handmade import provenance
+from paribus.notes import Note, NoteCode
+from paribus.results.model_spread import ModelSpread, between, model_spread_notes
+from paribus.results.performance import Metric, Performance
+from paribus.results.provenance import skipped_notes
+
+
+@cache
+def frame():
+    rng = np.random.default_rng(0)
+    gap = np.where(np.arange(90) % 6 == 0, np.nan, rng.normal(size=90))
+    return pd.DataFrame({"gap": gap, "x": rng.normal(size=90)})
+
+
+def model(table):
+    return table["gap"].fillna(5.0).to_numpy() + table["x"].to_numpy() ** 2
+
+
+@cache
+def effect(kind="both", features="gap", **options):
+    return paribus.partial_dependence(model, frame(), features, kind=kind, **options)
+
+
+@cache
+def marginal():
+    return paribus.marginal(model, frame(), "gap", y=model(frame()))["gap"]
+
+
+@cache
+def drift():
+    explained = paribus.explain(model, frame())
+    return explained.compare(explained)
+
+
+@cache
+def difference():
+    parts = paribus.overlay({"old": effect(), "new": effect()})
+    return parts.difference(reference="old")
+
+
+def contradictions():
+    plain = effect("average")
+    return {
+        "neither": (
+            plain,
+            {"average": None, "standard_error": None, "missing": None},
+            "neither averages nor curves",
+        ),
+        "weights of none": (plain, {"row_weights": np.ones(90)}, "row_weights are of curves"),
+        "of several": (
+            effect("average", ("gap", "x")),
+            {"missing": plain.missing},
+            "several features together",
+        ),
+        "one error": (plain, {"missing": replace(plain.missing, standard_error=None)}, "need each other"),
+        "quantiles": (
+            effect("both", quantiles=(0.5,)),
+            {"quantiles": replace(effect("both", quantiles=(0.5,)).quantiles, missing=None)},
+            "quantiles.missing and missing need each other",
+        ),
+        "averages": (marginal(), {"predicted_error": None}, "predicted and predicted_error need each other"),
+        "no averages": (
+            marginal(),
+            dict.fromkeys(
+                f"{name}{end}" for name in ("predicted", "observed", "residual") for end in ("", "_error")
+            ),
+            "no averages; pass predicted or observed",
+        ),
+        "sides": (drift(), {"provenances": {"old": provenance()}}, "those of 'old' and 'new'"),
+        "outputs": (drift(), {"output_names": ("other",)}, "of other outputs"),
+        "twice": (drift(), {"effects": (drift().effects[0],) * 2}, "of one feature twice"),
+        "parts": (difference(), {"provenances": {"old": provenance()}}, "provenances are of other parts"),
+        "at missing": (
+            difference(),
+            {"missing_error": None},
+            "missing_difference and missing_error need each other",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", contradictions())
+def test_results_that_contradict_themselves_are_refused(name):
+    result, changes, words = contradictions()[name]
+    with pytest.raises(paribus.InputError, match=words):
+        replace(result, **changes)
+
+
+def spread(missing=None):
+    values = np.array([[[1.0, 2.0, 3.0]], [[1.0, 4.0, 3.0]]])
+    return ModelSpread.of(("one", "two"), values, missing)
+
+
+FACTS = {"feature_names": ("gap",), "output_names": ("y",), "grid_values": (np.array([0.0, 5.0, 9.0]),)}
+
+
+def test_note_of_models_names_where_they_differ_most():
+    mean = np.array([[1.0, 3.0, 3.0]])
+    (note,) = model_spread_notes(spread(), mean, FACTS)
+    assert note.code is NoteCode.MODELS_DIFFER
+    assert (
+        str(note) == "2 models differ by a standard deviation of up to 1.414 (71 % of the range) at gap = 5"
+    )
+    assert note.value == pytest.approx(2**0.5)
+    (note,) = model_spread_notes(spread(np.array([[0.0], [10.0]])), mean, FACTS)
+    assert str(note).endswith("(354 % of the range) at gap missing")
+    two = FACTS | {"output_names": ("y", "z")}
+    values = np.array([[[1.0, 2.0], [1.0, 1.0]], [[1.0, 2.0], [1.0, 9.0]]])
+    (note,) = model_spread_notes(
+        ModelSpread.of(("one", "two"), values, None), np.array([[1.0, 2.0], [1.0, 5.0]]), two
+    )
+    assert " on z at gap = 5" in str(note)
+
+
+def test_models_that_agree_and_lists_of_one_have_no_spread():
+    same = ModelSpread.of(("one", "two"), np.ones((2, 1, 3)), None)
+    mean = np.ones((1, 3))
+    assert model_spread_notes(same, mean, FACTS) == ()
+    assert model_spread_notes(None, mean, FACTS) == model_spread_notes(same, None, FACTS) == ()
+    single = ModelSpread.of(("one",), np.ones((1, 1, 3)), None)
+    assert [note.code for note in model_spread_notes(single, mean, FACTS)] == [NoteCode.SINGLE_MODEL]
+    assert np.isnan(between(np.ones((1, 2)))).all()
+    assert between(np.array([[1.0, np.inf], [3.0, 1.0]]))[0] == pytest.approx(2**0.5)
+
+
+def performance():
+    metrics = (
+        Metric("R²", None, 0.5, 0.1, "higher"),
+        Metric("mean squared error", "a", 2.0, 0.2, "lower"),
+        Metric("mean squared error", "b", 3.0, 0.3, "lower"),
+    )
+    return Performance(metrics, (), (), (Note(NoteCode.SINGLE_ROW, "few"),), provenance())
+
+
+def test_metric_is_found_by_its_name_and_the_first_output_comes_first():
+    found = performance()
+    assert found["R²"].value == 0.5
+    assert found["mean squared error"].output == "a"
+    with pytest.raises(
+        KeyError, match=r"there is no metric 'mean squared eror'.*did you mean 'mean squared error'"
+    ):
+        found["mean squared eror"]
+    table = found.to_frame()
+    assert table["value"].tolist() == [0.5, 2.0, 3.0]
+    assert table["better"].tolist() == ["higher", "lower", "lower"]
+    assert found.output_names == ()
+    assert found.to_xarray() == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "texts"),
+    [
+        ({}, []),
+        ({"skipped": ("a.parquet: damaged",)}, ["1 file was skipped: a.parquet: damaged"]),
+        ({"skipped": tuple("abcde")}, ["5 files were skipped: a; b; c; and 2 more"]),
+        (
+            {"unused_columns": ("id",)},
+            ["a column of X was ignored, because the model was not fitted on it: id"],
+        ),
+        (
+            {"unused_columns": ("id", "w")},
+            ["2 columns of X were ignored, because the model was not fitted on them: id; w"],
+        ),
+        ({"unknown_categories": ("city: Chur",)}, ["X has categories that the model does not know"]),
+    ],
+)
+def test_notes_say_what_was_left_out(facts, texts):
+    notes = skipped_notes(provenance(**facts))
+    assert len(notes) == len(texts)
+    for note, text in zip(notes, texts, strict=True):
+        assert str(note).startswith(text)

@@ -1,0 +1,540 @@
+"""paribus against a few lines of pandas: random models, and damaged model files. ``make differential`` runs it.
+
+Each model is of a random library, objective, wrapper, pipeline, table and dtype, with or without missing values,
+categories and weights. Partial dependence, ICE, ALE, H-statistics and importance are compared with loops over grid points
+and rows. Each file is one that a library saved, with something changed; if paribus reads it, it must predict
+as the library does that loads the same file. Shares no code with `random_pipelines` and `fuzz_model_files`.
+
+A failure is printed with its seed: ``python tests/support/differential.py --models 1 --files 0 --seed 1234``.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype as is_number
+
+import paribus
+from library_predictions import predicted_by_library
+
+SINGLE = ("xgboost", "isotonic")  # whose predictions have single precision, or amplify it
+
+
+def average(predicted, weights):
+    """Return the weighted average over the last axis but one, of predictions ``(..., n, o)``."""
+    return np.average(predicted, axis=-2, weights=weights)
+
+
+def replaced(frame, **values):
+    """Return a table whose columns have one value each, in their dtype."""
+    changed = frame.copy()
+    for name, value in values.items():
+        changed[name] = pd.Series([value] * len(frame), index=frame.index).astype(frame[name].dtype)
+    return changed
+
+
+def ice(predict, frame, feature, values):
+    """Return the predictions ``(g, n, o)`` with a feature at each value."""
+    return np.stack([predict(replaced(frame, **{feature: value})) for value in values])
+
+
+def at_rows(predict, frame, features, weights):
+    """Return the centered partial dependence ``(n, o)`` at the values of every row."""
+    points = [dict(zip(features, row, strict=True)) for row in frame[features].itertuples(index=False)]
+    found = np.stack([average(predict(replaced(frame, **point)), weights) for point in points])
+    return found - average(found, weights)
+
+
+def check_effects(case):
+    """Compare partial dependence and ICE."""
+    effect = paribus.partial_dependence(
+        case.model, case.table, case.feature, kind="both", grid_resolution=6, **case.options
+    )
+    curves = ice(case.predict, case.frame, case.feature, case.values(effect.grid_values[0]))
+    slack = max((note.value for note in effect.notes if note.code == "PAR313"), default=0.0)
+    case.compare("ICE", effect.individual, curves.transpose(2, 1, 0), slack)
+    case.compare("PD", effect.average, average(curves, case.weights).T, slack)
+    if effect.missing is not None:
+        lost = case.predict(replaced(case.frame, **{case.feature: np.nan}))
+        case.compare("PD at missing", effect.missing.average, average(lost, case.weights), slack)
+    return effect.provenance.evaluator
+
+
+def check_local(case):
+    """Compare the average changes from one value of a number to the next."""
+    x = case.frame[case.feature]
+    if not is_number(x) or x.nunique() < 3:
+        return
+    local = paribus.accumulated_local_effects(case.model, case.table, [case.feature], **case.options)[
+        case.feature
+    ]
+    edges, slack = local.grid_values[0], sum(note.value for note in local.notes if note.code == "PAR313")
+    cell = np.searchsorted(edges, x.to_numpy(), side="left").clip(1, len(edges) - 1)
+    curves = ice(case.predict, case.frame, case.feature, case.values(edges))
+    weights = np.ones(len(x)) if case.weights is None else case.weights
+    for k in range(1, len(edges)):
+        inside = (cell == k) & x.notna().to_numpy() & (weights > 0)
+        if inside.any():
+            change = average((curves[k] - curves[k - 1])[inside], weights[inside])
+            case.compare(f"ALE in bin {k}", local.local[:, k - 1], change, 2 * slack)
+
+
+def check_strengths(case):
+    """Compare H of a pair, and the standard deviation of effects; slow, so that it is of few rows."""
+    pair = [case.feature, case.other]
+    one, two, both = (
+        at_rows(case.predict, case.frame, some, case.weights) for some in (pair[:1], pair[1:], pair)
+    )
+    rest = average((both - one - two) ** 2, case.weights)
+    found = paribus.h_statistic(case.model, case.table, pair, **case.options)
+    if any(note.code == "PAR313" for note in found.notes) or case.slack > 1e-4:
+        return
+    numerator = np.atleast_1d(found["numerator_pairwise"][0])
+    case.compare("H numerator", np.sqrt(numerator), np.sqrt(rest), 3e-5 * case.size if case.single else 0.0)
+    importance = paribus.feature_importance(case.model, case.table, pair, **case.options)
+    own = np.sqrt(np.stack([average(effect**2, case.weights) for effect in (one, two)]))
+    values = importance.values if importance.values.ndim == 2 else importance.values[:, None]
+    case.compare("importance", values, own, 3e-5 * case.size if case.single else 0.0)
+
+
+class Case:
+    """A fitted model, its rows, and the options of all calls."""
+
+    slack = 0.0
+
+    def __init__(self, rng):
+        self.frame, self.target = random_frame(rng)
+        kind, self.weights = str(rng.choice(["pandas", "pandas", "polars", "arrow", "numpy"])), None
+        if rng.random() < 0.4:
+            self.weights = rng.random(len(self.frame)) * (rng.random(len(self.frame)) < 0.9) + 1e-3
+        self.label, self.model, self.response, self.frame = random_model(rng, self.frame, self.target)
+        numbers = all(map(is_number, (self.frame[name] for name in self.frame)))
+        kind = "pandas" if kind == "numpy" and not (numbers and "pipeline" not in self.label) else kind
+        self.numpy = kind == "numpy"
+        if self.numpy:
+            self.frame = self.frame.astype(self.frame.to_numpy().dtype)
+        fitted = self.frame.to_numpy() if self.numpy else self.frame
+        self.model.fit(fitted, self.target)
+        self.table, self.label = as_table(self.frame, kind), f"{self.label} on {kind}"
+        self.feature, self.other = rng.choice(list(self.frame.columns), 2, replace=False)
+        self.options = {"sample_weight": self.weights, "response_method": self.response, "progress": False}
+        if self.numpy:
+            self.options["feature_names"] = list(self.frame.columns)
+        self.single = any(word in self.label for word in SINGLE)
+        predicted = self.predict(self.frame)
+        self.size = float(np.abs(predicted).max()) + float(np.ptp(predicted))
+        # A linear model of columns in single precision predicts in it.
+        self.rounding = 1e-6 if (self.frame.dtypes == np.float32).any() else 1e-8
+
+    def predict(self, frame):
+        """Return predictions ``(n, o)``; of two classes the second."""
+        found = getattr(self.model, self.response)(frame.to_numpy() if self.numpy else frame)
+        found = np.asarray(found, dtype=float).reshape(len(frame), -1)
+        return found[:, 1:] if self.response == "predict_proba" and found.shape[1] == 2 else found
+
+    def values(self, grid):
+        """Return grid values as a column of pandas takes them."""
+        return [value.item() if isinstance(value, np.generic) else value for value in grid]
+
+    def compare(self, what, ours, theirs, slack=0.0):
+        """Fail where numbers are further apart than rounding."""
+        near = (2e-5 if self.single else self.rounding) * self.size + slack
+        assert np.shape(ours) == np.shape(theirs), f"{what}: shape {np.shape(ours)}, not {np.shape(theirs)}"
+        worst = np.abs(np.asarray(ours) - theirs).max(initial=0.0)
+        assert worst <= near, f"{what} of {self.label}: {worst:.3g} apart, of {self.size:.3g}"
+
+
+def random_frame(rng):
+    """Return rows of numbers and categories, and a target that depends on all of them."""
+    rows, numbers = int(rng.integers(30, 90)), int(rng.integers(2, 5))
+    frame = pd.DataFrame(
+        {f"n{j}": rng.normal(size=rows) * 10.0 ** rng.integers(-2, 3) for j in range(numbers)}
+    )
+    signal = frame.rank().to_numpy() @ rng.normal(size=numbers) / rows
+    signal += np.prod(frame.iloc[:, :2].rank(pct=True).to_numpy() - 0.5, axis=1) * 8
+    for name in frame.columns:
+        way = rng.random()
+        if way < 0.2:
+            frame[name] = frame[name].rank().astype(int) // 4
+        elif way < 0.4:
+            frame[name] = frame[name].astype(np.float32)
+        if frame[name].dtype.kind == "f" and rng.random() < 0.3:
+            frame.loc[rng.random(rows) < 0.15, name] = np.nan
+    if rng.random() < 0.5:
+        frame["word"] = rng.choice(["a", "b", "c d"], rows)
+        signal = signal + (frame["word"] == "a") * 1.0
+    return frame, np.array(signal + rng.normal(size=rows) / 4)
+
+
+def as_table(frame, kind):
+    """Return the rows in a library."""
+    if kind == "numpy":
+        return frame.to_numpy()
+    if kind == "polars":
+        import polars
+
+        return polars.from_pandas(frame)
+    if kind == "arrow":
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    return frame
+
+
+def random_model(rng, frame, target):
+    """Return a name, an unfitted model, its response and the rows in the types it takes.
+
+    The target is changed in place to what the objective takes.
+    """
+    maker = MAKERS[rng.integers(len(MAKERS))]
+    task = str(rng.choice(["mean", "mean", "count", "two", "two", "three"]))
+    name, model, frame = maker(rng, task, frame)
+    task = "mean" if name.endswith("(mean)") else task
+    if task == "count":
+        target[:] = rng.poisson(np.exp(np.clip(target, -2, 2)))
+    elif task in ("two", "three"):
+        edges = np.quantile(target, [0.5] if task == "two" else [0.3, 0.7])
+        target[:] = np.digitize(target, edges)
+    classes = hasattr(model, "predict_proba") if not name.startswith("calibrated") else True
+    response = "predict_proba" if task in ("two", "three") and classes else "predict"
+    return f"{name} ({task})", model, response, frame
+
+
+def _pick(rng, *options):
+    return options[rng.integers(len(options))]
+
+
+def _sklearn(rng, task, frame):
+    from sklearn import ensemble, linear_model, neighbors, tree
+
+    frame = pd.get_dummies(frame, dtype=float).fillna(0.25)
+    size = {"max_depth": int(rng.integers(1, 5)), "random_state": 0}
+    few = {"n_estimators": int(rng.integers(2, 8))} | size
+    if task in ("two", "three"):
+        model = _pick(
+            rng,
+            ensemble.RandomForestClassifier(**few),
+            ensemble.ExtraTreesClassifier(**few),
+            ensemble.GradientBoostingClassifier(**few),
+            tree.DecisionTreeClassifier(**size),
+            linear_model.LogisticRegression(max_iter=50),
+            neighbors.KNeighborsClassifier(),
+        )
+    else:
+        model = _pick(
+            rng,
+            ensemble.RandomForestRegressor(**few),
+            ensemble.ExtraTreesRegressor(**few),
+            ensemble.GradientBoostingRegressor(**few),
+            tree.DecisionTreeRegressor(**size),
+            linear_model.Ridge(),
+            linear_model.PoissonRegressor() if task == "count" else linear_model.LinearRegression(),
+            neighbors.KNeighborsRegressor(weights="distance"),
+        )
+    return type(model).__name__, model, frame
+
+
+def _hist(rng, task, frame):
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    frame = _categorical(frame)
+    options = {"max_iter": 5, "min_samples_leaf": 4, "categorical_features": "from_dtype"}
+    if task in ("two", "three"):
+        return "HistGradientBoostingClassifier", HistGradientBoostingClassifier(**options), frame
+    options["loss"] = "poisson" if task == "count" else "squared_error"
+    return "HistGradientBoostingRegressor", HistGradientBoostingRegressor(**options), frame
+
+
+def _categorical(frame):
+    return frame.assign(
+        **{name: frame[name].astype("category") for name in frame if not is_number(frame[name])}
+    )
+
+
+def _xgboost(rng, task, frame):
+    import xgboost
+
+    options = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1, "enable_categorical": True}
+    options["booster"] = _pick(rng, "gbtree", "gbtree", "dart")
+    if task in ("two", "three"):
+        return "xgboost classifier", xgboost.XGBClassifier(**options), _categorical(frame)
+    objective = "count:poisson" if task == "count" else _pick(rng, "reg:squarederror", "reg:absoluteerror")
+    return f"xgboost {objective}", xgboost.XGBRegressor(objective=objective, **options), _categorical(frame)
+
+
+def _lightgbm(rng, task, frame):
+    import lightgbm
+
+    options = {"n_estimators": 6, "num_leaves": 5, "min_child_samples": 4, "n_jobs": 1, "verbose": -1}
+    options["boosting_type"] = _pick(rng, "gbdt", "gbdt", "dart")
+    options["min_data_per_group"] = 4
+    if task in ("two", "three"):
+        return "lightgbm classifier", lightgbm.LGBMClassifier(**options), _categorical(frame)
+    objective = _pick(rng, "poisson", "tweedie") if task == "count" else _pick(rng, "regression", "quantile")
+    return (
+        f"lightgbm {objective}",
+        lightgbm.LGBMRegressor(objective=objective, **options),
+        _categorical(frame),
+    )
+
+
+def _catboost(rng, task, frame):
+    import catboost
+
+    options = {"iterations": 6, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    options |= {"cat_features": [name for name in frame if not is_number(frame[name])], "one_hot_max_size": 9}
+    options["grow_policy"] = _pick(rng, "SymmetricTree", "Depthwise")
+    if task in ("two", "three"):
+        loss = "Logloss" if task == "two" else "MultiClass"
+        return "catboost classifier", catboost.CatBoostClassifier(loss_function=loss, **options), frame
+    loss = "Poisson" if task == "count" else "RMSE"
+    return f"catboost {loss}", catboost.CatBoostRegressor(loss_function=loss, **options), frame
+
+
+def _pipeline(rng, task, frame):
+    from sklearn import compose, impute, pipeline, preprocessing
+
+    words = [name for name in frame if not is_number(frame[name])]
+    numbers = [name for name in frame if name not in words]
+    scale = _pick(
+        rng,
+        preprocessing.StandardScaler(),
+        preprocessing.QuantileTransformer(n_quantiles=9),
+        preprocessing.KBinsDiscretizer(4, encode="ordinal", quantile_method="averaged_inverted_cdf"),
+        preprocessing.SplineTransformer(n_knots=4),
+        "passthrough",
+    )
+    filled = impute.SimpleImputer(strategy=_pick(rng, "mean", "median"), add_indicator=bool(rng.integers(2)))
+    encode = _pick(rng, preprocessing.OneHotEncoder(), preprocessing.OrdinalEncoder())
+    prepare = compose.ColumnTransformer(
+        [("numbers", pipeline.make_pipeline(filled, scale), numbers), ("words", encode, words)],
+        sparse_threshold=0,
+    )
+    name, model, _ = _sklearn(rng, task, frame[numbers])
+    return f"pipeline of {scale} and {name}".replace("\n", ""), pipeline.make_pipeline(prepare, model), frame
+
+
+def _wrapped(rng, task, frame):
+    from sklearn import compose, ensemble, linear_model, model_selection, preprocessing
+
+    classes = task in ("two", "three")
+    base = _pick(rng, _sklearn, _xgboost, _lightgbm)
+    dummies = pd.get_dummies(frame, dtype=float).fillna(0.25)
+    name, model, dummies = base(rng, task, dummies)
+    other = linear_model.LogisticRegression(max_iter=50) if classes else linear_model.Ridge()
+    way = int(rng.integers(6))
+    if way == 0:
+        vote = ensemble.VotingClassifier if classes else ensemble.VotingRegressor
+        options = {"voting": "soft"} if classes else {}
+        return f"vote of {name}", vote([("a", model), ("b", other)], weights=[2, 1], **options), dummies
+    if way == 1:
+        stack = ensemble.StackingClassifier if classes else ensemble.StackingRegressor
+        final = linear_model.LogisticRegression() if classes else linear_model.Ridge()
+        return f"stack of {name}", stack([("a", model), ("b", other)], final, cv=3), dummies
+    if way == 2:
+        bag = ensemble.BaggingClassifier if classes else ensemble.BaggingRegressor
+        return f"bag of {name}", bag(model, 3, max_features=0.8, random_state=0), dummies
+    if way == 3 or (way > 3 and classes):
+        if not classes:
+            return f"search of {name}", model_selection.GridSearchCV(model, {}, cv=2), dummies
+        return _calibrated(rng, name, model, dummies)
+    if way == 4:
+        forth, back = _pick(rng, (np.arcsinh, np.sinh), (np.cbrt, _cube), (np.exp, np.log))
+        wrapped = compose.TransformedTargetRegressor(
+            model, func=forth, inverse_func=back, check_inverse=False
+        )
+        if "poisson" in name.lower() or "tweedie" in name or "log" in back.__name__:
+            name, wrapped = (
+                "Ridge",
+                compose.TransformedTargetRegressor(other, func=np.arcsinh, inverse_func=np.sinh),
+            )
+        return f"{back.__name__} of {name} (mean)", wrapped, dummies
+    rounded = compose.TransformedTargetRegressor(
+        other, inverse_func=np.round, func=_same, check_inverse=False
+    )
+    scaled = compose.TransformedTargetRegressor(
+        other, transformer=preprocessing.QuantileTransformer(n_quantiles=9)
+    )
+    return _pick(rng, ("rounded (mean)", rounded, dummies), ("quantiles (mean)", scaled, dummies))
+
+
+def _calibrated(rng, name, model, dummies):
+    from sklearn.calibration import CalibratedClassifierCV
+
+    method = _pick(rng, "sigmoid", "isotonic")
+    return f"calibrated by {method} {name}", CalibratedClassifierCV(model, method=method, cv=2), dummies
+
+
+def _cube(values):
+    return values**3
+
+
+def _same(values):
+    return values
+
+
+MAKERS = (_sklearn, _hist, _xgboost, _lightgbm, _catboost, _pipeline, _pipeline, _wrapped, _wrapped)
+
+
+def run_model(seed):
+    """Check one random model; return its library and how it was evaluated, or that it was refused."""
+    rng = np.random.default_rng(seed)
+    case = Case(rng)
+    try:
+        evaluator = check_effects(case)
+        check_local(case)
+        if rng.random() < 0.3 and len(case.frame) <= 60:
+            check_strengths(case)
+    except paribus.ParibusError as error:
+        return f"refused: {type(error).__name__}"
+    return evaluator
+
+
+def saved_models(rng):
+    """Return small models of random objectives as files, by library and format, and rows they predict."""
+    frame, target = random_frame(rng)
+    frame = frame.assign(word=rng.choice(["a", "b", "c d"], len(frame)))
+    task = str(rng.choice(["mean", "count", "two", "three"]))
+    if task == "count":
+        target = rng.poisson(np.exp(np.clip(target, -2, 2)))
+    elif task != "mean":
+        target = np.digitize(target, np.quantile(target, [0.5] if task == "two" else [0.3, 0.7]))
+    library, form = _pick(
+        rng, ("xgboost", "json"), ("xgboost", "ubj"), ("lightgbm", "txt"), ("catboost", "json")
+    )
+    maker = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}[library]
+    _, model, frame = maker(rng, task, frame)
+    model.fit(frame, target)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model.{form}"
+        if library == "catboost":
+            model.save_model(path, format="json")
+        else:
+            (model.get_booster() if library == "xgboost" else model.booster_).save_model(path)
+        return library, form, Path(path).read_bytes(), frame
+
+
+def damaged(content, form, rng):
+    """Return a file with bytes, a number, a word or a line changed, or with a part of its JSON exchanged."""
+    way = rng.random()
+    if form == "json" and way < 0.7:
+        document = json.loads(content)
+        for _ in range(int(rng.integers(1, 3))):
+            _change(document, rng)
+        return json.dumps(document).encode()
+    if form == "txt" and way < 0.7:
+        lines = content.decode().split("\n")
+        end = lines.index("end of trees")
+        one = int(rng.integers(end))
+        name, equals, value = lines[one].partition("=")
+        words = value.split(" ")
+        words[rng.integers(len(words))] = str(_odd(rng))
+        lines[one] = _pick(rng, name + equals + " ".join(words), lines[rng.integers(end)], "")
+        return "\n".join(lines).encode()
+    raw = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        raw[rng.integers(len(raw))] = (
+            int(rng.integers(256)) if form == "ubj" else ord(_pick(rng, *"0123456789-."))
+        )
+    return bytes(raw)
+
+
+def _odd(rng):
+    return _pick(
+        rng, -1, 0, 1, 2, 3, 5, 7, 0.5, -0.25, 1.5, 1e30, 2**31, 2**53, True, False, "", "1", "x", None
+    )
+
+
+def _change(node, rng):
+    """Change a value somewhere in a document; deep ones are the likeliest."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else range(len(node))
+        if not len(keys):
+            return
+        key = keys[rng.integers(len(keys))]
+        if not isinstance(node[key], (dict, list)) or not node[key] or rng.random() < 0.05:
+            break
+        node = node[key]
+    way = rng.random()
+    if way < 0.2:
+        del node[key]
+    elif way < 0.4:
+        node[key] = node[keys[rng.integers(len(keys))]]
+    elif way < 0.6 and type(node[key]) in (int, float):
+        node[key] += _pick(rng, 1, -1, 0.5, 10)
+    else:
+        node[key] = _odd(rng)
+
+
+def run_file(seed, folder, known={}):  # noqa: B006  # models are fitted once for some files
+    """Compare one damaged file with its library; return how it ended."""
+    rng = np.random.default_rng(seed)
+    number = int(rng.integers(40))
+    if number not in known:
+        known[number] = saved_models(np.random.default_rng(number))
+    library, form, content, rows = known[number]
+    path = Path(folder) / f"model.{form}"
+    path.write_bytes(damaged(content, form, rng))
+    try:
+        model = paribus.read_model(path)
+        ours = model.predict(rows, margin=True) if library == "catboost" else model.predict(rows)
+    except paribus.ParibusError:
+        return "refused"
+    theirs = predicted_by_library(library, path, rows)
+    if isinstance(theirs, str):
+        return f"read {theirs}"
+    assert ours.shape == theirs.shape, f"{library} {form}: shape {ours.shape}, not {theirs.shape}"
+    size = np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)
+    far = ~np.isclose(ours, theirs, rtol=0, atol=1e-5 * size, equal_nan=True)  # both may be infinite
+    assert not far.any(), f"{library} {form}: {ours[far][0]} where it predicts {theirs[far][0]}"
+    return "read as its library"
+
+
+def run(what, seeds, function, stop):
+    """Run cases until a time, print how they ended, and return whether none failed."""
+    ends, failures, started = Counter(), [], time.time()
+    for seed in seeds:
+        if time.time() > stop:
+            break
+        try:
+            ends[function(seed)] += 1
+        except Exception as error:
+            where = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
+            failures.append(f"seed {seed}: {type(error).__name__}: {error!s:.300} {where}")
+            print(f"  failed: {failures[-1]}", flush=True)
+        if (seed + 1) % 100 == 0:
+            print(f"  {what} up to seed {seed}: {dict(ends)}, {len(failures)} failed", flush=True)
+    ran = sum(ends.values()) + len(failures)
+    print(
+        f"{ran:,} {what} in {time.time() - started:.0f} s: {dict(ends)}, {len(failures)} failed", flush=True
+    )
+    return not failures
+
+
+def main():
+    """Run as many models and files as requested."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=1_000)
+    parser.add_argument("--files", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--minutes", type=float, default=120, help="when to stop, finished or not")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    stop = time.time() + 60 * given.minutes
+    passed = run("models", range(given.seed, given.seed + given.models), run_model, stop)
+    with tempfile.TemporaryDirectory() as folder:
+        files = range(given.seed, given.seed + given.files)
+        passed &= run("damaged files", files, lambda seed: run_file(seed, folder), stop)
+    sys.exit(not passed)
+
+
+if __name__ == "__main__":
+    main()
