@@ -88,6 +88,11 @@ def exactly_zero(size: int, noun: str) -> str:
     return f"{count(size, noun)} {'is' if size == 1 else 'are'} exactly zero"
 
 
+def multiple(ratio: float) -> str:
+    """Return a number of standard errors: larger ones are about rounding rather than about the data."""
+    return short(ratio) if not ratio >= 1_000 else "over 1,000"
+
+
 def percent(part: float) -> str:
     """Return a share of the data as it is written: two digits, more where nearly all of it is meant."""
     if 0 < part < 1e-4:

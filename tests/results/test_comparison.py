@@ -88,6 +88,17 @@ def test_an_additive_model_on_independent_features_gives_one_curve():
     np.testing.assert_allclose(found.local_offset, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
 
 
+def test_jump_within_a_bin_of_independent_features_is_not_a_difference():
+    X = np.random.default_rng(0).uniform(size=(2_000, 2))
+    effect, local, *_ = answers(lambda t: 1.0 * (t[:, 0] > 0.512) + 0.1 * t[:, 1], X, 0)
+    edges, values = local.grid_values[0], effect.grid_values[0]
+    inside = (values > 0.512) & (values < edges[np.searchsorted(edges, 0.512)])
+    assert inside.any()  # the straight line between the edges is far from the curve there
+    found = paribus.compare(effect, local)
+    assert found.share[0] < 0.05
+    assert not any(note.code == "PAR404" for note in found.notes)
+
+
 def test_features_that_go_together_are_told_with_numbers():
     X = related(3_000)
     found = paribus.compare(*answers(lambda t: t[:, 0] * t[:, 1], X, 0))
@@ -100,8 +111,11 @@ def test_features_that_go_together_are_told_with_numbers():
     value = found.effect.grid_values[0]
     assert found.at[0] in value
     place = list(value).index(found.at[0])
-    own = np.interp(value[place], found.local.grid_values[0], found.local.ale[0]) + found.local_offset[0]
-    np.testing.assert_allclose(abs(found.effect.average[0, place] - own), found.difference[0])
+    edges, ale = found.local.grid_values[0], found.local.ale[0] + found.local_offset[0]
+    right = np.searchsorted(edges, value[place])
+    low, high = sorted(ale[right - 1 : right + 1] if edges[right] != value[place] else ale[[right, right]])
+    at = found.effect.average[0, place]
+    np.testing.assert_allclose(max(low - at, at - high), found.difference[0])
     assert repr(found).count("note:") == len(found.notes)
 
 

@@ -12,7 +12,7 @@ from paribus._report.markup import Content, Markup, element, joined
 from paribus._report.phrases import NONE, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import facts, long_text, table
-from paribus._text import number
+from paribus._text import multiple, number
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text
 from paribus.results.drift_text import NOTICEABLE, shown_rows
@@ -120,7 +120,7 @@ def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
     return [
         measured(change.change, change.standard_error),
         NONE if math.isnan(change.share) else f"{100 * change.share:.3g} %",
-        f"{change.in_errors:.3g}",
+        multiple(change.in_errors),
         largest,
         element("bdi", shortened(point_text(one, output), 40)),
         _ends(one.strengths),
@@ -181,7 +181,7 @@ def _pairs(refs: References, drift: Drift) -> Markup | None:
             number(one.old),
             number(one.new),
             measured(one.change, one.standard_error),
-            f"{one.in_errors:.3g}",
+            multiple(one.in_errors),
         ]
         for one in changes
     ]

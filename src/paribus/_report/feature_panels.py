@@ -17,6 +17,7 @@ from paribus._text import at_value, number
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
+from paribus.results.tails import trimmed
 
 Columns = list[tuple[str, list[str]]]  # of a table of numbers: heads, and cells from top to bottom
 
@@ -31,7 +32,8 @@ def panels_section(refs: References) -> Markup:
             "p",
             "Each panel has the partial dependence (the average prediction with the feature set to a value), "
             "accumulated local effects (changes between neighboring values, of the rows that are there) and "
-            "averages over the rows near each value. Where they disagree, features are associated.",
+            "averages over the rows near each value. Where they disagree, features depend on each other "
+            "or interact.",
         ),
         *panels,
         id="features",
@@ -83,8 +85,10 @@ def _facts(refs: References, name: str) -> Markup:
     known += [
         ("Values", own.support),
         ("Data on the curve", share(own.inside)),
-        ("Missing", share(own.missing)),
     ]
+    if (tails := trimmed(effect).tails) is not None:
+        known.append(("Data beyond the ends of the plot", share(tails.share)))
+    known.append(("Missing", share(own.missing)))
     return facts(known)
 
 

@@ -15,7 +15,7 @@ from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
 from paribus.results.alike import check_same
-from paribus.results.curve_values import as_numbers, at_values, shared_values
+from paribus.results.curve_values import as_numbers, at_values, neighbor_range, shared_values
 from paribus.results.difference import INDEPENDENT
 from paribus.results.drift import (
     OTHER_ROWS,
@@ -287,15 +287,7 @@ def _at(curve: ComparedCurve, numbers: Floats, values: Array, last: bool) -> Flo
 def _between(curve: ComparedCurve, values: Array, last: bool) -> tuple[Floats, Floats]:
     """Return the lower and the upper end of where a curve is at shared values, by its neighbors there."""
     size, numbers = len(curve.grid), curve.average
-    if _nominal(curve) or not len(values):
-        exact = _at(curve, numbers, values, last)
-        return exact, exact
-    edges, order = np.unique(as_numbers(curve.grid), return_index=True)
-    points, ordered = as_numbers(values), numbers[:, order]
-    right = np.searchsorted(edges, points, side="left")
-    left = np.searchsorted(edges, points, side="right") - 1
-    ends = ordered[:, left], ordered[:, right]
-    low, high = np.minimum(*ends), np.maximum(*ends)
+    low, high = neighbor_range(curve.grid, values, numbers[:, :size], _nominal(curve))
     if last:
         low, high = (np.concatenate([part, numbers[:, size:]], axis=1) for part in (low, high))
     return low, high

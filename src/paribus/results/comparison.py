@@ -12,7 +12,7 @@ from paribus._text import at_point, number
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.alike import check_alike, check_same
-from paribus.results.curve_values import at_values, curves_of
+from paribus.results.curve_values import at_values, curves_of, neighbor_range
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
 from paribus.results.local_effect import LocalEffect, LocalEffects
@@ -44,7 +44,8 @@ class Comparison(PlotMixin):
         Constant added to the ALE curve, whose average is zero, to align it with the partial dependence: the
         mean distance of the two over the data on the grid of the latter.
     difference : ndarray of shape (n_outputs,) or None
-        Largest distance between the aligned curves, in units of the prediction.
+        Largest distance between the aligned curves, in units of the prediction. Within a bin, ALE is known
+        to lie between the values at its edges only, and the distance is that from this range.
     share : ndarray of shape (n_outputs,) or None
         That distance relative to the range of both curves.
     at : tuple or None
@@ -253,7 +254,8 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
         weights = np.ones(len(weights))
     offset = ((average - other) * weights).sum(axis=1) / weights.sum()
     laid = other + offset[:, None]
-    apart = np.abs(average - laid)
+    low, high = neighbor_range(own, wanted, local.ale, nominal)
+    apart = np.maximum(0.0, np.maximum(low + offset[:, None] - average, average - high - offset[:, None]))
     largest, difference = apart.argmax(axis=1), apart.max(axis=1)
     range_ = np.ptp(np.concatenate([average, laid], axis=1), axis=1)
     moves = range_ > ROUNDING * np.abs(average).max(axis=1)  # else it is rounding

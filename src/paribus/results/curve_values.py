@@ -46,6 +46,22 @@ def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple
         return np.where(part == 0, low, low + part * (high - low)), known
 
 
+def neighbor_range(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Floats]:
+    """Return the lower and the upper of the two neighbors of each value that curves ``(..., g)`` know.
+
+    At values of their own grid, both are the curve. Between two of them, a curve may have a step anywhere.
+    """
+    exact, known = at_values(own, wanted, curves, nominal)
+    if nominal or not known.any():
+        return exact, exact
+    edges, order = np.unique(as_numbers(own), return_index=True)
+    points = as_numbers(wanted)[known]
+    left = np.searchsorted(edges, points, side="right") - 1
+    right = np.searchsorted(edges, points, side="left")
+    ends = curves[..., order[left]], curves[..., order[right]]
+    return np.minimum(*ends), np.maximum(*ends)
+
+
 def shared_values(one: Array, other: Array, nominal: bool) -> Array:
     """Return the values at which two curves can be compared.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus._text import at_value, count, number, short, shown_of, with_error
+from paribus._text import at_value, count, multiple, number, shown_of, with_error
 
 if TYPE_CHECKING:
     from paribus.results.drift import Change, Drift, EffectDrift
@@ -117,11 +117,10 @@ def _cells(effect: EffectDrift, change: Change, o: int) -> tuple[str, ...]:
     if np.isnan(change.change):
         return "unknown", "", "", "", "no common value", _ends(effect.strengths), _ends(effect.ranks)
     where = "missing" if effect.at[o] is None else at_value(effect.at[o])
-    many = change.in_errors
     return (
         with_error(change.change, change.standard_error),
         _share(change.share),
-        short(many) if np.isfinite(many) else "inf",
+        multiple(change.in_errors),
         with_error(float(effect.largest[o]), float(effect.largest_error[o])),
         where if len(where) <= WIDEST else f"{where[: WIDEST - 3]}...",
         _ends(effect.strengths),

@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, count, number, percent, short, with_error
+from paribus._text import at_value, count, multiple, number, percent, with_error
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import compare
 from paribus.results.effects import Effects
@@ -96,17 +96,13 @@ def _where(own: Monotonicity) -> str:
         f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
     )
     if np.isfinite(own.standard_error) and own.standard_error > 0:
-        return f"{where} ({_multiple(own.violation / own.standard_error)} standard errors)"
+        return f"{where} ({multiple(own.violation / own.standard_error)} standard errors)"
     return where
 
 
 def _share(part: float) -> str:
     """Return a share as sentences write it, without the space of labels and tables."""
     return percent(part).replace(" %", "%")
-
-
-def _multiple(ratio: float) -> str:
-    return short(ratio) if ratio < 1_000 else "over 1,000"
 
 
 def support_notes(effects: Effects) -> Iterator[Note]:
@@ -269,7 +265,7 @@ class ResidualCells:
             f"{where}, with {_share(float(self.share[g]))} of the data, "
             f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
             f"predicted{of}, "
-            f"{_multiple(float(self.ratio[o, g]))} standard errors apart"
+            f"{multiple(float(self.ratio[o, g]))} standard errors apart"
         )
 
 
@@ -325,7 +321,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
             continue
-        apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
+        apart = f", {multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
         text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
         code = NoteCode.POOR_CALIBRATION
         if metric.name == SLOPE and metric.value > 1:

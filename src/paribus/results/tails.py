@@ -137,10 +137,8 @@ def _sentence(inner: PartialDependence, tails: Tails, code: NoteCode, o: int, at
     (values,), curve, name = inner.grid_values, inner.average[o], inner.feature_names[0]
     of = f" for {inner.output_names[o]}" if len(inner.output_names) > 1 else ""
     does = "turns back" if code is NoteCode.TAILS_TURN else "leaves its range"
-    share, outer = (
-        percent(tails.share).replace(" %", "%"),
-        f"{number(tails.average[o, at])} at {at_value(tails.values[at])}",
-    )
+    share = f"about {percent(tails.share)}".replace(" %", "%")
+    outer = f"{number(tails.average[o, at])} at {at_value(tails.values[at])}"
     text = f"the curve of {name}{of} {does} beyond {at_value(values[0])} to {at_value(values[-1])}, where "
     if code is NoteCode.TAILS_TURN:
         end = 0 if at < tails.below else -1
