@@ -1,6 +1,7 @@
 """The house itself: public names, imports, documentation, packaging."""
 
 import ast
+import dataclasses
 import inspect
 import re
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 
 import paribus
 from paribus import _budget, errors
+from paribus._api.explaining import ExplainOptions
+from paribus._api.options import STATISTICS
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -52,6 +55,29 @@ def test_every_public_name_is_documented(name):
             assert f"{section}\n---" in text
         for parameter in inspect.signature(thing).parameters:
             assert re.search(rf"\b{parameter}\b", text), parameter
+
+
+@pytest.mark.parametrize("options", [*STATISTICS, ExplainOptions], ids=lambda one: one.verb)
+def test_options_are_the_arguments_of_the_function_and_of_the_method(options):
+    declared = {one.name: (one.default, one.type) for one in dataclasses.fields(options)}
+    method, function = (
+        {
+            name: (dataclasses.MISSING if one.default is one.empty else one.default, one.annotation)
+            for name, one in inspect.signature(thing).parameters.items()
+            if name != "self"
+        }
+        for thing in (getattr(paribus.Explainer, options.verb), getattr(paribus, options.verb))
+    )
+    assert method == declared
+    assert declared.items() <= function.items()
+    shared = inspect.signature(paribus.Explainer).parameters
+    for name in function.keys() - declared.keys():
+        assert function[name] in (
+            (shared[name].default, shared[name].annotation),
+            (dataclasses.MISSING, "Any"),
+        )
+    described = inspect.getdoc(getattr(paribus.Explainer, options.verb))
+    assert all(re.search(rf"\b{name}\b", described) for name in declared)
 
 
 def test_importing_is_light():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+AUTO = "auto"  # the default of options that are chosen by the model and the data
 # Arguments of the functions.
 ResponseMethod: TypeAlias = Literal["auto", "predict", "predict_proba", "decision_function"]  # what predicts
 EffectMethod: TypeAlias = Literal["auto", "exact", "brute", "recursion"]  # how partial dependence is computed

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 import paribus
 from paribus import Explainer, NoteCode
+from paribus._api.options import MarginalOptions
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
@@ -31,14 +32,9 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 def performance(model, X, y, sample_weight=None, max_predictions=None, percentiles=(0.05, 0.95), **options):
     """Return the performance alone: averages need no other statistics beside them."""
     explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
-    averages = explainer._build_marginal(
-        None,
-        percentiles=percentiles,
-        grid_resolution=20,
-        custom_values=None,
-        max_predictions=max_predictions,
-    )
-    return explainer._run([PerformanceStatistic.of(averages)])[0].performance
+    averages = MarginalOptions(percentiles=percentiles, max_predictions=max_predictions)
+    statistic = PerformanceStatistic.of(averages.statistic(explainer._subject))
+    return explainer._run([statistic])[0].performance
 
 
 def by_name(found, output=None):

@@ -1,6 +1,7 @@
 """A statistic that is added inherits every law; one that breaks a law is found by that law."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import paribus
 from examples import EXAMPLES
 from laws import LAWS
 from paribus._api import explainer
+from paribus._api.options import STATISTICS, StatisticOptions
 from table_of_statistics import NO_CURVES, NO_TREES, Statistic
 from toy_statistic import VERB, MeanPrediction, MeanStatistic
 
@@ -48,11 +50,21 @@ def registered(monkeypatch):
     """Give explainers another method, as a file in ``_api/statistics`` would."""
 
     def register(kind):
+        @dataclass(frozen=True, kw_only=True, eq=False)
+        class MeanOptions(StatisticOptions[Any]):
+            verb = VERB
+
+            features: Any = None
+            percentiles: Any = None
+
+            def statistic(self, subject):
+                return MeanStatistic(kind, wanted={})
+
         def mean_prediction(self, features=None, percentiles=None):
-            return self._compute(VERB, {})
+            return self._compute(MeanOptions(features=features, percentiles=percentiles))
 
         monkeypatch.setattr(paribus.Explainer, VERB, mean_prediction, raising=False)
-        monkeypatch.setitem(explainer.BUILDERS, VERB, lambda self, **given: MeanStatistic(kind, wanted={}))
+        monkeypatch.setattr(explainer, "STATISTICS", (*STATISTICS, MeanOptions))
 
     return register
 

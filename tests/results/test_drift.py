@@ -437,7 +437,7 @@ def test_digest_of_a_column_that_is_read_does_not_depend_on_how_many_are_read_wi
         model = LinearRegression().fit(wide[columns][:700], wide["c0"][:700])
         explainer = paribus.Explainer(model, str(tmp_path / "wide.parquet"), progress=False)
         explainer.effects(["c0"], grid_resolution=2)
-        rows.append(explainer._data.rows)
+        rows.append(explainer._subject.data.rows)
     narrow, all_columns = (one.digests()[0] for one in rows)
     assert narrow == {name: all_columns[name] for name in narrow}
     assert rows[0].fingerprint() != rows[1].fingerprint()

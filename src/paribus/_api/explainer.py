@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from paribus import _budget
 from paribus._api.data import InMemoryData, SurveyRequest
 from paribus._api.opening import open_data
 from paribus._api.options import (
-    AUTO,
+    STATISTICS,
+    AleOptions,
+    EffectsOptions,
+    HStatisticOptions,
+    ImportanceOptions,
+    MarginalOptions,
+    Options,
+    PartialDependenceOptions,
+    Result,
+    StatisticOptions,
+    Subject,
     check_flags,
-    check_int,
-    prediction_limit,
-    probabilities_of,
-    resolve_subsample,
-    seed_of,
+    options_from,
 )
 from paribus._api.run import Statistic, Work, run, surveying_of
 from paribus._api.runner import Runner
-from paribus._api.statistics.axis_options import AxisOptions, groups_of
 from paribus._data.features import (
     Features,
     Header,
-    check_no_target,
-    resolve,
-    resolve_each,
-    resolve_groups,
 )
 from paribus._data.table import Table
 from paribus._executors.compiling import showing_compilation
 from paribus._executors.progress import announce_line
-from paribus._grid import GridOptions
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
-from paribus._text import count
 from paribus._typing import (
     Curves,
     EffectMethod,
@@ -49,7 +46,7 @@ from paribus._typing import (
     OnError,
     ResponseMethod,
 )
-from paribus.errors import ModelError, OptionError, RefusalError, check_choice, did_you_mean
+from paribus.errors import OptionError, RefusalError
 from paribus.results import (
     CostEstimate,
     Effects,
@@ -62,7 +59,7 @@ from paribus.results import (
 )
 
 if TYPE_CHECKING:
-    from paribus._api.explaining import ExplainOptions
+    pass
 
 # Values of a table, and seconds, from which on an explanation is announced with what it takes.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
@@ -129,23 +126,27 @@ class Explainer:
         on_error: OnError = "raise",
     ) -> None:
         check_flags(progress=progress)
-        self._estimators = as_model_list(estimator) or (() if estimator is None else (estimator,))
-        self._several = as_model_list(estimator) is not None
-        self._categorical = categorical_features
-        self._response_method, self._target_names = response_method, target_names
         self._threads = None if n_jobs is None else _budget.threads(n_jobs)
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
-        opening = estimator, X, sample_weight, feature_names, on_error, self._runner
-        self._data, self._y = open_data(*opening, y)
+        data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y)
+        self._subject = Subject(
+            estimators=as_model_list(estimator) or (() if estimator is None else (estimator,)),
+            several=as_model_list(estimator) is not None,
+            data=data,
+            y=target,
+            categorical_features=categorical_features,
+            response_method=response_method,
+            target_names=target_names,
+        )
         self._models: tuple[Model, ...] | None = None
         self._fingerprint: Future[str] | None = None
 
     def __repr__(self) -> str:
-        names = Counter(describe(one) for one in self._estimators)
+        names = Counter(describe(one) for one in self._subject.estimators)
         model = " and ".join(name if n == 1 else f"{n} x {name}" for name, n in names.items()) or "no model"
-        lines = [f"Explainer of {model}", f"  {self._data.describe()}"]
-        unused = self._data.header.unused
+        lines = [f"Explainer of {model}", f"  {self._subject.data.describe()}"]
+        unused = self._subject.data.header.unused
         if unused:
             lines.append(f"  without use: {', '.join(unused)}")
         lines += [f"  {line}" for line in self._structures()]
@@ -154,12 +155,12 @@ class Explainer:
     @property
     def header(self) -> Header:
         """The columns of X, and those of them that the model gets."""
-        return self._data.header
+        return self._subject.data.header
 
     def _structures(self) -> list[str]:
         """Return what is known of how each model computes, without finding it out."""
         if self._models is None:
-            return ["the model has not predicted yet"] if self._estimators else []
+            return ["the model has not predicted yet"] if self._subject.estimators else []
         lines = []
         for model in self._models:
             count = len(model.output_names)
@@ -183,9 +184,72 @@ class Explainer:
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> PartialDependence:
-        """Compute the partial dependence on one feature, or on several together; see `partial_dependence`."""
-        result: PartialDependence = self._compute("partial_dependence", locals())
-        return result
+        """Compute the partial dependence of a model on one feature, or on several together.
+
+        As `paribus.partial_dependence` with the same arguments.
+
+        Parameters
+        ----------
+        features : str, int, or sequence of them
+            One column by name or position in X as passed, or several that are varied jointly: ``["age",
+            "bmi"]`` is one two-way effect. A boolean mask selects columns. A tuple is also the label of a
+            column of a pandas ``MultiIndex``. Values of rows, such as a target, are refused.
+        percentiles : (float, float)
+            Lower and upper quantile between which the grid of a numeric feature is evenly spaced; linear
+            interpolation, weighted if there are weights. Not used if each distinct value is a grid point.
+        grid_resolution : int or "splits"
+            Number of evenly spaced grid points. A numeric feature with fewer distinct values is evaluated at
+            each of them; the grids of integers and dates are rounded. ``"splits"`` uses both sides of every
+            threshold of a tree ensemble (of all models of a list) within the range of the data: the line
+            through these points is the exact step function. Behind preprocessing they are in the units of X;
+            the columns made of a feature must rise or fall with it.
+        custom_values : mapping, optional
+            Grid values to use instead, keyed by the name or position of a feature.
+        method : {"auto", "exact", "brute", "recursion"}
+            ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact
+            shortcut, ``"brute"`` brute force. ``"recursion"`` is a different estimand: the average along the
+            paths of a tree ensemble's training data, baseline included; if it differs from the exact result
+            by more than the standard error, a note says by how much.
+        kind : {"average", "individual", "both"}
+            The average, the individual (ICE) curves, or both. Lists of models support averages only.
+        quantiles : bool or sequence of float, optional
+            Probabilities of quantiles of the ICE curves at each grid point. They describe how differently
+            rows respond, not the uncertainty of the average. True stands for 0.1, 0.25, 0.5, 0.75 and 0.9.
+            All rows with positive weight are used. Exact while all predictions fit in a quarter of
+            ``max_memory`` (500 MB if not given); beyond that within ``quantiles.rank_error`` of their ranks.
+            Not available for ``method="recursion"``, which has no ICE curves, nor for a list of models.
+        max_predictions : int, optional
+            Bound on the rows that the model predicts in this call, for models whose predictions are
+            expensive. Exact shortcuts need none, and are not affected. Where the model itself is evaluated,
+            rows are drawn without replacement so that all predictions together, those included by which the
+            model is tried first and those of ``verify``, stay within the bound; a note reports how many and
+            the standard error that results, and the provenance their number and the seed. Grids and support
+            are still those of all rows. The model is then called as seldom as ``max_memory`` allows, on many
+            rows at a time. Divided equally among the models of a list. The call is refused if two rows are
+            too many.
+        verify : bool
+            Recompute a few grid points by brute force on all rows; the largest difference is stored in the
+            provenance.
+
+        Returns
+        -------
+        PartialDependence
+            With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``,
+            ``by_model``, ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and
+            provenance; also as keys.
+        """
+        options = PartialDependenceOptions(
+            features=features,
+            percentiles=percentiles,
+            grid_resolution=grid_resolution,
+            custom_values=custom_values,
+            method=method,
+            kind=kind,
+            quantiles=quantiles,
+            verify=verify,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def effects(
         self,
@@ -200,9 +264,35 @@ class Explainer:
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> Effects:
-        """Compute many effects in one pass over the rows; see `paribus.effects`."""
-        result: Effects = self._compute("effects", locals())
-        return result
+        """Compute many effects in one pass over the rows.
+
+        As `paribus.effects` with the same arguments.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
+            surface. All columns by default; columns that cannot be varied are skipped, with a note.
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
+            As for `partial_dependence`.
+
+        Returns
+        -------
+        Effects
+            A mapping from the name (or tuple of names) to `PartialDependence`, strongest first.
+        """
+        options = EffectsOptions(
+            features=features,
+            percentiles=percentiles,
+            grid_resolution=grid_resolution,
+            custom_values=custom_values,
+            method=method,
+            kind=kind,
+            quantiles=quantiles,
+            verify=verify,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def accumulated_local_effects(
         self,
@@ -214,9 +304,44 @@ class Explainer:
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> LocalEffects:
-        """Compute the effect of each feature where the data is; see `paribus.accumulated_local_effects`."""
-        result: LocalEffects = self._compute("accumulated_local_effects", locals())
-        return result
+        """Compute accumulated local effects (ALE).
+
+        As `paribus.accumulated_local_effects` with the same arguments.
+
+        Parameters
+        ----------
+        features : str, int, tuple or sequence, optional
+            Names, positions and pairs of them, one effect each. All columns by default; columns that cannot
+            be varied are skipped, with a note. At least one feature of a pair must be numeric or a date.
+        grid_resolution : int, optional
+            Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each
+            of two. Bins have about equal weight, and every edge is an observed value. A value with more
+            weight than a bin is an edge of its own; the smallest value belongs to the first bin.
+        custom_values : mapping, optional
+            Bin edges in increasing order, or categories in the order of accumulation, keyed by the name or
+            position of a feature. Rows outside them are ignored.
+        method : {"auto", "exact", "brute"}
+            ``"auto"`` computes differences from the trees of an ensemble if possible, and by brute force
+            otherwise; ``"exact"`` requires the former, ``"brute"`` the latter. The results are the same.
+        verify : bool
+            Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
+        max_predictions
+            As for `partial_dependence`.
+
+        Returns
+        -------
+        LocalEffects
+            A mapping from the name (or pair of names) to `LocalEffect`, strongest first.
+        """
+        options = AleOptions(
+            features=features,
+            grid_resolution=grid_resolution,
+            custom_values=custom_values,
+            method=method,
+            verify=verify,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def marginal(
         self,
@@ -227,9 +352,35 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
         max_predictions: int | None = None,
     ) -> Marginals:
-        """Average predictions, and what came out, over the rows near each value; see `paribus.marginal`."""
-        result: Marginals = self._compute("marginal", locals())
-        return result
+        """Average predictions and observed values over the rows near each value of a feature.
+
+        As `paribus.marginal` with the same arguments.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Names or positions, one result each. All columns by default; columns without a valid grid are
+            skipped, with a note.
+        percentiles, grid_resolution, custom_values
+            As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
+        max_predictions
+            As for `partial_dependence`.
+
+        Returns
+        -------
+        Marginals
+            A mapping from the feature's name to `Marginal`, strongest first, each with ``predicted``,
+            ``observed``, ``residual``, their standard errors, ``support``, ``rows``, ``to_frame()`` and
+            ``plot()``.
+        """
+        options = MarginalOptions(
+            features=features,
+            percentiles=percentiles,
+            grid_resolution=grid_resolution,
+            custom_values=custom_values,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def h_statistic(
         self,
@@ -244,9 +395,54 @@ class Explainer:
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> HStatistics:
-        """Compute how much of the model is interaction, and between whom; see `paribus.h_statistic`."""
-        result: HStatistics = self._compute("h_statistic", locals())
-        return result
+        """Compute Friedman and Popescu's H-statistics of interaction strength.
+
+        As `paribus.h_statistic` with the same arguments.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Names or positions of the features, or a boolean mask; all columns by default.
+        subsample : int, None or "auto"
+            Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if
+            that takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n²
+            predictions per pair, or n² margins off the leaves (probabilities of boosted trees). The number
+            used is part of the provenance, the repr and the plots.
+        random_state : int or numpy Generator, optional
+            Seed of the subsample; None means 0, so that results are reproducible.
+        max_predictions : int, optional
+            As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
+        overall : bool
+            Whether to compute each feature's interaction with all others, and the total.
+        threeway : int
+            Compute the triples of this many features, those with the strongest interactions.
+        method : {"auto", "exact", "brute"}
+            ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+        n_max : int, optional
+            Alias of ``subsample``.
+        verify : bool
+            Compare strengths with the definition on 40 rows, all crossed with each other; the largest
+            difference is in the provenance.
+
+        Returns
+        -------
+        HStatistics
+            With ``feature_pairs``, ``h_squared_pairwise``, ``numerator_pairwise``, ``denominator_pairwise``,
+            ``standard_error_h_squared_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and
+            `strongest`; ``H["age", "income"]`` is the `Interaction` of one pair.
+        """
+        options = HStatisticOptions(
+            features=features,
+            subsample=subsample,
+            random_state=random_state,
+            overall=overall,
+            threeway=threeway,
+            method=method,
+            n_max=n_max,
+            verify=verify,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def feature_importance(
         self,
@@ -259,9 +455,48 @@ class Explainer:
         random_state: Any = None,
         max_predictions: int | None = None,
     ) -> Importance:
-        """Compute how much each feature matters; see `paribus.feature_importance`."""
-        result: Importance = self._compute("feature_importance", locals())
-        return result
+        """Compute the importance of features: by effect, by permutation, or as recorded by the model.
+
+        As `paribus.feature_importance` with the same arguments.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Names or positions; all columns by default. For permutation also tuples, whose columns are
+            permuted jointly.
+        method : {"effect", "permutation", "model"}
+            Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which
+            takes one.
+        scoring : str or callable, optional
+            For permutation: a loss (``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``,
+            ``"gamma"``, ``"error_rate"``), a function of ``y`` and the prediction, or a scikit-learn scorer
+            or its name. The squared error of a regressor and the log loss of a classifier by default.
+        n_repeats : int
+            Number of permutations of a feature.
+        subsample : int, None or "auto"
+            Number of rows to use. ``"auto"`` means all rows, except for effects by brute force or of
+            probabilities of boosted trees, where n rows are crossed with each other and it is 500; None means
+            all rows.
+        random_state : int or numpy Generator, optional
+            Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
+        max_predictions : int, optional
+            As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
+
+        Returns
+        -------
+        Importance
+            With ``values``, ``standard_error``, ``to_frame()`` and ``plot()``.
+        """
+        options = ImportanceOptions(
+            features=features,
+            method=method,
+            scoring=scoring,
+            n_repeats=n_repeats,
+            subsample=subsample,
+            random_state=random_state,
+            max_predictions=max_predictions,
+        )
+        return self._compute(options)
 
     def explain(
         self,
@@ -279,17 +514,74 @@ class Explainer:
         max_predictions: int | None = None,
         max_hours: float | None = _budget.MAX_HOURS,
     ) -> Explanation:
-        """Compute every statistic in shared passes; see `paribus.explain`."""
-        own = {name: value for name, value in locals().items() if name != "self"}
-        from paribus._api.explaining import Explained, ExplainOptions, explanation_of
+        """Explain a model: every statistic of every feature, in shared passes over the rows.
 
-        options = ExplainOptions.of(own, several=self._several)
-        statistics = self._explaining(options)
+        As `paribus.explain` with the same arguments.
+
+        Parameters
+        ----------
+        features : list of str or int, optional
+            The features to explain; all by default.
+        monotone : mapping, optional
+            Features by name or position, and the direction that the model is declared to have in each: 1 or
+            ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
+        pairs : int
+            Number of surfaces, of the pairs that interact most.
+        mute : list of str or NoteCode
+            Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
+        percentiles : (float, float)
+            Between which curves and averages have evenly spaced points, and plots end. Up to four points on
+            either side of them cover the rest of the data, which all statistics of a curve include.
+        grid_resolution : int or "splits", optional
+            Points of the curves, and of averages, between the percentiles at most. By default 20, and 12 of
+            more than 100 features, whose local effects have 20 bins instead of 40.
+        quantiles : "auto", None or sequence of float
+            Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none
+            of a list.
+        interactions : bool
+            Whether to compute H-statistics and surfaces, which take most of the time where the model itself
+            has to be evaluated. Of a single model whose interactions are not read off trees on their margin,
+            only the 40 features that interact most with all others together are paired, which a note says;
+            all pairs are those of `h_statistic`.
+        subsample : int, "auto" or None
+            Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they
+            are read off the model; otherwise as many as take about ten million predictions, at least 64 and
+            at most 500. A note says how many.
+        random_state : int, Generator, RandomState or None
+            What that sample is drawn with.
+        max_predictions : int, optional
+            Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows
+            to keep it, which is noted.
+        max_hours : float or None
+            Refuse to begin what is estimated to take longer in this process; None confirms that it may. What
+            a cluster takes is not estimated, nor what ``max_predictions`` bounds.
+
+        Returns
+        -------
+        Explanation
+            Its repr is a table with a row for each feature.
+        """
+        from paribus._api.explaining import ExplainOptions, explanation_of
+
+        options = ExplainOptions(
+            features=features,
+            monotone=monotone,
+            pairs=pairs,
+            mute=mute,
+            percentiles=percentiles,
+            grid_resolution=grid_resolution,
+            quantiles=quantiles,
+            interactions=interactions,
+            subsample=subsample,
+            random_state=random_state,
+            max_predictions=max_predictions,
+            max_hours=max_hours,
+        )
+        statistics = options.statistics(self._subject)
         if options.max_predictions is None:  # a trial would add to them
-            self._announce(self._forecasted("explain", own), options.max_hours)
+            self._announce(options.likely(self._subject), options.max_hours)
         found = self._run_named(statistics)
-        about = Explained(self._estimators, self._models or (), self._data, self._y)
-        return explanation_of(found, options, about)
+        return explanation_of(found, options, self._subject, self._models or ())
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
@@ -324,7 +616,8 @@ class Explainer:
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        return {verb: self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests}
+        options = [options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests]
+        return {one.verb: one.statistic(self._subject) for one in options}
 
     def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         """Return the result of each statistic, computed in shared passes."""
@@ -342,7 +635,7 @@ class Explainer:
 
         Returns
         -------
-        Estimate
+        CostEstimate
             With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
 
         Examples
@@ -353,30 +646,20 @@ class Explainer:
         >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
         1
         """
-        requests = _requests(verbs)
-        statistics = [one for verb, arguments in requests for one in self._forecasted(verb, arguments)]
-        return self._forecast(statistics)
-
-    def _forecasted(self, verb: str, arguments: Mapping[str, Any]) -> list[Statistic]:
-        """Return the statistics of a verb, as a forecast needs them."""
-        if verb != "explain":
-            return [self._statistic(verb, _bound(verb, arguments))]
         from paribus._api.explaining import ExplainOptions
-        from paribus._api.statistics.surface_statistic import SurfaceStatistic
 
-        own = _bound(verb, arguments, "explain")
-        every = self._explaining(ExplainOptions.of(own, several=self._several)).values()
-        # Which surfaces are wanted is found out on the way.
-        return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+        kinds: tuple[type[Options[Any]], ...] = (*STATISTICS, ExplainOptions)
+        options = [options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _requests(verbs)]
+        return self._forecast([statistic for one in options for statistic in one.likely(self._subject)])
 
     def _announce(self, statistics: Sequence[Statistic], max_hours: float | None) -> None:
         """Say how long an explanation takes before it begins, if that is long, and refuse many hours."""
-        rows, silent = self._data.known_rows, self._runner.progress is False
+        rows, silent = self._subject.data.known_rows, self._runner.progress is False
         if rows is None or (silent and max_hours is None):
             return
-        large = rows * len(self._data.header.names) >= ANNOUNCED_VALUES
-        if not large and isinstance(self._data, InMemoryData):
-            self._adapt(self._data.rows.predictable)
+        large = rows * len(self._subject.data.header.names) >= ANNOUNCED_VALUES
+        if not large and isinstance(self._subject.data, InMemoryData):
+            self._adapt(self._subject.data.rows.predictable)
             evaluated = [model for model in self._models or () if not is_read(model)]
             large = bool(evaluated) and not (silent and self._is_short(evaluated, max_hours))
         if not large:
@@ -396,7 +679,7 @@ class Explainer:
         """Return whether models predict so fast that a trial, which predicts many rows, is not needed."""
         from paribus._api.cost import rough_seconds
 
-        rows = self._data.in_memory("a trial")
+        rows = self._subject.data.in_memory("a trial")
         most = len(rows) * (SURFACE_POINTS + CURVE_POINTS * len(rows.table.names)) + CROSSED_POINTS
         return max_hours is None or rough_seconds(models, rows, most) < 3600 * max_hours
 
@@ -404,8 +687,10 @@ class Explainer:
         from paribus._api.cost import forecast
 
         surveying = surveying_of(statistics, self._threads, self._max_memory)
-        targeted = self._y is not None and any(one.needs_target for one in statistics)
-        trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
+        targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
+        trial = (self._subject.data.with_target(self._subject.y) if targeted else self._subject.data).trial(
+            surveying
+        )
         self._adapt(trial.data.rows.table)
         return forecast(
             statistics,
@@ -413,31 +698,13 @@ class Explainer:
             self._models or (),
             threads=self._threads,
             max_memory=self._max_memory,
-            several=self._several,
+            several=self._subject.several,
         )
 
-    def _compute(self, verb: str, arguments: dict[str, Any]) -> Any:
-        own = {name: value for name, value in arguments.items() if name != "self"}
-        return self._run([self._statistic(verb, own)])[0]
-
-    def _statistic(self, verb: str, arguments: dict[str, Any]) -> Statistic:
-        check_no_target(arguments.get("features"), self._data.header, self._data.known_rows, verb)
-        return BUILDERS[verb](self, **arguments)
-
-    def _explaining(self, options: ExplainOptions) -> dict[str, Statistic]:
-        """Return the statistics of an explanation."""
-        from paribus._api.explaining import statistics_of
-
-        self._needs_model("explain")
-        check_no_target(options.features, self._data.header, self._data.known_rows, "explain")
-        features, _ = resolve_each(options.features, self._data.header, self._data.named)
-        groups = tuple((feature,) for feature in features)
-        axes = self._axes(options.features, groups, options.surface_grid, None)
-
-        def build(verb: str, **own: Any) -> Statistic:
-            return self._statistic(verb, _bound(verb, {"features": options.features, **own}))
-
-        return statistics_of(options, build, axes, features, len(self._estimators))
+    def _compute(self, options: StatisticOptions[Result]) -> Result:
+        """Return the result of a single statistic."""
+        result: Result = self._run([options.statistic(self._subject)])[0]
+        return result
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         self._runner.begin()
@@ -450,8 +717,8 @@ class Explainer:
         self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest
     ) -> Work:
         """Open what the statistics need: the target, the models, and what a survey finds."""
-        targeted = self._y is not None and any(one.needs_target for one in statistics)
-        data = self._data.with_target(self._y) if targeted else self._data
+        targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
+        data = self._subject.data.with_target(self._subject.y) if targeted else self._subject.data
         needed = any(one.needs_model for one in statistics)
         data.prepare(surveying, self._runner, self._adapt if needed else _no_models)
         models = (self._models or ()) if needed else ()
@@ -459,7 +726,7 @@ class Explainer:
             for model in models:
                 pool.submit(prefetch_structure, model)
         if self._fingerprint is None:
-            self._fingerprint = pool.submit(self._data.rows.fingerprint, target=False)
+            self._fingerprint = pool.submit(self._subject.data.rows.fingerprint, target=False)
         return Work(
             data,
             models,
@@ -469,227 +736,21 @@ class Explainer:
             self._threads,
             pool,
             self._fingerprint,
-            self._several,
+            self._subject.several,
         )
 
     def _adapt(self, table: Table) -> None:
         """Find out once how each model predicts."""
-        if self._models is None and self._estimators:
-            estimator = list(self._estimators) if self._several else self._estimators[0]
+        if self._models is None and self._subject.estimators:
+            estimator = (
+                list(self._subject.estimators) if self._subject.several else self._subject.estimators[0]
+            )
             self._models = adapt_models(
-                estimator, table, response_method=self._response_method, target_names=self._target_names
+                estimator,
+                table,
+                response_method=self._subject.response_method,
+                target_names=self._subject.target_names,
             )
-
-    def _axes(
-        self, features: Any, groups: Any, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
-    ) -> AxisOptions:
-        header = self._data.header
-        return AxisOptions.of(header, groups, grid, self._categorical, custom_values, features is None, bins)
-
-    def _build_partial_dependence(self, features: Any, **options: Any) -> Statistic:
-        groups = (resolve(features, self._data.header),)
-        return self._build_effects(features, groups=groups, alone=True, **options)
-
-    def _build_effects(
-        self,
-        features: Any,
-        *,
-        percentiles: Any,
-        grid_resolution: Any,
-        custom_values: Any,
-        method: str,
-        kind: str,
-        quantiles: Any,
-        verify: bool,
-        max_predictions: Any,
-        groups: Any = None,
-        alone: bool = False,
-    ) -> Statistic:
-        from paribus._api.statistics.effects_statistic import EffectsStatistic
-
-        grid = GridOptions.of(percentiles, grid_resolution)
-        check_choice("kind", kind, Curves)
-        check_flags(verify=verify)
-        probabilities = probabilities_of(quantiles)
-        check_choice("method", method, EffectMethod)
-        if self._several and (kind != "average" or probabilities is not None):
-            given = f"kind={kind!r}" if kind != "average" else "quantiles="
-            way_out = "use kind='average'" if kind != "average" else "leave it out"
-            raise OptionError(
-                f"{given} needs a single model, but estimator is a list of {len(self._estimators)}; pass one "
-                f"model or {way_out}"
-            )
-        if verify and method == "recursion":
-            raise OptionError("verify=True compares with brute force, and recursion estimates something else")
-        verb = "partial_dependence" if alone else "effects"
-        self._needs_model(verb)
-        groups = groups or groups_of(features, self._data.header)
-        axes = self._axes(0 if alone else features, groups, grid, custom_values)
-        most = prediction_limit(max_predictions)
-        return EffectsStatistic(groups, axes, kind, method, verify, probabilities, alone, verb, most)
-
-    def _build_accumulated_local_effects(
-        self,
-        features: Any,
-        *,
-        grid_resolution: Any,
-        custom_values: Any,
-        method: str,
-        verify: bool,
-        max_predictions: Any,
-    ) -> Statistic:
-        from paribus._api.statistics.ale_statistic import AleStatistic
-
-        check_flags(verify=verify)
-        bins = _bins(grid_resolution)
-        check_choice("method", method, Method)
-        self._needs_model("accumulated_local_effects")
-        several = [features] if isinstance(features, (str, int, np.integer)) else features
-        groups = groups_of(several, self._data.header)
-        axes = self._axes(features, groups, GridOptions(), custom_values, bins)
-        most = prediction_limit(max_predictions)
-        return AleStatistic(groups, axes, method, verify, max_predictions=most)
-
-    def _build_marginal(
-        self,
-        features: Any,
-        *,
-        percentiles: Any,
-        grid_resolution: Any,
-        custom_values: Any,
-        max_predictions: Any,
-    ) -> Statistic:
-        from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
-
-        grid = GridOptions.of(percentiles, grid_resolution)
-        if not self._estimators:
-            check_without_model(self._y, self._response_method, grid)
-        groups = groups_of(features, self._data.header)
-        axes = self._axes(features, groups, grid, custom_values)
-        most = prediction_limit(max_predictions)
-        return MarginalStatistic(groups, axes, self._estimators, self._target_names, max_predictions=most)
-
-    def _build_h_statistic(
-        self,
-        features: Any,
-        *,
-        subsample: Any,
-        random_state: Any,
-        overall: bool,
-        threeway: Any,
-        method: str,
-        n_max: Any,
-        verify: bool,
-        max_predictions: Any,
-    ) -> Statistic:
-        from paribus._api.statistics.interaction_statistic import InteractionStatistic
-
-        check_flags(overall=overall, verify=verify)
-        check_choice("method", method, Method)
-        self._needs_model("h_statistic")
-        size = resolve_subsample(subsample, n_max)
-        chosen, tokens = resolve_each(features, self._data.header, self._data.named)
-        if len(chosen) < 2:
-            raise OptionError(f"features={features!r}: an interaction needs at least two features")
-        most = check_int("threeway", threeway, 0)
-        if most and min(most, len(chosen)) < 3:
-            raise OptionError(
-                f"threeway={threeway!r} of {count(len(chosen), 'feature')} gives no triples; it must be 0 or "
-                "at least 3"
-            )
-        options: dict[str, Any] = {
-            "overall": overall,
-            "threeway": most,
-            "method": method,
-            "verify": verify,
-            "max_predictions": prediction_limit(max_predictions),
-        }
-        return InteractionStatistic("h_statistic", chosen, tokens, size, seed_of(random_state), **options)
-
-    def _build_feature_importance(
-        self,
-        features: Any,
-        *,
-        method: str,
-        scoring: Any,
-        n_repeats: Any,
-        subsample: Any,
-        random_state: Any,
-        max_predictions: Any,
-    ) -> Statistic:
-        from paribus._api.statistics.importance_statistic import OwnStatistic, PermutationStatistic
-        from paribus._api.statistics.interaction_statistic import InteractionStatistic
-
-        check_choice("method", method, ImportanceMethod)
-        self._needs_model("feature_importance")
-        self._check_unused(method, scoring, n_repeats, subsample, max_predictions)
-        limit = prediction_limit(max_predictions)
-        size, header, named = resolve_subsample(subsample, None), self._data.header, self._data.named
-        if method == "permutation":
-            self._data.in_memory("method='permutation'")
-            groups, names = resolve_groups(features, header, named)
-            return PermutationStatistic(
-                self._estimators,
-                self._y,
-                groups,
-                names,
-                scoring,
-                self._response_method,
-                check_int("n_repeats", n_repeats, 1),
-                seed_of(random_state),
-                size if isinstance(size, int) else None,
-                max_predictions=limit,
-            )
-        chosen, tokens = resolve_each(features, header, named)
-        if method == "model":
-            self._data.in_memory("method='model'")
-            return OwnStatistic(self._estimators[0], chosen, tokens)
-        return InteractionStatistic(
-            "feature_importance",
-            chosen,
-            tokens,
-            size,
-            seed_of(random_state),
-            pairwise=False,
-            max_predictions=limit,
-        )
-
-    def _check_unused(
-        self, method: str, scoring: Any, n_repeats: Any, subsample: Any, max_predictions: Any
-    ) -> None:
-        """Refuse arguments that the method would silently ignore."""
-        given = {
-            "target_names": method != "effect" and self._target_names is not None,
-            "scoring": method != "permutation" and scoring is not None,
-            "n_repeats": method != "permutation" and n_repeats != 5,
-            "response_method": method == "model" and self._response_method != AUTO,
-            "subsample": method == "model" and subsample != AUTO,
-            "max_predictions": method == "model" and max_predictions is not None,
-        }
-        if method == "permutation" and self._y is None:
-            raise OptionError("method='permutation' needs y, to see how much worse predictions of it get")
-        if method == "model" and self._several:
-            raise ModelError(
-                f"method='model' is about one model, and estimator is a list of {len(self._estimators)}; "
-                "pass one"
-            )
-        for name, is_given in given.items():
-            if is_given:
-                raise OptionError(f"{name} has no meaning for method={method!r}; leave it out")
-
-    def _needs_model(self, verb: str) -> None:
-        if not self._estimators:
-            raise ModelError(f"{verb} needs a model, and estimator is None; only marginal averages y alone")
-
-
-BUILDERS: dict[str, Callable[..., Statistic]] = {
-    "partial_dependence": Explainer._build_partial_dependence,
-    "effects": Explainer._build_effects,
-    "accumulated_local_effects": Explainer._build_accumulated_local_effects,
-    "marginal": Explainer._build_marginal,
-    "h_statistic": Explainer._build_h_statistic,
-    "feature_importance": Explainer._build_feature_importance,
-}
 
 
 def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -703,38 +764,13 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
             )
         requests.append(pair)
     if not requests:
-        raise OptionError(f"nothing is requested; pass at least one of {', '.join(map(repr, BUILDERS))}")
+        raise OptionError(
+            f"nothing is requested; pass at least one of {', '.join(repr(one.verb) for one in STATISTICS)}"
+        )
     return requests
 
 
-def _bound(verb: str, arguments: Mapping[str, Any], *others: str) -> dict[str, Any]:
-    """Return the arguments of a statistic, or of one of ``others``, with the defaults of the rest."""
-    check_choice("verb", verb, (*BUILDERS, *others))
-    signature = inspect.signature(getattr(Explainer, verb))
-    known = tuple(name for name in signature.parameters if name != "self")
-    for name in arguments:
-        if name in inspect.signature(Explainer).parameters:
-            raise OptionError(f"{name!r} is an argument of Explainer, not of {verb}; pass it there")
-        if name not in known:
-            raise OptionError(f"{verb} has no argument {name!r}{did_you_mean(name, known)}")
-    needed = [name for name in known if signature.parameters[name].default is inspect.Parameter.empty]
-    if not set(needed) <= set(arguments):
-        raise OptionError(f"{verb} needs {needed[0]!r}; pass ({verb!r}, {{{needed[0]!r}: ...}})")
-    bound = signature.bind(None, **arguments)
-    bound.apply_defaults()
-    return {name: value for name, value in bound.arguments.items() if name != "self"}
-
-
-def _bins(grid_resolution: Any) -> tuple[int, int]:
-    """Return the number of bins of a feature by itself and of each of two."""
-    if grid_resolution is None:
-        return CURVE, SURFACE
-    integer = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
-    if not integer or grid_resolution < 1:
-        raise OptionError(
-            f"grid_resolution={grid_resolution!r} must be an integer number of bins, at least 1, or None"
-        )
-    return int(grid_resolution), int(grid_resolution)
+EXPLAINER_ARGUMENTS = frozenset(inspect.signature(Explainer).parameters)
 
 
 def is_read(model: Model) -> bool:

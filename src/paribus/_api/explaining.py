@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from paribus._api.data import ExplainerData
 from paribus._api.model_facts import data_files, model_record, target_records
 from paribus._api.monotone import declared_features, directions_of
-from paribus._api.options import AUTO, check_flags, check_int, hour_limit, prediction_limit
+from paribus._api.options import (
+    AleOptions,
+    EffectsOptions,
+    HStatisticOptions,
+    ImportanceOptions,
+    MarginalOptions,
+    Options,
+    Subject,
+    check_flags,
+    check_int,
+    hour_limit,
+    prediction_limit,
+)
 from paribus._api.run import Statistic
-from paribus._api.statistics.ale_statistic import AleStatistic
-from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
-from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
+from paribus._budget import MAX_HOURS
+from paribus._data.features import resolve_each
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.overflow import ignore_fp_errors
+from paribus._typing import AUTO, GridResolution
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics, Importance
 from paribus.results.build_shapes import shapes_of
@@ -52,115 +62,134 @@ SHARES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ExplainOptions:
-    """What is requested of `explain`, checked."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExplainOptions(Options[Explanation]):
+    """Options of `explain`."""
 
-    features: Any
-    monotone: Any
-    pairs: int
-    mute: Any
-    percentiles: Any
-    grid_resolution: Any
-    quantiles: Any
-    interactions: bool
-    subsample: Any
-    random_state: Any
-    max_predictions: int | None
-    max_hours: float | None
+    verb = "explain"
 
-    @classmethod
-    def of(cls, arguments: dict[str, Any], *, several: bool) -> ExplainOptions:
-        """Check the arguments of `explain` that no statistic checks; ``several`` says that models are."""
-        own = dict(arguments)
-        own["pairs"] = check_int("pairs", own["pairs"], 0)
-        check_flags(interactions=own["interactions"])
-        muted_codes(own["mute"])  # refused before anything is computed
-        own["max_predictions"] = prediction_limit(own["max_predictions"])
-        own["max_hours"] = hour_limit(own["max_hours"])
-        if isinstance(own["quantiles"], str) and own["quantiles"] == AUTO:
-            own["quantiles"] = None if several else QUANTILES
-        if isinstance(own["features"], (str, int, np.integer)):
-            own["features"] = [own["features"]]
-        return cls(**own)
+    features: Any = None
+    monotone: Any = None
+    pairs: int = 10
+    mute: Any = ()
+    percentiles: tuple[float, float] = (0.05, 0.95)
+    grid_resolution: GridResolution | None = None
+    quantiles: Any = "auto"
+    interactions: bool = True
+    subsample: int | str | None = "auto"
+    random_state: Any = None
+    max_predictions: int | None = None
+    max_hours: float | None = MAX_HOURS
 
-    @property
-    def surface_grid(self) -> GridOptions:
-        """How the axes of surfaces are laid out."""
-        return GridOptions.of(self.percentiles, SURFACE_GRID)
+    def __post_init__(self) -> None:
+        """Check what no statistic checks, before anything is computed."""
+        check_int("pairs", self.pairs, 0)
+        check_flags(interactions=self.interactions)
+        muted_codes(self.mute)
+        prediction_limit(self.max_predictions)
+        hour_limit(self.max_hours)
 
-    def points(self, features: int) -> tuple[Any, int | None]:
+    def statistics(self, subject: Subject) -> dict[str, Statistic]:
+        """Return the statistics that an explanation consists of, which are run together."""
+        single = isinstance(self.features, (str, int, np.integer))
+        wanted = [self.features] if single else self.features
+        subject.check(self.verb, wanted)
+        features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
+        models, paired = len(subject.estimators), len(features) > 1 and self.interactions
+        ranking = PairRanking(features, models) if paired and self.pairs else None
+        varied, (points, bins) = VariedFeatures(), self._points(len(features))
+        curves = replace(self._curves(subject, wanted, points), varied=varied)
+        local = AleOptions(
+            features=wanted,
+            grid_resolution=bins,
+            max_predictions=self._share("accumulated_local_effects"),
+        )
+        averages = MarginalOptions(
+            features=wanted,
+            percentiles=self.percentiles,
+            grid_resolution=points,
+            max_predictions=self._share("marginal"),
+        )
+        strong = ImportanceOptions(features=wanted, subsample=self.subsample, random_state=self.random_state)
+        rows = crossed_rows(len(features)) if paired else SUBSAMPLE
+        # Each stands after those that it waits for, so that it goes on in the same round.
+        found: dict[str, Statistic] = {
+            "effects": curves,
+            "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
+            "interactions": replace(
+                self._interactions(subject, wanted, paired),
+                crossed_rows=rows,
+                paired=None if models > 1 else PAIRED,  # the strongest of each model differ
+                with_importance=True,
+                ranking=ranking,
+                varied=varied,
+            ),
+            "local_effects": replace(local.statistic(subject), after=ranking),
+            # On the axes of the curves, which are the same and laid out once.
+            "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
+        }
+        if rows < SUBSAMPLE and self.subsample == AUTO and self.max_predictions is None:
+            # Strengths are of as many rows as those of other functions, however few are crossed for pairs.
+            found["strengths"] = replace(strong.by_effect(subject), varied=varied, only_crossed=True)
+        if ranking is not None:
+            grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
+            axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
+            found["surfaces"] = SurfaceStatistic(ranking, self.pairs, axes, max_predictions=limit)
+        return found
+
+    def _curves(self, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
+        """Return what computes curves over all rows, also those beyond the percentiles."""
+        curves = EffectsOptions(
+            features=features,
+            percentiles=self.percentiles,
+            grid_resolution=points,
+            quantiles=self._quantiles(subject),
+            max_predictions=self._share("effects"),
+        ).statistic(subject)
+        full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
+        return replace(curves, axes=full, strengths=False)
+
+    def likely(self, subject: Subject) -> list[Statistic]:
+        """Return the statistics, with surfaces of any pairs: the strongest are found out on the way."""
+        every = self.statistics(subject).values()
+        return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+
+    def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
+        """Return what computes the interactions of features, or the strengths of those that have none."""
+        kind = HStatisticOptions if paired else ImportanceOptions
+        options = kind(
+            features=features,
+            subsample=self.subsample,
+            random_state=self.random_state,
+            max_predictions=self._share("h_statistic"),
+        )
+        statistic = options.statistic(subject)
+        assert isinstance(statistic, InteractionStatistic)
+        return statistic
+
+    def _quantiles(self, subject: Subject) -> Any:
+        """Return which quantiles of the individual curves are computed."""
+        if isinstance(self.quantiles, str) and self.quantiles == AUTO:
+            return None if subject.several else QUANTILES
+        return self.quantiles
+
+    def _points(self, features: int) -> tuple[Any, int | None]:
         """Return the points of curves, and the bins of local effects, None for as many as usual."""
         if features > MANY:
             return FEW_POINTS if self.grid_resolution is None else self.grid_resolution, FEW_BINS
         return GRID if self.grid_resolution is None else self.grid_resolution, None
 
-    def share(self, part: str) -> dict[str, int | None]:
-        """Return the argument that says how many predictions one part may make."""
+    def _share(self, part: str) -> int | None:
+        """Return how many predictions one part may make."""
         if self.max_predictions is None:
-            return {"max_predictions": None}
+            return None
         share = self.max_predictions * SHARES[part] // sum(SHARES.values())
         if share < 1:
             raise OptionError(
                 f"max_predictions={self.max_predictions} is divided among {len(SHARES)} statistics, and "
                 f"leaves none for {part}; raise it"
             )
-        return {"max_predictions": share}
-
-
-def statistics_of(
-    options: ExplainOptions,
-    build: Callable[..., Statistic],
-    axes: AxisOptions,
-    features: tuple[int, ...],
-    models: int,
-) -> dict[str, Statistic]:
-    """Return the statistics that an explanation consists of, which are run together.
-
-    ``build`` returns the statistic of a method, ``axes`` are those of surfaces of any of the ``features``.
-    """
-    paired = len(features) > 1 and options.interactions
-    ranking = PairRanking(features, models) if paired and options.pairs else None
-    varied, (points, bins) = VariedFeatures(), options.points(len(features))
-    grid = {"grid_resolution": points, "percentiles": options.percentiles}
-    curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
-    local = build(
-        "accumulated_local_effects", grid_resolution=bins, **options.share("accumulated_local_effects")
-    )
-    drawing = {"subsample": options.subsample, "random_state": options.random_state}
-    strengths = build(
-        "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
-    )
-    assert isinstance(curves, EffectsStatistic)
-    assert isinstance(local, AleStatistic)
-    assert isinstance(strengths, InteractionStatistic)
-    # Statistics of curves are of all rows, also of those beyond the percentiles.
-    full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
-    curves = replace(curves, axes=full, varied=varied, strengths=False)
-    averages = build("marginal", **grid, **options.share("marginal"))
-    assert isinstance(averages, MarginalStatistic)
-    rows = crossed_rows(len(features)) if paired else SUBSAMPLE
-    among = None if models > 1 else PAIRED  # the strongest of each model differ
-    # Each stands after those that it waits for, so that it goes on in the same round.
-    found: dict[str, Statistic] = {
-        "effects": curves,
-        "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
-        "interactions": replace(
-            strengths, crossed_rows=rows, paired=among, with_importance=True, ranking=ranking, varied=varied
-        ),
-        "local_effects": replace(local, after=ranking),
-        # On the axes of the curves, which are the same and laid out once.
-        "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
-    }
-    if rows < SUBSAMPLE and options.subsample == AUTO and options.max_predictions is None:
-        # Strengths are of as many rows as those of other functions, however few are crossed for pairs.
-        strong = build("feature_importance", **drawing)
-        assert isinstance(strong, InteractionStatistic)
-        found["strengths"] = replace(strong, varied=varied, only_crossed=True)
-    if ranking is not None:
-        bound = options.share("surfaces")["max_predictions"]
-        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, max_predictions=bound)
-    return found
+        return share
 
 
 def crossed_rows(features: int) -> int:
@@ -173,27 +202,19 @@ def crossed_rows(features: int) -> int:
     return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
 
 
-@dataclass(frozen=True, eq=False)
-class Explained:
-    """What an explanation is of: the models as they were passed and as they were read, data and target."""
-
-    estimators: tuple[Any, ...]
-    models: tuple[Model, ...]
-    data: ExplainerData
-    y: Any
-
-
 @ignore_fp_errors()
-def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explained) -> Explanation:
-    """Return an explanation from the results of its statistics."""
+def explanation_of(
+    found: dict[str, Any], options: ExplainOptions, subject: Subject, models: tuple[Model, ...]
+) -> Explanation:
+    """Return an explanation from the results of its statistics; ``models`` are the estimators as read."""
     effects: Effects = found["effects"]
     interactions, importance = found["interactions"]
     importance = found.get("strengths") or importance
     effects = _with_strengths(effects, importance)
     averages, performance, columns, predictions, target = found["averages"]
-    estimator = about.estimators[0] if len(about.estimators) == 1 else None
+    estimator = subject.estimators[0] if len(subject.estimators) == 1 else None
     outputs = effects.effects[0].output_names
-    directions = directions_of(options.monotone, estimator, about.data.header, outputs)
+    directions = directions_of(options.monotone, estimator, subject.data.header, outputs)
     parts = Parts(
         effects,
         found["local_effects"],
@@ -207,13 +228,13 @@ def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explai
     verdict, checks = verdict_of(parts, options.mute)
     return Explanation(
         **{one.name: getattr(parts, one.name) for one in fields(parts)},
-        model=model_record(about.estimators, about.models, about.data.rows, effects.provenance),
+        model=model_record(subject.estimators, models, subject.data.rows, effects.provenance),
         columns=columns,
         predictions=predictions,
         verdict=verdict,
         checks=checks,
-        target=target_records(about.y, about.data, target, outputs),
-        files=data_files(about.data),
+        target=target_records(subject.y, subject.data, target, outputs),
+        files=data_files(subject.data),
     )
 
 

@@ -135,10 +135,10 @@ def partial_dependence(
         working memory. Half of the free memory by default. It is met by smaller batches, or the call is
         refused; if only a far slower method fits, a `CostWarning` is issued before it starts.
     max_predictions : int, optional
-        Bound on the rows that the model predicts in this call, for models whose predictions are dear. Exact
-        shortcuts need none, and are not affected. Where the model itself is evaluated, rows are drawn without
-        replacement so that all predictions together, those included by which the model is tried first and
-        those of ``verify``, stay within the bound; a note reports how many and the standard error that
+        Bound on the rows that the model predicts in this call, for models whose predictions are expensive.
+        Exact shortcuts need none, and are not affected. Where the model itself is evaluated, rows are drawn
+        without replacement so that all predictions together, those included by which the model is tried first
+        and those of ``verify``, stay within the bound; a note reports how many and the standard error that
         results, and the provenance their number and the seed. Grids and support are still those of all rows.
         The model is then called as seldom as ``max_memory`` allows, on many rows at a time. Divided equally
         among the models of a list. The call is refused if two rows are too many.
@@ -192,8 +192,32 @@ def partial_dependence(
     >>> effect.average, effect.by_model.standard_deviation.round(3)
     (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
     """
-    result: PartialDependence = _computed("partial_dependence", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.partial_dependence(
+        features,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        custom_values=custom_values,
+        method=method,
+        kind=kind,
+        quantiles=quantiles,
+        verify=verify,
+        max_predictions=max_predictions,
+    )
 
 
 def effects(
@@ -250,8 +274,32 @@ verify, executor, checkpoint, on_error
     >>> result["x0"].average
     array([[12., 14., 16.]])
     """
-    result: Effects = _computed("effects", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.effects(
+        features,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        custom_values=custom_values,
+        method=method,
+        kind=kind,
+        quantiles=quantiles,
+        verify=verify,
+        max_predictions=max_predictions,
+    )
 
 
 def accumulated_local_effects(
@@ -344,8 +392,29 @@ def accumulated_local_effects(
     >>> effects["x0"].ale
     array([[-2.,  0.,  2.]])
     """
-    result: LocalEffects = _computed("accumulated_local_effects", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.accumulated_local_effects(
+        features,
+        grid_resolution=grid_resolution,
+        custom_values=custom_values,
+        method=method,
+        verify=verify,
+        max_predictions=max_predictions,
+    )
 
 
 def marginal(
@@ -427,8 +496,29 @@ def marginal(
     >>> result["x0"].residual, result["x0"].residual_error
     (array([[0.5, 1. ]]), array([[0.5, 1. ]]))
     """
-    result: Marginals = _computed("marginal", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        y=y,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.marginal(
+        features,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        custom_values=custom_values,
+        max_predictions=max_predictions,
+    )
 
 
 def h_statistic(
@@ -532,8 +622,31 @@ def h_statistic(
     >>> (H["h_squared_pairwise"] > 0.5).tolist()
     [True, False, False]
     """
-    result: HStatistics = _computed("h_statistic", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.h_statistic(
+        features,
+        subsample=subsample,
+        random_state=random_state,
+        overall=overall,
+        threeway=threeway,
+        method=method,
+        n_max=n_max,
+        verify=verify,
+        max_predictions=max_predictions,
+    )
 
 
 def feature_importance(
@@ -623,8 +736,30 @@ def feature_importance(
     """
     if method == "model" and y is not None:
         raise OptionError("y has no meaning for method='model'; leave it out")
-    result: Importance = _computed("feature_importance", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        y=y,
+        sample_weight=sample_weight,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.feature_importance(
+        features,
+        method=method,
+        scoring=scoring,
+        n_repeats=n_repeats,
+        subsample=subsample,
+        random_state=random_state,
+        max_predictions=max_predictions,
+    )
 
 
 def explain(
@@ -730,8 +865,36 @@ def explain(
     >>> explanation.table["x0"].partner, list(explanation.surfaces)
     ('x1', [('x0', 'x1')])
     """
-    result: Explanation = _computed("explain", locals())
-    return result
+    explainer = Explainer(
+        estimator,
+        X,
+        y,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.explain(
+        features,
+        monotone=monotone,
+        pairs=pairs,
+        mute=mute,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        quantiles=quantiles,
+        interactions=interactions,
+        subsample=subsample,
+        random_state=random_state,
+        max_predictions=max_predictions,
+        max_hours=max_hours,
+    )
 
 
 def estimate_cost(
@@ -752,7 +915,7 @@ def estimate_cost(
 
     Returns
     -------
-    Estimate
+    CostEstimate
         With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
 
     See Also
@@ -771,11 +934,3 @@ def estimate_cost(
     own = {name: value for name, value in options.items() if name not in shared}
     explainer = Explainer(estimator, X, **{name: options[name] for name in options if name in shared})
     return explainer.estimate_cost((verb, {"features": features, **own}))
-
-
-def _computed(verb: str, arguments: dict[str, Any]) -> Any:
-    """Divide the arguments of a function between `Explainer` and its method."""
-    method = getattr(Explainer, verb)
-    own = inspect.signature(method).parameters.keys() - {"self"}
-    explainer = Explainer(**{name: value for name, value in arguments.items() if name not in own})
-    return getattr(explainer, verb)(**{name: arguments[name] for name in own})

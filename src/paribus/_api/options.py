@@ -1,14 +1,38 @@
-"""Plain arguments that several verbs share, read once."""
+"""The options of each statistic, declared once: names, types, defaults and checks."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from paribus.errors import OptionError
+from paribus._api.data import ExplainerData
+from paribus._api.run import Statistic
+from paribus._api.statistics.axis_options import AxisOptions, Groups, groups_of
+from paribus._data.features import Features, check_no_target, resolve, resolve_each, resolve_groups
+from paribus._grid import GridOptions
+from paribus._text import count
+from paribus._typing import (
+    AUTO,
+    Curves,
+    EffectMethod,
+    GridResolution,
+    ImportanceMethod,
+    Method,
+    ResponseMethod,
+)
+from paribus.errors import ModelError, OptionError, check_choice, did_you_mean
+from paribus.results import Effects, HStatistics, Importance, LocalEffects, Marginals, PartialDependence
 
-AUTO = "auto"
+if TYPE_CHECKING:
+    from paribus._api.statistics.ale_statistic import AleStatistic
+    from paribus._api.statistics.effects_statistic import EffectsStatistic
+    from paribus._api.statistics.interaction_statistic import InteractionStatistic
+    from paribus._api.statistics.marginal_statistic import MarginalStatistic
+
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -83,3 +107,356 @@ def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
     if len({f"{p:.8g}" for p in probabilities}) < len(probabilities):
         raise OptionError(f"quantiles={quantiles!r} has a duplicate probability; it {way_out}")
     return probabilities
+
+
+CURVE_BINS, SURFACE_BINS = 40, 20  # of a feature by itself, and of each of two
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The model and the data that statistics are about, and how the model is asked."""
+
+    estimators: tuple[Any, ...]
+    several: bool
+    data: ExplainerData
+    y: Any
+    categorical_features: Any
+    response_method: ResponseMethod
+    target_names: Any
+
+    def check(self, verb: str, features: Any, *, needs_model: bool = True) -> None:
+        """Refuse a target in the place of features, and no model where one is needed."""
+        check_no_target(features, self.data.header, self.data.known_rows, verb)
+        if needs_model and not self.estimators:
+            raise ModelError(f"{verb} needs a model, and estimator is None; only marginal averages y alone")
+
+    def axes(
+        self, features: Any, groups: Groups, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
+    ) -> AxisOptions:
+        """Return how the values of features are laid out; those of all features skip some."""
+        header, skip = self.data.header, features is None
+        return AxisOptions.of(header, groups, grid, self.categorical_features, custom_values, skip, bins)
+
+
+class Options(ABC, Generic[Result]):
+    """The arguments of one statistic, apart from those about the data and how it is computed.
+
+    The fields are the arguments of the function and of the method of `Explainer` that are named by ``verb``.
+    """
+
+    verb: ClassVar[str]
+
+    @abstractmethod
+    def likely(self, subject: Subject) -> list[Statistic]:
+        """Check the options, and return statistics that take as long."""
+
+
+class StatisticOptions(Options[Result]):
+    """The arguments of a function that is a single statistic."""
+
+    @abstractmethod
+    def statistic(self, subject: Subject) -> Statistic:
+        """Check the options, and return what computes the result."""
+
+    def likely(self, subject: Subject) -> list[Statistic]:
+        """Return the statistic itself."""
+        return [self.statistic(subject)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurveOptions(StatisticOptions[Result]):
+    """Options of partial dependence, of one group of features or of several."""
+
+    percentiles: tuple[float, float] = (0.05, 0.95)
+    grid_resolution: GridResolution = 100
+    custom_values: Mapping[Any, Any] | None = None
+    method: EffectMethod = "auto"
+    kind: Curves = "average"
+    quantiles: Any = None
+    verify: bool = False
+    max_predictions: int | None = None
+
+    def _statistic(self, subject: Subject, features: Any, groups: Groups, alone: bool) -> EffectsStatistic:
+        from paribus._api.statistics.effects_statistic import EffectsStatistic
+
+        grid = GridOptions.of(self.percentiles, self.grid_resolution)
+        check_choice("kind", self.kind, Curves)
+        check_flags(verify=self.verify)
+        probabilities = probabilities_of(self.quantiles)
+        check_choice("method", self.method, EffectMethod)
+        if subject.several and (self.kind != "average" or probabilities is not None):
+            given = f"kind={self.kind!r}" if self.kind != "average" else "quantiles="
+            way_out = "use kind='average'" if self.kind != "average" else "leave it out"
+            raise OptionError(
+                f"{given} needs a single model, but estimator is a list of {len(subject.estimators)}; pass "
+                f"one model or {way_out}"
+            )
+        if self.verify and self.method == "recursion":
+            raise OptionError("verify=True compares with brute force, and recursion estimates something else")
+        return EffectsStatistic(
+            groups,
+            subject.axes(features, groups, grid, self.custom_values),
+            self.kind,
+            self.method,
+            self.verify,
+            probabilities,
+            alone,
+            self.verb,
+            prediction_limit(self.max_predictions),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartialDependenceOptions(CurveOptions[PartialDependence]):
+    """Options of `partial_dependence`."""
+
+    verb = "partial_dependence"
+
+    features: Features
+
+    def statistic(self, subject: Subject) -> EffectsStatistic:
+        """Check the options, and return what computes one effect."""
+        subject.check(self.verb, self.features)
+        groups = (resolve(self.features, subject.data.header),)
+        return self._statistic(subject, self.features, groups, alone=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EffectsOptions(CurveOptions[Effects]):
+    """Options of `effects`."""
+
+    verb = "effects"
+
+    features: Any = None
+
+    def statistic(self, subject: Subject) -> EffectsStatistic:
+        """Check the options, and return what computes many effects."""
+        subject.check(self.verb, self.features)
+        groups = groups_of(self.features, subject.data.header)
+        return self._statistic(subject, self.features, groups, alone=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AleOptions(StatisticOptions[LocalEffects]):
+    """Options of `accumulated_local_effects`."""
+
+    verb = "accumulated_local_effects"
+
+    features: Any = None
+    grid_resolution: int | None = None
+    custom_values: Mapping[Any, Any] | None = None
+    method: Method = "auto"
+    verify: bool = False
+    max_predictions: int | None = None
+
+    def statistic(self, subject: Subject) -> AleStatistic:
+        """Check the options, and return what computes accumulated local effects."""
+        from paribus._api.statistics.ale_statistic import AleStatistic
+
+        subject.check(self.verb, self.features)
+        check_flags(verify=self.verify)
+        bins = self._bins()
+        check_choice("method", self.method, Method)
+        single = isinstance(self.features, (str, int, np.integer))
+        groups = groups_of([self.features] if single else self.features, subject.data.header)
+        axes = subject.axes(self.features, groups, GridOptions(), self.custom_values, bins)
+        limit = prediction_limit(self.max_predictions)
+        return AleStatistic(groups, axes, self.method, self.verify, max_predictions=limit)
+
+    def _bins(self) -> tuple[int, int]:
+        """Return the number of bins of a feature by itself and of each of two."""
+        given = self.grid_resolution
+        if given is None:
+            return CURVE_BINS, SURFACE_BINS
+        if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+            raise OptionError(
+                f"grid_resolution={given!r} must be an integer number of bins, at least 1, or None"
+            )
+        return int(given), int(given)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalOptions(StatisticOptions[Marginals]):
+    """Options of `marginal`."""
+
+    verb = "marginal"
+
+    features: Any = None
+    percentiles: tuple[float, float] = (0.05, 0.95)
+    grid_resolution: GridResolution = 20
+    custom_values: Mapping[Any, Any] | None = None
+    max_predictions: int | None = None
+
+    def statistic(self, subject: Subject) -> MarginalStatistic:
+        """Check the options, and return what averages over the rows near each value."""
+        from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
+
+        subject.check(self.verb, self.features, needs_model=False)
+        grid = GridOptions.of(self.percentiles, self.grid_resolution)
+        if not subject.estimators:
+            check_without_model(subject.y, subject.response_method, grid)
+        groups = groups_of(self.features, subject.data.header)
+        axes = subject.axes(self.features, groups, grid, self.custom_values)
+        limit = prediction_limit(self.max_predictions)
+        return MarginalStatistic(
+            groups, axes, subject.estimators, subject.target_names, max_predictions=limit
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HStatisticOptions(StatisticOptions[HStatistics]):
+    """Options of `h_statistic`."""
+
+    verb = "h_statistic"
+
+    features: Any = None
+    subsample: int | str | None = "auto"
+    random_state: Any = None
+    overall: bool = True
+    threeway: int = 0
+    method: Method = "auto"
+    n_max: int | None = None
+    verify: bool = False
+    max_predictions: int | None = None
+
+    def statistic(self, subject: Subject) -> InteractionStatistic:
+        """Check the options, and return what computes interactions."""
+        from paribus._api.statistics.interaction_statistic import InteractionStatistic
+
+        subject.check(self.verb, self.features)
+        check_flags(overall=self.overall, verify=self.verify)
+        check_choice("method", self.method, Method)
+        size = resolve_subsample(self.subsample, self.n_max)
+        chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
+        if len(chosen) < 2:
+            raise OptionError(f"features={self.features!r}: an interaction needs at least two features")
+        most = check_int("threeway", self.threeway, 0)
+        if most and min(most, len(chosen)) < 3:
+            raise OptionError(
+                f"threeway={self.threeway!r} of {count(len(chosen), 'feature')} gives no triples; it must be "
+                "0 or at least 3"
+            )
+        return InteractionStatistic(
+            self.verb,
+            chosen,
+            tokens,
+            size,
+            seed_of(self.random_state),
+            overall=self.overall,
+            threeway=most,
+            method=self.method,
+            verify=self.verify,
+            max_predictions=prediction_limit(self.max_predictions),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImportanceOptions(StatisticOptions[Importance]):
+    """Options of `feature_importance`."""
+
+    verb = "feature_importance"
+
+    features: Any = None
+    method: ImportanceMethod = "effect"
+    scoring: Any = None
+    n_repeats: int = 5
+    subsample: int | str | None = "auto"
+    random_state: Any = None
+    max_predictions: int | None = None
+
+    def statistic(self, subject: Subject) -> Statistic:
+        """Check the options, and return what computes importance by the method."""
+        check_choice("method", self.method, ImportanceMethod)
+        subject.check(self.verb, self.features)
+        self._check_unused(subject)
+        if self.method == "permutation":
+            return self._permuted(subject)
+        if self.method == "effect":
+            return self.by_effect(subject)
+        from paribus._api.statistics.importance_statistic import OwnStatistic
+
+        subject.data.in_memory("method='model'")
+        chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
+        return OwnStatistic(subject.estimators[0], chosen, tokens)
+
+    def by_effect(self, subject: Subject) -> InteractionStatistic:
+        """Return what computes the strength of each effect."""
+        from paribus._api.statistics.interaction_statistic import InteractionStatistic
+
+        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample, None)
+        chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
+        seed = seed_of(self.random_state)
+        return InteractionStatistic(
+            self.verb, chosen, tokens, size, seed, pairwise=False, max_predictions=limit
+        )
+
+    def _permuted(self, subject: Subject) -> Statistic:
+        from paribus._api.statistics.importance_statistic import PermutationStatistic
+
+        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample, None)
+        subject.data.in_memory("method='permutation'")
+        groups, names = resolve_groups(self.features, subject.data.header, subject.data.named)
+        return PermutationStatistic(
+            subject.estimators,
+            subject.y,
+            groups,
+            names,
+            self.scoring,
+            subject.response_method,
+            check_int("n_repeats", self.n_repeats, 1),
+            seed_of(self.random_state),
+            size if isinstance(size, int) else None,
+            max_predictions=limit,
+        )
+
+    def _check_unused(self, subject: Subject) -> None:
+        """Refuse arguments that the method would silently ignore."""
+        method = self.method
+        given = {
+            "target_names": method != "effect" and subject.target_names is not None,
+            "scoring": method != "permutation" and self.scoring is not None,
+            "n_repeats": method != "permutation" and self.n_repeats != 5,
+            "response_method": method == "model" and subject.response_method != AUTO,
+            "subsample": method == "model" and self.subsample != AUTO,
+            "max_predictions": method == "model" and self.max_predictions is not None,
+        }
+        if method == "permutation" and subject.y is None:
+            raise OptionError("method='permutation' needs y, to see how much worse predictions of it get")
+        if method == "model" and subject.several:
+            raise ModelError(
+                f"method='model' is about one model, and estimator is a list of {len(subject.estimators)}; "
+                "pass one"
+            )
+        for name, is_given in given.items():
+            if is_given:
+                raise OptionError(f"{name} has no meaning for method={method!r}; leave it out")
+
+
+STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (
+    PartialDependenceOptions,
+    EffectsOptions,
+    AleOptions,
+    MarginalOptions,
+    HStatisticOptions,
+    ImportanceOptions,
+)
+Requested = TypeVar("Requested", bound=Options[Any])
+
+
+def options_from(
+    kinds: Sequence[type[Requested]], verb: str, arguments: Mapping[str, Any], others: Collection[str]
+) -> Requested:
+    """Return the options of a verb from its arguments by name; ``others`` are those of `Explainer`."""
+    by_verb = {kind.verb: kind for kind in kinds}
+    check_choice("verb", verb, tuple(by_verb))
+    known = {one.name: one for one in fields(by_verb[verb])}  # type: ignore[arg-type]
+    for name in arguments:
+        if name in others:
+            raise OptionError(f"{name!r} is an argument of Explainer, not of {verb}; pass it there")
+        if name not in known:
+            raise OptionError(f"{verb} has no argument {name!r}{did_you_mean(name, tuple(known))}")
+    for name, one in known.items():
+        if one.default is MISSING and name not in arguments:
+            raise OptionError(f"{verb} needs {name!r}; pass ({verb!r}, {{{name!r}: ...}})")
+    return by_verb[verb](**arguments)

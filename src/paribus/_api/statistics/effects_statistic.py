@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
-from paribus._api.options import AUTO
 from paribus._api.prediction_budget import (
     PredictionBudget,
     bound_note,
@@ -43,6 +42,7 @@ from paribus._evaluators.verify import largest_difference, points_recomputed
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
+from paribus._typing import AUTO
 from paribus.errors import MemoryBoundError
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance

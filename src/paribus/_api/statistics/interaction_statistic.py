@@ -12,7 +12,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.options import AUTO
 from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
@@ -28,6 +27,7 @@ from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
 from paribus._models import Model, structure_of
 from paribus._models.combination import Combination
+from paribus._typing import AUTO
 from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.notes import Note
 from paribus.results import HStatistics, Importance, Provenance
