@@ -49,13 +49,6 @@ class Evaluator(Protocol[B_contra, S_co]):
         """Return the state of the rows of one block."""
 
 
-class CheckpointableEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
-    """An evaluator whose states may be stored in a checkpoint, and are validated when loaded."""
-
-    def expected(self, rows: int) -> Any:
-        """Return the patterns of its states of ``rows`` rows at most."""
-
-
 class BlockInfo(Protocol):
     """What an executor knows of a block: its ``number`` in row order, and its ``work`` in rows.
 

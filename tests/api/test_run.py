@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 import paribus
 from paribus import _budget
-from paribus._api.run import lockstep
+from paribus._api.run import Fact, Needed, lockstep
 from paribus._api.runner import Pass, Runner
 from paribus._evaluators import planner
 from paribus._evaluators.ale.brute_ale import BruteAle
@@ -441,3 +441,32 @@ def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monke
     monkeypatch.setattr(type(wrong), "predict", lambda self, X, **given: np.asarray(X["a"] * X["b"]))
     with pytest.raises(paribus.RefusalError, match="verify=True: brute force differs by"):
         getattr(explainer, verb)(verify=True)
+
+
+def test_generators_that_need_a_fact_go_on_in_the_round_that_finds_it_out():
+    rounds = []
+
+    def finds():
+        yield ["first"]
+        yield Fact("pairs", (1, 2))
+        yield ["second"]
+        return "found"
+
+    def waits():
+        value = yield Needed("pairs")
+        yield ["after"]
+        return value
+
+    def asks_for_nothing():
+        return (yield Needed("nobody finds it out"))
+
+    running = lockstep([waits(), finds(), asks_for_nothing()])
+    passes = next(running)
+    while True:
+        rounds.append(passes)
+        try:
+            passes = running.send(list(passes))
+        except StopIteration as done:
+            assert done.value == [(1, 2), "found", None]
+            break
+    assert rounds == [["first"], ["after", "second"]]

@@ -7,7 +7,6 @@ import numpy as np
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._models import Model
 from paribus._states import Keyed, Moments
-from paribus._states.expected import Expected
 from paribus.errors import RefusalError
 from paribus.meaning import Estimand
 
@@ -43,9 +42,6 @@ class UnusedFeatures(SinglePass):
             return Keyed({})
         predictions = self.model.predict(block.table.native, len(block.table))
         return Keyed({("all", 0): Moments.of(predictions.T[:, None, :], block.weights)})
-
-    def expected(self, rows):
-        return Expected({("all", 0): Moments.expected(self.outputs, 1, rows)})
 
     def finish(self, state, threads):
         moments = state.parts["all", 0]

@@ -8,7 +8,6 @@ import numpy as np
 from paribus._api.run import each_model
 from paribus._api.runner import Pass
 from paribus._states import Keyed, Moments
-from paribus._states.expected import Expected
 
 VERB = "mean_prediction"
 
@@ -19,9 +18,6 @@ class MeanPrediction:
 
     model: object
     block_rows: int = 32
-
-    def expected(self, rows):
-        return Expected({("mean", 0): Moments.expected(self.model.n_outputs, 1, rows)})
 
     def evaluate(self, block):
         block = self.kept(block)

@@ -430,7 +430,7 @@ def test_killed_run_goes_on_and_reads_nothing_twice(store, local, tmp_path, monk
     assert all_of[last] == rest_of[last] > none_of[last]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_ten_thousand_keys_are_listed_in_ten_requests_and_matching_ones_opened_many_at_a_time(
     store, tmp_path
 ):

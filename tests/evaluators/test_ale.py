@@ -515,7 +515,7 @@ COVERED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", list(COVERED))
 def test_ale_errors_cover_effect_of_population(kind, weighted):

@@ -228,7 +228,7 @@ def truth(table):
     return 2 * table[:, 0] + table[:, 1] * (table[:, 2] > 0)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("repeats", [1, 2, 5, 20])
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_permutation_standard_error_is_that_of_another_sample(repeats, weighted):

@@ -1,7 +1,5 @@
 """The first pass over rows that are read: it finds what summaries of the same rows in memory hold."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import paribus
-from checking_executor import Checking
 from conftest import numbers
 from paribus._data.scan import parquet
 from paribus._evaluators import survey
@@ -57,9 +54,7 @@ def test_surveyed_column_has_the_grid_of_the_same_rows_in_memory(files, awkward,
             part.to_parquet(files / f"{number}.parquet", row_group_size=50)
         read = {"sample_weight": "weight"}
     want = paribus.partial_dependence(numbers, awkward, feature, **held)
-    executor = Checking()
-    found = paribus.partial_dependence(numbers, str(files), feature, executor=executor, **read)
-    assert "Survey" in executor.checked
+    found = paribus.partial_dependence(numbers, str(files), feature, **read)
     assert found.kinds == want.kinds
     assert list(found.grid_values[0]) == list(want.grid_values[0])
     np.testing.assert_allclose(found.average, want.average, rtol=1e-9)
@@ -169,38 +164,3 @@ def test_declared_categories_have_a_limit(monkeypatch):
     assert two.merge(DeclaredCategories(("b", "c"))).levels == ("a", "b", "c")
     with pytest.raises(paribus.TableError, match=r"more than 3 categories \('a', 'b', ...\)"):
         two.merge(DeclaredCategories(("c", "d")))
-
-
-class Kept(Checking):
-    """An executor that keeps the survey and its state."""
-
-    def fold(self, evaluator, blocks, zero, *, store=None):
-        merged = super().fold(evaluator, blocks, zero, store=store)
-        if type(evaluator).__name__ == "Survey":
-            self.expected, self.state = evaluator.expected(300), merged
-        return merged
-
-
-def test_survey_refuses_states_that_contradict_each_other(files, awkward):
-    executor = Kept()
-    awkward.assign(w=1.0 + np.arange(300) % 2).to_parquet(files / "0.parquet")
-    (files / "1.parquet").unlink()
-    paribus.partial_dependence(numbers, str(files), ["city", "level"], executor=executor, sample_weight="w")
-    expected, parts = executor.expected, executor.state.parts
-    expected.check(executor.state, whole=True)
-    few = parts["few", 0]
-    fewer = replace(few, numbers=few.numbers[:-1], rows=few.rows.slice(0, len(few.numbers) - 1))
-    heavy = next(key for key in parts if key[0] == "heavy")
-    lighter = replace(
-        parts[heavy], **{name: getattr(parts[heavy], name)[:-1] for name in ("numbers", "weights", "chances")}
-    )
-    coded = next(key for key in parts if key[0] == "declared")
-    for changed, words in (
-        ({("few", 0): fewer}, "other few rows"),
-        ({heavy: lighter}, "other heavy rows"),
-        ({coded: DeclaredCategories(("low",))}, "categories that are not declared"),
-        ({coded: DeclaredCategories((1, 2))}, "tuple of categories of its column"),
-        ({coded: DeclaredCategories(["low"])}, "tuple of categories of its column"),
-    ):
-        with pytest.raises(paribus.CheckpointError, match=words):
-            expected.check(type(executor.state)({**parts, **changed}), whole=True)

@@ -29,7 +29,6 @@ from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus._states import (
     Keyed,
 )
-from paribus._states.expected import Expected
 
 
 @pytest.fixture
@@ -388,11 +387,11 @@ def test_checkpoint_halves_of_killed_runs_are_cleared(folder, tmp_path):
 
 def test_checkpoint_pass_that_another_run_opens_does_not_lose_what_is_just_written(tmp_path, monkeypatch):
     opened, sync = Checkpoint.of(tmp_path), os.fsync
-    store = opened.store("00-x", {"data": "1"}, Expected({}), {})
+    store = opened.store("00-x", {"data": "1"}, {})
 
     def meanwhile(handle):
         sync(handle)
-        opened.store("00-x", {"data": "1"}, Expected({}), {})
+        opened.store("00-x", {"data": "1"}, {})
 
     monkeypatch.setattr(os, "fsync", meanwhile)
     store.save(0, 1, Keyed({}))

@@ -1,14 +1,12 @@
 """Folders of checkpoints that somebody changed give the same bits or one error."""
 
 import errno
-import json
 import os
 import shutil
 from collections import Counter
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import fuzz_checkpoints as fuzz
@@ -32,7 +30,7 @@ def small_blocks(monkeypatch):
 @pytest.mark.slow
 def test_checkpoint_changed_folders_give_same_bits_or_one_error(tmp_path):
     found = Counter(fuzz.mutate_and_run(seed, tmp_path) for seed in range(100))
-    assert set(found) == {"same", "refused", "forged"}
+    assert set(found) == {"same", "refused"}
 
 
 @pytest.fixture(scope="module")
@@ -205,62 +203,3 @@ def test_checkpoint_file_system_without_hard_links_will_do(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "link", unsupported)
     assert Checkpoint.of(tmp_path / "kept").run == Checkpoint.of(tmp_path / "kept").run
-
-
-def forged_state(finished, copied, change):
-    """Change the arrays of a state of effects, and give it the digest that the run itself would.
-
-    ``change`` is given the arrays, and the fields of each part of the state by key.
-    """
-    file = sorted((copied / "01-effects").glob("*.npz"))[0]
-    arrays = fuzz.loaded(file.read_bytes())
-    tree = json.loads(arrays["tree"].tobytes())
-    change(arrays, {key[0]: part for key, part in tree["parts"]})
-    fuzz.forge(file, fuzz.written(arrays), finished)
-
-
-@pytest.mark.parametrize(
-    ("key", "change", "words"),
-    [
-        ("coverage", lambda array: array[:-1], r"shape .* is expected"),
-        ("coverage", lambda array: array + 1_000_000, "out of range"),
-        ("coverage", lambda array: array * np.nan, "out of range"),
-        ("coverage", lambda array: array.astype("f4"), "no array of i8 or f8"),
-        ("support", lambda array: array - 10**6, "out of range"),
-        ("weight", lambda array: array.reshape(1, 1), "shape"),
-    ],
-)
-def test_checkpoint_arrays_that_nobody_expects_are_refused_with_right_digest_too(
-    finished, copied, key, change, words
-):
-    def changed(arrays, parts):
-        name = f"a{parts[key]['cells']['array']}"
-        arrays[name] = change(arrays[name])
-
-    forged_state(finished, copied, changed)
-    with pytest.raises(paribus.CheckpointError, match=f"not what this run expects: .*{key}.*{words}"):
-        finished.run(copied)
-
-
-@pytest.mark.parametrize("code", [-1, 10**6, 2**31 - 1, -(2**31)])
-def test_checkpoint_codes_beyond_tables_of_kernels_are_refused_with_right_digest_too(finished, copied, code):
-    def changed(arrays, parts):
-        _, codes = parts["sample"]["parts"][0]
-        arrays[f"a{codes['array']}"][0, 0] = code
-
-    forged_state(finished, copied, changed)
-    with pytest.raises(paribus.CheckpointError, match=r"sample.* has numbers out of range"):
-        finished.run(copied)
-
-
-def test_checkpoint_states_that_lack_part_are_refused_with_right_digest_too(finished, copied):
-    for file in (copied / "01-effects").glob("*.npz"):
-        arrays = fuzz.loaded(file.read_bytes())
-        tree = json.loads(arrays["tree"].tobytes())
-        tree["parts"] = [item for item in tree["parts"] if item[0] != ["coverage", 0]]
-        fuzz.forge(
-            file, fuzz.written({**arrays, "tree": np.frombuffer(json.dumps(tree).encode(), "u1")}), finished
-        )
-    words = r"01-effects: .*\('coverage', 0\) is missing; remove the folder to start over"
-    with pytest.raises(paribus.CheckpointError, match=words):
-        finished.run(copied)

@@ -510,7 +510,9 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Marked, Dies], ids=["fails", "dies"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(Marked, id="fails"), pytest.param(Dies, id="dies", marks=pytest.mark.soak)]
+)
 def test_a_task_that_fails_twice_and_then_works_changes_no_bit(client, files, tmp_path, kind):
     asked_of = kind(tmp_path, 2, above=2.5)
     asked = points("a", "b")
@@ -635,7 +637,7 @@ def test_no_rows_at_all_are_told_as_such(client, model, frame, tmp_path, X):
         paribus.effects(model, source, executor=client)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_rows(
     files, tmp_path, monkeypatch
 ):

@@ -123,9 +123,6 @@ class Stopping:
         self.engine.evaluated += 1
         return self.evaluator.evaluate(block)
 
-    def expected(self, rows):
-        return self.evaluator.expected(rows)
-
 
 def computed(statistic, example, **changes):
     given = {"model": example.model, "X": example.X, "y": example.y} | dict(example.options) | changes

@@ -61,16 +61,14 @@ def _naive(model, weights=None) -> dict[str, float]:
     """Set a feature to the value of each row in turn, average the predictions, and take their deviation."""
     found = {}
     for feature in X:
-        curve = []
-        for value in X[feature]:
-            rows = X.copy()
-            rows[feature] = pd.Series([value] * ROWS, index=X.index).astype(X[feature].dtype)
-            predicted = (
-                model.predict_proba(rows)[:, 1] if hasattr(model, "predict_proba") else model.predict(rows)
-            )
-            curve.append(np.average(predicted, weights=weights))
+        rows = X.loc[np.tile(X.index, ROWS)].reset_index(drop=True)
+        rows[feature] = X.loc[np.repeat(X.index, ROWS), feature].reset_index(drop=True)
+        predicted = (
+            model.predict_proba(rows)[:, 1] if hasattr(model, "predict_proba") else model.predict(rows)
+        )
+        curve = np.average(predicted.reshape(ROWS, ROWS), axis=1, weights=weights)
         mean = np.average(curve, weights=weights)
-        found[feature] = float(np.sqrt(np.average((np.array(curve) - mean) ** 2, weights=weights)))
+        found[feature] = float(np.sqrt(np.average((curve - mean) ** 2, weights=weights)))
     return found
 
 

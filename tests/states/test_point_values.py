@@ -37,7 +37,6 @@ def test_quantiles_are_exact_while_every_row_is_kept(weighted, threads):
     state = merged(values, weights, [0, 20, 50, 90], most=90, capacity=4)
     found, error = state.quantiles(PROBABILITIES, threads)
     assert state.kept is None
-    assert state.holds()
     assert error == 0.0
     np.testing.assert_allclose(found, repeated_quantiles(values, weights), rtol=1e-12)
     curves = curve_quantiles(np.moveaxis(values, -1, 1), weights, PROBABILITIES, threads)
@@ -76,7 +75,6 @@ def test_thinning_keeps_the_numbers_in_the_middle_of_equal_shares():
 def test_ranks_of_thinned_quantiles_are_off_by_no_more_than_is_said(weighted, cuts):
     values, weights = drawn(400, weighted)
     state = merged(values, weights, cuts, most=30, capacity=40)
-    assert state.holds()
     probabilities = np.linspace(0, 1, 41)
     found, error = state.quantiles(probabilities)
     assert 0.5 / 40 < error < 0.12
@@ -114,14 +112,3 @@ def test_thinned_quantiles_are_nan_where_a_number_is():
     found, _ = PointValues.of(values, None, most=30, capacity=8).quantiles(PROBABILITIES)
     assert np.isnan(found[0, :, 1]).all()
     assert np.isnan(found).sum() == len(PROBABILITIES)
-
-
-def test_values_that_contradict_themselves_do_not_hold():
-    kept, ends = np.zeros((1, 1, 4)), np.zeros((1, 1, 2))
-    part = np.zeros((1, 1, 3))
-    assert PointValues(9, 4, (part,), ()).holds()
-    assert PointValues(9, 4, (), (), kept, ends, 5.0).holds()
-    assert not PointValues(9, 4, (), ()).holds()
-    assert not PointValues(9, 4, (part,), (), None, ends).holds()
-    assert not PointValues(9, 4, (), (), kept, None, 5.0).holds()
-    assert not PointValues(9, 4, (), (), kept, ends, 0.0).holds()

@@ -13,8 +13,8 @@ import numpy as np
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, Trial
-from paribus._api.run import Rounds, Statistic, Verification, Work
-from paribus._api.runner import Pass, Runner
+from paribus._api.run import Rounds, State, Statistic, Verification, Work, lockstep
+from paribus._api.runner import Runner
 from paribus._data.rows import Rows
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.ale.brute_ale import BruteAle
@@ -42,10 +42,14 @@ CROSSING = ("interactions", "permutation")  # whose passes over the model itself
 
 @dataclass(eq=False)
 class TrialWork(Work):
-    """Work on the rows of a trial, of which any sample is at hand; ``sampled`` has size and seed of each."""
+    """Work on the rows of a trial, of which any sample is at hand; ``sampled`` has size and seed of each.
+
+    ``facts`` are those that the statistics before found out.
+    """
 
     some: Rows | None = None
     sampled: set[tuple[int, int]] = field(default_factory=set)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
         """Return rows of the trial."""
@@ -65,10 +69,12 @@ class Clock:
 
     def drive(self, rounds: Rounds, rows: Rows) -> None:
         """Fold every pass here and now, on one thread; only passes over ``rows`` take longer of more rows."""
-        passes = rounds.send(None)  # type: ignore[arg-type]
+        passes = next(rounds)
         while True:
             started = perf_counter()
-            states = [LocalExecutor(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes]
+            states: list[State] = [
+                LocalExecutor(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes
+            ]
             seconds = perf_counter() - started
             if all(one.rows is rows for one in passes):
                 self.per_row.append(seconds / self.rows)
@@ -76,7 +82,7 @@ class Clock:
                 self.fixed += seconds
             started = perf_counter()
             try:
-                passes = rounds.send(states)  # type: ignore[arg-type]
+                passes = rounds.send(states)
             except StopIteration:
                 self.fixed += perf_counter() - started
                 return
@@ -96,10 +102,12 @@ def forecast(
     bounds = _budget.memory(max_memory), max_memory is not None, threads
     fingerprint: Future[str] = Future()
     fingerprint.set_result("")
+    facts: dict[str, Any] = {}
     with ThreadPoolExecutor(threads or _budget.threads(-1)) as pool:
 
         def work(data: ExplainerData, some: Rows) -> TrialWork:
-            return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
+            shared = Runner(False), *bounds, pool, fingerprint, several
+            return TrialWork(data, models, *shared, some=some, facts=facts)
 
         planned, verifying, clocks = [], [], []
         for one in statistics:
@@ -141,11 +149,11 @@ def _with_predictions(
     )
 
 
-def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
+def _plans(statistic: Statistic, work: TrialWork) -> tuple[list[Plan], bool]:
     """Return the plans of the first round, and whether it reads the rows; none of one without passes."""
-    rounds = statistic.evaluate(work)
+    rounds = lockstep([statistic.evaluate(work)], work.facts)
     try:
-        passes: list[Pass] = rounds.send(None)  # type: ignore[arg-type]
+        passes = next(rounds)
     except StopIteration:
         return [], False
     rounds.close()
@@ -201,7 +209,8 @@ def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:
     """Return what a statistic takes on some rows."""
     some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
     clock = Clock(count)
-    clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)), some)
+    own = work(InMemoryData(some, True), some)
+    clock.drive(lockstep([statistic.evaluate(own)], own.facts), some)
     return clock
 
 

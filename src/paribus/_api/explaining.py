@@ -25,8 +25,7 @@ from paribus._api.options import (
 )
 from paribus._api.run import Statistic
 from paribus._api.statistics.effects_statistic import EffectsStatistic
-from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
-from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
+from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS, SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
@@ -45,7 +44,7 @@ from paribus.results.verdict import Parts, muted_codes, verdict_of
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
 MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # features with fewer points and bins, to be kept and shown
 SURFACE_GRID = 12  # points of each axis of a surface
-PAIRS = 10  # surfaces
+VARIED = "features of effects"  # a fact: those that can be varied
 PAIRED = 40  # features whose pairs are evaluated where rows are crossed: the rest interacts less
 QUANTILES = (0.1, 0.5, 0.9)
 # Rows that are crossed with each other for interactions where nothing is read off the model: so few that
@@ -96,9 +95,8 @@ class ExplainOptions(Options[Explanation]):
         subject.check(self.verb, wanted)
         features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
-        ranking = PairRanking(features, models) if paired and self.pairs else None
-        varied, (points, bins) = VariedFeatures(), self._points(len(features))
-        curves = replace(self._curves(subject, wanted, points), varied=varied)
+        surfaces, (points, bins) = paired and self.pairs > 0, self._points(len(features))
+        curves = self._curves(subject, wanted, points)
         local = AleOptions(
             features=wanted,
             grid_resolution=bins,
@@ -121,20 +119,19 @@ class ExplainOptions(Options[Explanation]):
                 crossed_rows=rows,
                 paired=None if models > 1 else PAIRED,  # the strongest of each model differ
                 with_importance=True,
-                ranking=ranking,
-                varied=varied,
+                varied=VARIED,
             ),
-            "local_effects": replace(local.statistic(subject), after=ranking),
+            "local_effects": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
             # On the axes of the curves, which are the same and laid out once.
             "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
         }
         if rows < SUBSAMPLE and self.subsample == AUTO and self.max_predictions is None:
             # Strengths are of as many rows as those of other functions, however few are crossed for pairs.
-            found["strengths"] = replace(strong.by_effect(subject), varied=varied, only_crossed=True)
-        if ranking is not None:
+            found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
+        if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
-            found["surfaces"] = SurfaceStatistic(ranking, self.pairs, axes, max_predictions=limit)
+            found["surfaces"] = SurfaceStatistic(features, self.pairs, axes, max_predictions=limit)
         return found
 
     def _curves(self, subject: Subject, features: Any, points: Any) -> EffectsStatistic:

@@ -7,13 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, SurveyRequest
 from paribus._api.provenance_record import recorded
 from paribus._api.runner import Pass, Runner, announce, digest
-from paribus._contracts import CheckpointableEvaluator
+from paribus._contracts import Evaluator
 from paribus._data.background import Background
 from paribus._data.rows import Rows
 from paribus._data.table import Table
@@ -34,7 +34,23 @@ from paribus.results import Provenance
 COUNTED_ROWS = 16_384  # rows per block of a pass that counts and does not predict
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 State: TypeAlias = Keyed | RefusalError
+
+
+class Fact(NamedTuple):
+    """Something that a statistic finds out on the way, for those that need it."""
+
+    name: str
+    value: Any
+
+
+class Needed(NamedTuple):
+    """The fact that a statistic waits for; it is None if no other statistic finds it out."""
+
+    name: str
+
+
 Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
+Steps: TypeAlias = Generator[list[Pass] | Fact | Needed, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,8 @@ class Statistic(Protocol):
     """What a verb computes: what it wants to know of the rows first, and the passes that follow.
 
     ``evaluate`` yields the passes of each round, receives their states, and returns a function that builds
-    the result, which is called when every statistic of the run is done.
+    the result, which is called when every statistic of the run is done. It may yield a `Fact` that others
+    need, or a `Needed` one, which it receives.
     """
 
     @property
@@ -92,7 +109,7 @@ class Statistic(Protocol):
         """Return what ``verify=True`` takes besides, of results by these plans."""
         ...
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, work: Work) -> Steps:
         """Yield rounds of passes and return what builds the result."""
         ...
 
@@ -224,22 +241,46 @@ class Estimated:
         return structure_text(self.model) if read and self.model is not None else None
 
 
-def lockstep(generators: Sequence[Rounds]) -> Rounds:
-    """Run generators of passes side by side, one round of all that are not done at a time."""
+def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -> Rounds:
+    """Run generators of passes side by side, one round of all that are not done at a time.
+
+    One that needs a fact goes on in the round in which another finds it out. ``facts`` are those known
+    before, to which others are added.
+    """
+    known = {} if facts is None else facts
     results: list[Any] = [None] * len(generators)
     waiting: dict[int, list[Pass]] = {}
+    needing: dict[int, str] = {}
 
-    def advance(index: int, states: list[State] | None) -> None:
-        waiting.pop(index, None)
-        try:
-            waiting[index] = generators[index].send(states)  # type: ignore[arg-type]
-        except StopIteration as done:
-            results[index] = done.value
+    def advance(index: int, sent: Any) -> None:
+        """Go on until a generator needs passes, or a fact that is not known yet."""
+        while True:
+            try:
+                step = generators[index].send(sent)
+            except StopIteration as done:
+                results[index] = done.value
+                return
+            match step:
+                case Fact(name, value):
+                    known[name], sent = value, None
+                case Needed(name) if name in known:
+                    sent = known[name]
+                case Needed(name):
+                    needing[index] = name
+                    return
+                case passes:
+                    waiting[index] = passes
+                    return
 
     for index in range(len(generators)):
         advance(index, None)
-    while waiting:
-        requested = dict(waiting)
+    while waiting or needing:
+        for index in [i for i, name in needing.items() if name in known or not waiting]:
+            advance(index, known.get(needing.pop(index)))
+        if not waiting:
+            continue
+        requested = dict(sorted(waiting.items()))
+        waiting.clear()
         states = yield [one for passes in requested.values() for one in passes]
         for index, passes in requested.items():
             advance(index, [states.pop(0) for _ in passes])
@@ -261,7 +302,7 @@ def evaluated(
     method: str,
     name: str,
     *,
-    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...] = (),
+    beside: tuple[Evaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
     bound: PredictionBound | None = None,
@@ -322,7 +363,7 @@ def _driven(
     model: Model | None,
     plan: Plan,
     name: str,
-    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
+    beside: tuple[Evaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
     observe: Callable[[Any], None] | None = None,
@@ -372,7 +413,7 @@ def _apart(
     work: Work,
     name: str,
     plan: Plan,
-    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
+    beside: tuple[Evaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
 ) -> Pass:

@@ -12,7 +12,7 @@ from typing import Any
 import xxhash
 
 from paribus import _budget
-from paribus._contracts import Blocks, CheckpointableEvaluator
+from paribus._contracts import Blocks, Evaluator
 from paribus._evaluators.planner import Plan
 from paribus._executors import DaskExecutor, as_executor
 from paribus._executors.dask import current_client
@@ -32,7 +32,7 @@ class Pass:
     """
 
     name: str
-    evaluator: CheckpointableEvaluator[Any, Keyed]
+    evaluator: Evaluator[Any, Keyed]
     blocks: Blocks[Any]
     threads: int
     memory: int = 0
@@ -144,9 +144,8 @@ class Runner:
             return None
         cut = one.blocks.size, one.blocks.count, one.blocks.rows, __version__
         settings = {"settings": digest(one.identity["settings"], cut)}
-        expected = one.evaluator.expected(one.blocks.rows or 0)
         name = f"{0 if one.known is not None else self._rounds:02d}-{one.name}"
-        return self.checkpoint.store(name, {**one.identity, **settings}, expected, one.known or {})
+        return self.checkpoint.store(name, {**one.identity, **settings}, one.known or {})
 
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
         try:
@@ -156,8 +155,6 @@ class Runner:
             state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), store=store)
         except RefusalError as refusal:
             return refusal
-        if store is not None:
-            store.check(state)
         return state
 
     def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
@@ -170,9 +167,6 @@ class Runner:
             for one in group
         ]
         states = fold_together(folds, self.progress, " and ".join(one.doing for one in group))
-        for one, state in zip(group, states, strict=True):
-            if stores[one.name] is not None and isinstance(state, Keyed):
-                stores[one.name].check(state)
         return {one.name: state for one, state in zip(group, states, strict=True)}
 
 

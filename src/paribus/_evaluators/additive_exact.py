@@ -16,8 +16,7 @@ from paribus._evaluators.request import EvaluationRequest
 from paribus._grid import moved_values
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
-from paribus._states import BinnedSum, Keyed, Moments, PairedMoments, RowCurves
-from paribus._states.expected import Constructed
+from paribus._states import BinnedSum, Keyed, Moments, PairedMoments
 from paribus.errors import RefusalCode, RefusalError
 
 PREPARED_ROWS = 65_536  # rows of a block behind preprocessing
@@ -110,10 +109,6 @@ class AdditiveExact(ExactEffects):
         """Return the terms of each feature that some grid varies, then margins."""
         return terms_of(self.additive, self.features, block).reshape(self.row_numbers, -1)
 
-    def rows_expected(self) -> Constructed:
-        """Return the pattern of terms of sampled rows."""
-        return RowCurves.expected("sample", self.row_numbers)
-
     def _rest(self, number: int, rows: Array) -> Floats:
         """Return the margins of rows without the terms that a grid replaces, ``(m, i)``."""
         terms = rows.reshape(len(self.features) + 2, self.n_margins, -1)
@@ -144,17 +139,6 @@ class AdditiveExact(ExactEffects):
             own = terms[self.features.index(feature)].T
             states["terms", number] = PairedMoments.of(own, own, weights)
         return states
-
-    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
-        """Return the patterns of these states."""
-        patterns: dict[tuple[str, int], Any] = {}
-        for number in range(len(self.values)):
-            patterns["rest", number] = BinnedSum.expected(self.n_margins)
-            if not self.request.individual:
-                patterns["spread", number] = Moments.expected(self.n_margins, 1, rows)
-        for number in self.measured:
-            patterns["terms", number] = PairedMoments.expected(self.n_margins, rows)
-        return patterns
 
     def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
         """Return the standard deviation of the term of each feature over the rows."""

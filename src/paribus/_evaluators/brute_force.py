@@ -19,7 +19,6 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest, Singl
 from paribus._grid import Grid
 from paribus._models import Model
 from paribus._states import Keyed, Moments, PointValues, RowCurves, merge_in_order
-from paribus._states.expected import LARGEST, Expected
 from paribus.errors import ModelError, failure
 from paribus.meaning import Estimand
 
@@ -245,22 +244,6 @@ class BruteForce(SinglePass):
             copies = max(1, self.call_rows // size) if self.model.row_independent else 1
             calls += -(-count // copies) * -(-size // self.call_rows)
         return calls
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        patterns: dict[tuple[str, int], Any] = {}
-        totals = {}
-        for number, grid in enumerate(self.request.grids):
-            shape = self.model.n_outputs, grid.n_points
-            patterns["moments", number] = Moments.expected(*shape, rows)
-            if self.request.individual:
-                totals[f"curves {number}"] = rows
-                patterns["curves", number] = RowCurves.expected(f"curves {number}", *shape)
-            patterns |= self.request.expected_values(number, *shape)
-        if self.request.individual and self.request.weighted:
-            totals["row weights"] = rows
-            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
-        return Expected(patterns, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return moments, and curves or what gives their quantiles when requested, of each grid."""

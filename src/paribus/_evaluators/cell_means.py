@@ -26,7 +26,6 @@ from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, SampledRows
-from paribus._states.expected import Expected
 from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
 
@@ -193,22 +192,6 @@ class CellMeans(SinglePass):
         """Number of predicts, where every row of a block counts."""
         blocks = lengths(self.predictions, self.block_rows)
         return sum(-(-rows // self.call_rows) for rows in blocks)
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        numbers = self.outputs * len(self.averaged)
-        cells = ((number, axis.n_cells + APART) for number, axis in enumerate(self.axes))
-        patterns: dict[tuple[str, int], Any] = {
-            ("cells", number): CellMoments.expected(numbers, size, rows) for number, size in cells
-        }
-        if self.request.kept_rows:
-            known = numbers if self.outcome is None else 2 * self.outputs
-            patterns |= {
-                ("predictions", 0): Moments.expected(1, self.outputs, rows),
-                ("predicted pairs", 0): PairedMoments.expected(self.outputs, rows),
-                ("kept rows", 0): SampledRows.expected("kept", known, self.request.kept_rows, rows),
-            }
-        return Expected(patterns)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the rows of a block in the cells of each axis."""

@@ -19,8 +19,7 @@ from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._models import Model, model_of_part, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination
-from paribus._states import Keyed, RowCurves
-from paribus._states.expected import Constructed
+from paribus._states import Keyed
 from paribus.errors import RefusalCode, RefusalError
 
 
@@ -116,18 +115,6 @@ class CombinedExact(ExactEffects):
         """Return what the margins of each part depend on, one below the other."""
         return np.concatenate([one.read(block).astype(np.float64) for one in self.evaluators])
 
-    def rows_expected(self) -> Constructed:
-        """Return the pattern of what is kept of sampled rows, each number within the bounds of its part."""
-        lows: list[Floats] = []
-        highs: list[Floats] = []
-        for one in self.evaluators:
-            _, numbers = one.rows_expected().parts["parts"].pattern
-            for bounds, given, none in ((lows, numbers.low, -np.inf), (highs, numbers.high, np.inf)):
-                bound = np.asarray(none if given is None else given, dtype=np.float64)
-                bounds.append(np.broadcast_to(bound, (one.row_numbers, 1)))
-        low, high = np.concatenate(lows), np.concatenate(highs)
-        return RowCurves.expected("sample", self.row_numbers, low=low, high=high)
-
     @property
     def row_numbers(self) -> int:
         """Numbers that are kept of a row."""
@@ -147,13 +134,6 @@ class CombinedExact(ExactEffects):
         for number, (one, own) in enumerate(zip(self.evaluators, self._split_rows(rows), strict=True)):
             states |= {(f"{number} {name}", k): s for (name, k), s in one.sums(own, weights).items()}
         return states
-
-    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
-        """Return the patterns of these sums."""
-        patterns: dict[tuple[str, int], Any] = {}
-        for number, one in enumerate(self.evaluators):
-            patterns |= {(f"{number} {name}", k): s for (name, k), s in one.sums_expected(rows).items()}
-        return patterns
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average outputs of a grid: those of every part, added up."""

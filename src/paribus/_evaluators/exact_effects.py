@@ -18,11 +18,11 @@ from paribus._evaluators.quantile_state import quantile_state
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._models import Model
 from paribus._states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
-from paribus._states.expected import HEAVIEST, LARGEST, Constructed, Expected
 from paribus.meaning import Estimand
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
+HEAVIEST = 2.0  # weight of a row, as rows are held, is below that
 AT_ONCE = 8_192  # rows whose curves are compared with their average at once
 CHUNK = 512  # rows whose curves are drawn at once, at most
 CURVE_BYTES = 16_000_000  # of curves drawn at once
@@ -76,16 +76,8 @@ class ExactEffects(SinglePass):
         """Return all that the margins of rows depend on, ``(k, i)``."""
 
     @abstractmethod
-    def rows_expected(self) -> Constructed:
-        """Return the pattern of what is kept of sampled rows."""
-
-    @abstractmethod
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
         """Return the states that averages of margins follow from."""
-
-    @abstractmethod
-    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
-        """Return the patterns of these states."""
 
     @abstractmethod
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
@@ -194,29 +186,6 @@ class ExactEffects(SinglePass):
                 groups.append([number])
                 held = size
         return tuple((tuple(group), self.portion(sum(self.sizes[q] for q in group))) for group in groups)
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        patterns: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
-        outputs, totals = self.model.n_outputs, {}
-        if self.linear:
-            patterns |= self.sums_expected(rows)
-        for number, size in enumerate(self.sizes):
-            if not self.linear and size:
-                kind = BinnedSum if self.bound is None else ExactSum
-                patterns["sums", number] = kind.expected(outputs, size)
-            if self.request.individual:
-                totals[f"curves {number}"] = rows
-                patterns["curves", number] = RowCurves.expected(f"curves {number}", outputs, size)
-            patterns |= self.request.expected_values(number, outputs, size)
-        if self.request.individual:
-            totals["row weights"] = rows
-            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
-        if self.samples_errors:
-            totals["sample"] = self.error_rows
-            patterns["sample", 0] = self.rows_expected()
-            patterns["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
-        return Expected(patterns, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what the rows of a block add to the coverage, the curves and the sample."""

@@ -19,7 +19,6 @@ from paribus._evaluators.association import RowSample, binned, kernels_of
 from paribus._grid import Axis, Grid
 from paribus._kernels.program import BINS, Ints
 from paribus._states import Counts, Keyed, Occupied
-from paribus._states.expected import Expected
 from paribus.errors import FeatureError
 
 FEWEST, MOST = 2, 20  # bins of numbers
@@ -69,15 +68,6 @@ class Occupancy:
         """What a kept state depends on besides the rows."""
         own = [(bins.edges.tolist(), bins.levels) for bins in self.bins]
         return self.features, self.pairs.tolist(), own
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        if not len(self.pairs):
-            return Expected({})
-        counts = Counts.expected((len(self.features), BINS), rows)
-        tables = Occupied.expected(len(self.pairs), BINS * BINS)
-        patterns = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
-        return Expected(patterns, frozenset({("bin weights", 0)}))
 
     def evaluate(self, block: Block) -> Keyed:
         """Mark the cells of a block; a block that is evaluated in parts is marked with the first part."""

@@ -19,7 +19,6 @@ from paribus._models import Model
 from paribus._models.model import unsteady_notes
 from paribus._models.scoring import RowScore, Score, Scorer, TotalScore
 from paribus._states import Keyed
-from paribus._states.expected import Expected
 from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors, scaled
 from paribus.errors import ModelError, ParibusError, failure
 from paribus.meaning import Estimand
@@ -274,10 +273,6 @@ class Shuffler:
         """Return the memory of a group while it is shuffled among so many rows."""
         predicted = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
         return FLOAT * ROW_ARRAYS * rows + self._row_cost * predicted
-
-    def expected(self, rows: int) -> Expected:
-        """Rows in memory leave no states in a checkpoint."""
-        return Expected({})
 
     def begun(self, rows: Rows) -> Shuffler:
         """Return the same, with the score of the rows as they are."""

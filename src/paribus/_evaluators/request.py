@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
-from paribus._contracts import Array, CheckpointableEvaluator, Floats, Integers
+from paribus._contracts import Array, Evaluator, Floats, Integers
 from paribus._data.background import Background
 from paribus._data.rows import ONE_PART, Block, Parts, Rows
 from paribus._data.sampling import Sample
 from paribus._grid import Grid
-from paribus._states import Keyed, PointValues
-from paribus._states.expected import Constructed, Expected
+from paribus._states import Keyed
 from paribus._text import count
 from paribus._typing import Curves
 from paribus.meaning import Estimand
@@ -123,16 +122,6 @@ class EvaluationRequest:
             return None
         return self.quantiles.sizes(self.n_weighted, self.points, outputs)
 
-    def expected_values(self, number: int, outputs: int, points: int) -> dict[tuple[str, int], Constructed]:
-        """Return the pattern of what is collected of a grid, if anything is."""
-        sizes = self.collects(outputs)
-        if sizes is None:
-            return {}
-        most, capacity = sizes
-        name, weighted = f"values {number}", self.weighted
-        pattern = PointValues.expected(name, outputs, points, most=most, capacity=capacity, weighted=weighted)
-        return {("values", number): pattern}
-
     @property
     def n_parts(self) -> int:
         """Number of grids."""
@@ -215,7 +204,7 @@ class Fold:
     """
 
     name: str
-    evaluator: CheckpointableEvaluator[Block, Keyed]
+    evaluator: Evaluator[Block, Keyed]
     block_rows: int
     parts: Parts = ONE_PART
     settings: tuple[Any, ...] = ()
@@ -422,10 +411,6 @@ class SinglePass(ABC):
     @abstractmethod
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of the block's grids."""
-
-    @abstractmethod
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most, with which kept ones are compared."""
 
     @abstractmethod
     def finish(self, state: Keyed, threads: int) -> list[Any]:

@@ -15,7 +15,6 @@ from paribus._data.sampling import sample_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.scanned import TAKE_ROWS
 from paribus._states import Keyed
-from paribus._states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +37,6 @@ class RowsTaker:
     like: ModelTable
     unit: float
     block_rows: int = TAKE_ROWS
-
-    def expected(self, rows: int) -> Expected:
-        """Rows that are taken are not kept in a checkpoint."""
-        return Expected({})
 
     def evaluate(self, block: Block) -> Keyed:
         """Take those of a block."""

@@ -10,7 +10,6 @@ from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._grid import Axis, Grid
 from paribus._states import Counts, Keyed
-from paribus._states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,15 +17,6 @@ class SupportCounter:
     """Counts, per grid, the weight of the rows in each of its cells."""
 
     questions: tuple[Grid, ...]
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        patterns = {}
-        for number, grid in enumerate(self.questions):
-            if len(grid.axes) > 1 or grid.axes[0].cell_counts is None:
-                shape = tuple(axis.n_cells for axis in grid.axes)
-                patterns["support", number] = Counts.expected(shape, rows)
-        return Expected(patterns)
 
     def evaluate(self, block: Block) -> Keyed:
         """Count the cells of each grid; where axes cross, every row is located on each axis once."""

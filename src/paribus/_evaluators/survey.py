@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -22,17 +21,6 @@ from paribus._data.scan.scanned import ScannedRows
 from paribus._data.steps import Steps
 from paribus._data.summary import DECILES, TAILS, Summary, common_of, edges_of, order_categories, placed
 from paribus._states import Counts, Keyed
-from paribus._states.expected import (
-    HEAVIEST,
-    LARGEST,
-    SMALLEST,
-    Constructed,
-    Either,
-    Expected,
-    Number,
-    Numbers,
-    Where,
-)
 from paribus._states.sketch import SPARE, CategoryWeights, Sketch
 from paribus.errors import FeatureError, TableError, WeightError
 
@@ -127,23 +115,6 @@ class WeightTotals:
     weight_scale: float
 
     @classmethod
-    def expected(cls, rows: int) -> Constructed:
-        """Return the pattern of the weights of ``rows`` rows at most."""
-        return Constructed(
-            cls,
-            rows=Number(int, 1, rows),
-            n_weighted=Number(int, 0, rows),
-            total=Number(float, 0, HEAVIEST * rows),
-            squares=Number(float, 0, HEAVIEST**2 * rows),
-            weight_scale=Number(float),
-        )
-
-    def holds(self) -> bool:
-        """Return whether sums are there where rows are."""
-        sums = self.total, self.squares, self.weight_scale
-        return self.n_weighted <= self.rows and (all(sums) if self.n_weighted else not any(sums))
-
-    @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
         """Add up the weights of some rows; ``weight_scale`` is a power of two near the largest."""
         if weights is None:
@@ -187,12 +158,6 @@ class ColumnSketch:
     declared: tuple[Any, ...] | None
     ranked: bool
     steps: Steps | None = None
-
-    def holds(self) -> bool:
-        """Return whether the categories that occur are among those declared."""
-        if self.levels is None or self.declared is None:
-            return True
-        return set(self.levels.found) <= set(self.declared)
 
     def merge(self, other: Any) -> Any:
         """Put both together; a column that cannot be varied somewhere cannot be at all."""
@@ -269,22 +234,6 @@ class KeptRows:
     rows: Any
 
     @classmethod
-    def expected(cls, like: pa.Table, seed: int, rows: int) -> Constructed:
-        """Return the pattern of a few of ``rows`` rows with the columns of a table."""
-        return Constructed(
-            cls,
-            most=head_rows(like.num_columns),
-            seed=seed,
-            numbers=Numbers(("few",), ("i8",), 0, rows - 1),
-            rows=_rows_like(like),
-        )
-
-    def holds(self) -> bool:
-        """Return whether the numbers of rows increase, so that each row has another one."""
-        rising = bool((self.numbers[1:] > self.numbers[:-1]).all())
-        return rising and len(self.numbers) == self.rows.num_rows <= self.most
-
-    @classmethod
     def of(cls, block: Block, seed: int) -> Self:
         """Choose among the rows of a block."""
         arrow = cast(ModelTable, block.table).arrow.native
@@ -339,57 +288,6 @@ class Survey:
     def _digested(self) -> int:
         """Number of columns that have a digest: those for the model, that of weights, those of the target."""
         return len(self.head.names) + self.weighted + self.targets
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
-        table = self.head.arrow.native
-        patterns: dict[tuple[str, int], Any] = {
-            ("weighed", 0): WeightTotals.expected(rows),
-            ("gaps", 0): Counts.expected((table.num_columns,), rows),
-            ("length", 0): Counts.expected((1,), rows),
-            ("few", 0): KeptRows.expected(table, SEED, rows),
-        }
-        for number in range(self._digested):
-            patterns["digest", number] = Constructed(Digest, total=Number(int, 0, SIZE - 1))
-        if self.weighted:
-            patterns |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
-        for feature in self.coded:
-            patterns["declared", feature] = Constructed(
-                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
-            )
-        for feature in self.open:
-            patterns["occurring", feature] = Constructed(
-                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
-            )
-        for number, spec in enumerate(self.specs):
-            patterns["look", number] = self._expected_sketch(spec)
-        return Expected(patterns, law=partial(_consistent, self.specs))
-
-    def _expected_sketch(self, spec: SketchSpec) -> Any:
-        table, feature = self.head.arrow.native, spec.feature
-        unvaried = Constructed(UnusableColumn, why=Where("text", lambda found: isinstance(found, str)))
-        try:
-            like = self._sketch(Block(self.head, None, 0), spec)
-        except FeatureError:
-            return unvaried
-        kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
-        sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
-        occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
-        sketched = Constructed(
-            ColumnSketch,
-            kind=like.kind,
-            dtype=like.dtype,
-            missing=Number(float),
-            missing_row=Either((None, _rows_like(table, 1))),
-            missing_at=Number(int, -1),
-            infinite=Number(float),
-            sketch=None if like.sketch is None else Sketch.expected(name, dtype, **sizes),
-            levels=None if like.levels is None else CategoryWeights.expected(name, occurring, MOST_LEVELS),
-            declared=None if like.declared is None else _categories(kind),
-            ranked=like.ranked,
-            steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
-        )
-        return Either((unvaried, sketched))
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what one block shows."""
@@ -663,82 +561,6 @@ def _digests(table: pa.Table, block: Block) -> list[int]:
         for position, values in enumerate(np.atleast_2d(block.target.T)):
             table = table.append_column(f"\0target {position}", pa.array(values))
     return digests_of(table, block.start)
-
-
-def _rows_like(table: pa.Table, rows: int | None = None) -> Where:
-    """Return the pattern of rows with the columns of a table."""
-
-    def test(value: Any) -> bool:
-        same = isinstance(value, type(table)) and value.schema.equals(table.schema)
-        return same and rows in (None, value.num_rows)
-
-    return Where("rows of X", test)
-
-
-def _heavy_expected(rows: int, seed: int) -> Constructed:
-    """Return the pattern of the rows of highest priority among ``rows``."""
-    name = f"heavy {seed}"
-    positive = Numbers((name,), low=SMALLEST, high=LARGEST)
-    return Constructed(
-        PrioritySample,
-        most=DRAWN,
-        numbers=Numbers((name,), ("i8",), 0, rows - 1),
-        weights=positive,
-        chances=replace(positive, high=1.0),
-    )
-
-
-def _categories(kind: pa.DataType) -> Where:
-    """Return the pattern of categories as a column of an Arrow type has them."""
-    import pyarrow as pa
-
-    own = kind.value_type if pa.types.is_dictionary(kind) else kind
-
-    def test(value: Any) -> bool:
-        try:
-            return isinstance(value, tuple) and pa.array(value, own).to_pylist() == [*value]
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            return False
-
-    return Where("tuple of categories of its column", test)
-
-
-def _scalars(dtype: np.dtype[Any]) -> Where:
-    """Return the pattern of categories that are numbers, flags or dates of a dtype."""
-
-    def test(value: Any) -> bool:
-        return isinstance(value, tuple) and all(getattr(one, "dtype", None) == dtype for one in value)
-
-    return Where(f"tuple of {dtype}", test)
-
-
-def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str | None:
-    """Say what is wrong with the states of all rows together."""
-    counted = parts["weighed", 0].n_weighted
-    few, drawn = parts["few", 0], [part for (name, _), part in parts.items() if name == "heavy"]
-    if len(few.numbers) != min(few.most, counted):
-        return "there are other few rows than the weights say"
-    if any(len(heavy.numbers) != min(heavy.most, counted) for heavy in drawn):
-        return "there are other heavy rows than the weights say"
-    for (name, number), sketched in parts.items():
-        feature = specs[number].feature if name == "look" else -1
-        declared = (
-            parts.get(("declared", feature))
-            if name == "look" and isinstance(sketched, ColumnSketch)
-            else None
-        )
-        occurring = () if declared is None or sketched.levels is None else sketched.levels.found
-        if declared is not None and not set(occurring) <= set(declared.levels):
-            return f"column {feature} has categories that are not declared"
-    return None
-
-
-def _steps_like(kind: pa.DataType) -> Constructed:
-    """Return the pattern of steps between dates of an Arrow type."""
-    zone = Where("time zone of its column", lambda value: value in (None, getattr(kind, "tz", None)))
-    return Constructed(
-        Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone
-    )
 
 
 def survey_states() -> dict[str, type]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-from paribus._contracts import CheckpointableEvaluator
+from paribus._contracts import Evaluator
 from paribus._data.rows import Block
 from paribus._states import Keyed
-from paribus._states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
     """Evaluates a block with each of its parts, whose states have keys of their own."""
 
-    parts: tuple[CheckpointableEvaluator[Block, Keyed], ...]
+    parts: tuple[Evaluator[Block, Keyed], ...]
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of all parts."""
@@ -28,8 +26,3 @@ class Together:
                 raise ValueError(f"two evaluators of a pass leave states of the same name: {sorted(twice)}")
             states |= own
         return Keyed(states)
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of the states of all parts."""
-        patterns: list[Expected] = [part.expected(rows) for part in self.parts]
-        return reduce(Expected.beside, patterns)

@@ -20,7 +20,6 @@ from typing import Any
 from paribus._data.scan.object_store import names_store, without_secret
 from paribus._states import known_states
 from paribus._states.codec import packed, unpacked
-from paribus._states.expected import Expected
 from paribus.errors import CheckpointError, OptionError
 
 VERSION = 3
@@ -63,11 +62,7 @@ class Checkpoint:
         return cls(path, run)
 
     def store(
-        self,
-        name: str,
-        identity: Mapping[str, str],
-        expected: Expected,
-        more: Mapping[str, Callable[..., Any]],
+        self, name: str, identity: Mapping[str, str], more: Mapping[str, Callable[..., Any]]
     ) -> KeptStates:
         """Return the store of one pass, or refuse states of another; ``more`` are classes of its states."""
         folder = self.folder / name
@@ -79,7 +74,7 @@ class Checkpoint:
         wanted = {"version": VERSION, "run": self.run, **identity}
         self._compare(_noted(folder / "identity.json", wanted), wanted)
         key = hashlib.blake2b(json.dumps([name, wanted], sort_keys=True).encode(), digest_size=32).digest()
-        return KeptStates(folder, key, expected, {**known_states(), **more})
+        return KeptStates(folder, key, {**known_states(), **more})
 
     def _compare(self, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         differing = [name for name, value in wanted.items() if found.get(name) != value]
@@ -101,7 +96,6 @@ class KeptStates:
 
     folder: Path
     key: bytes
-    expected: Expected
     known: Mapping[str, Callable[..., Any]]
 
     @property
@@ -123,7 +117,6 @@ class KeptStates:
             if not hmac.compare_digest(data[-DIGEST:], self._digest(first, stop, memoryview(data)[:-DIGEST])):
                 raise CheckpointError("it was changed, or is of another run, pass or range")
             state = unpacked(data, self.known)
-            self.expected.check(state)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}; remove it to recompute it") from error
         return state
@@ -133,13 +126,6 @@ class KeptStates:
         content = memoryview(packed(state))[: -len(COMMENT)]
         digest = self._digest(first, stop, content, COMMENT)
         _write(self._file(first, stop), content, COMMENT, digest)
-
-    def check(self, state: Any) -> None:
-        """Refuse what all ranges were merged into if the pass does not expect it."""
-        try:
-            self.expected.check(state, whole=True)
-        except CheckpointError as error:
-            raise CheckpointError(f"{self.folder}: {error}; remove the folder to start over") from error
 
     def _file(self, first: int, stop: int) -> Path:
         return self.folder / f"{first:09d}-{stop:09d}.npz"

@@ -18,7 +18,6 @@ from paribus.results.partial_dependence import PartialDependence
 LISTED = 30  # pairs in the table
 BARS = 15
 MAP_FEATURES = 20  # of a heat map that can be read
-MAPPED = 30  # features from which on a heat map shows the strongest only
 
 
 def pairs_section(refs: References) -> Markup:

@@ -9,8 +9,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._data.sampling import TINY
-from paribus._states.expected import HEAVIEST, Constructed, Numbers
-from paribus._states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors, value_scale_pattern
+from paribus._states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +29,6 @@ class CellMoments:
     mean_sq: Floats
     sum_of_squares: Floats
     value_scale: Floats | float = 1.0
-
-    @classmethod
-    def expected(cls, quantities: int, cells: int | str, rows: int) -> Constructed:
-        """Return the pattern of the moments of ``rows`` rows at most."""
-        means = Numbers((quantities, cells))
-        return Constructed(
-            cls,
-            rows=Numbers((cells,), ("i8",), 0, rows),
-            weight=Numbers((cells,), low=0, high=HEAVIEST * rows),
-            weight_sq=Numbers((cells,), low=0, high=HEAVIEST**2 * rows),
-            mean=means,
-            mean_sq=means,
-            sum_of_squares=Numbers((quantities, cells), low=0, nan=True),
-            value_scale=value_scale_pattern(quantities, cells),
-        )
 
     @classmethod
     def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:

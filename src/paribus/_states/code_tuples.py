@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Array, Integers
-from paribus._states.expected import LARGEST, Constructed, Number, Numbers
 
 LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
 
@@ -28,14 +27,6 @@ class CodeTuples:
     most: int
 
     @classmethod
-    def expected(cls, name: str, high: Any) -> Constructed:
-        """Return the pattern of tuples, which are called ``name``; no code exceeds ``high (c,)``."""
-        high = np.asarray(high)[:, None]
-        tuples = Numbers((len(high), name), ("i4",), 0, high)
-        weight = Numbers((name,), ("f8",), 0, LARGEST)
-        return Constructed(cls, tuples=tuples, weight=weight, most=Number(int, 1, LARGEST))
-
-    @classmethod
     def of(cls, codes: Array, most: int, weights: Array | None = None) -> Self:
         """Find the distinct tuples among those of rows, ``(c, i)``, whose ``weights`` are one by default."""
         number = np.zeros(codes.shape[1], np.int64)
@@ -45,11 +36,6 @@ class CodeTuples:
         row[number] = np.arange(len(number))
         weight = np.bincount(number, weights, minlength=len(row)).astype(np.float64)
         return cls(codes[:, row[: most + 1]], weight[: most + 1], most)
-
-    def holds(self) -> bool:
-        """Return whether the tuples are distinct, in order and not too many."""
-        found = type(self).of(self.tuples, self.most)
-        return self.tuples.shape[1] > 0 and np.array_equal(found.tuples, self.tuples)
 
     def merge(self, other: Self) -> Self:
         """Return the tuples that either has."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from paribus._contracts import Array
-from paribus._states.expected import COUNTED, HEAVIEST, Constructed, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,11 +13,6 @@ class Counts:
     """Weight of the rows in each cell of an array; integers when there are no weights."""
 
     cells: Array
-
-    @classmethod
-    def expected(cls, shape: tuple[int, ...], rows: int) -> Constructed:
-        """Return the pattern of counts of ``rows`` rows at most, each of which is counted once in a cell."""
-        return Constructed(cls, cells=Numbers(shape, COUNTED, 0, HEAVIEST * rows))
 
     def merge(self, other: Self) -> Self:
         """Add the counts."""

@@ -10,7 +10,6 @@ from typing import Self
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._states.expected import ByNumber, Constructed, Numbers
 
 LEAST_BIN, MOST_BIN = -200, 200  # of any float
 BIN = 8  # powers of two that share a bin: the smallest of its terms keeps its digits
@@ -33,11 +32,6 @@ class ExactSum:
 
     high: Floats
     low: Floats
-
-    @classmethod
-    def expected(cls, *shape: int) -> Constructed:
-        """Return the pattern of sums of a shape."""
-        return Constructed(cls, high=Numbers(shape), low=Numbers(shape))
 
     @classmethod
     def of(cls, terms: Floats, bound: float, rows: int) -> Self:
@@ -74,11 +68,6 @@ class BinnedSum:
     """
 
     bins: Mapping[int, ExactSum]
-
-    @classmethod
-    def expected(cls, *shape: int) -> Constructed:
-        """Return the pattern of sums of a shape."""
-        return Constructed(cls, bins=ByNumber(LEAST_BIN, MOST_BIN, ExactSum.expected(*shape)))
 
     @classmethod
     def of(cls, terms: Floats, rows: int) -> Self:

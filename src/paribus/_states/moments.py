@@ -9,8 +9,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._data.sampling import TINY
-from paribus._states.expected import HEAVIEST, SMALLEST, Constructed, Number, Numbers
-from paribus._states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors, value_scale_pattern
+from paribus._states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +35,6 @@ class Moments:
     mean_sq: Floats
     sum_of_squares: Floats
     value_scale: Floats | float = 1.0
-
-    @classmethod
-    def expected(cls, outputs: int, points: int, rows: int) -> Constructed:
-        """Return the pattern of the moments of ``rows`` rows at most."""
-        means = Numbers((outputs, points))
-        return Constructed(
-            cls,
-            rows=Number(int, 1, rows),
-            weight=Number(float, SMALLEST, HEAVIEST * rows),
-            weight_sq=Number(float, SMALLEST, HEAVIEST**2 * rows),
-            mean=means,
-            mean_sq=means,
-            sum_of_squares=Numbers((outputs, points), low=0, nan=True),
-            value_scale=value_scale_pattern(outputs, points),
-        )
 
     @classmethod
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:

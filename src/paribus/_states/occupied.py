@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from paribus._contracts import Array, Octets
-from paribus._states.expected import Constructed, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +15,6 @@ class Occupied:
     """Cells of tables ``(q, c)`` that some row lies in, as packed bits."""
 
     bits: Octets
-
-    @classmethod
-    def expected(cls, tables: int, cells: int) -> Constructed:
-        """Return the pattern of some tables."""
-        return Constructed(cls, bits=Numbers((tables, cells // 8), ("u1",)))
 
     @classmethod
     def of(cls, tables: Array) -> Self:

@@ -8,15 +8,9 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._states.expected import Either, Number, Numbers
 
 LARGE = 2.0**600  # in units of which no sum and no square of a float overflows
 LARGEST = float(np.finfo(np.float64).max)
-
-
-def value_scale_pattern(*shape: int | str) -> Either:
-    """Return the pattern of the unit of sums of squares: one number, or one at each point."""
-    return Either((Number(float, 1.0, LARGE), Numbers(shape, low=1.0, high=LARGE)))
 
 
 def ignore_fp_errors() -> np.errstate:

@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._states.expected import HEAVIEST, SMALLEST, Constructed, Number, Numbers
 from paribus._states.overflow import between, ignore_fp_errors
 
 
@@ -24,16 +23,6 @@ class PairedMoments:
     weight: float
     mean: Floats
     products: Floats
-
-    @classmethod
-    def expected(cls, outputs: int, rows: int) -> Constructed:
-        """Return the pattern of the moments of ``rows`` rows at most."""
-        return Constructed(
-            cls,
-            weight=Number(float, SMALLEST, HEAVIEST * rows),
-            mean=Numbers((2, outputs)),
-            products=Numbers((3, outputs)),
-        )
 
     @classmethod
     def of(cls, observed: Floats, predicted: Floats, weights: Floats | None) -> Self:

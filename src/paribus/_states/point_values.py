@@ -12,7 +12,6 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._data.summary import quantiles
-from paribus._states.expected import LARGEST, Constructed, Each, Either, Number, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,30 +44,6 @@ class PointValues:
     ends: Floats | None = None
     weight: float = 0.0
     error: float = 0.0
-
-    @classmethod
-    def expected(
-        cls, name: str, outputs: int, points: int, *, most: int, capacity: int, weighted: bool
-    ) -> Constructed:
-        """Return the pattern of predictions of rows that are called ``name``."""
-        shape, own = (outputs, points), Numbers((name,), low=0, high=LARGEST)
-        return Constructed(
-            cls,
-            most=most,
-            capacity=capacity,
-            parts=Each(name, Numbers((*shape, name)), least=0),
-            weights=Each(name, own, least=0) if weighted else (),
-            kept=Either((None, Numbers((*shape, capacity)))),
-            ends=Either((None, Numbers((*shape, 2)))),
-            weight=Number(float),
-            error=Number(float),
-        )
-
-    def holds(self) -> bool:
-        """Return whether there is something to read quantiles off."""
-        if self.kept is None:
-            return self.ends is None and bool(self.parts)
-        return self.ends is not None and self.weight > 0
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, *, most: int, capacity: int) -> Self:

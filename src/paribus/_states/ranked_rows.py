@@ -9,7 +9,6 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._states.cell_moments import CellMoments
-from paribus._states.expected import Constructed, Number, Numbers
 
 BITS = 64
 MANTISSA = np.int64(2**63 - 1)
@@ -35,22 +34,6 @@ class RankedRows:
     shift: int
     keys: Integers
     moments: CellMoments
-
-    @classmethod
-    def expected(cls, name: str, quantities: int, capacity: int, rows: int) -> Constructed:
-        """Return the pattern of ``rows`` rows at most."""
-        return Constructed(
-            cls,
-            capacity=capacity,
-            shift=Number(int, 0, BITS - 1),
-            keys=Numbers((name,), ("i8",)),
-            moments=CellMoments.expected(quantities, name, rows),
-        )
-
-    def holds(self) -> bool:
-        """Return whether the groups are in order, and no more than there may be."""
-        rising = bool((self.keys[1:] > self.keys[:-1]).all())
-        return rising and len(self.keys) <= self.capacity and bool((self.moments.rows > 0).all())
 
     @classmethod
     def of(cls, ranked: Floats, values: Floats, weights: Floats | None, capacity: int) -> Self:

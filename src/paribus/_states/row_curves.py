@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Array
-from paribus._states.expected import LARGEST, Constructed, Each, Number, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,14 +15,6 @@ class RowCurves:
     """What is kept of each row, as parts ``(first row, (k, i, ...))``: predictions at points, or codes."""
 
     parts: tuple[tuple[int, Array], ...]
-
-    @classmethod
-    def expected(
-        cls, name: str, before: int, *after: int, dtype: str = "f8", low: Any = None, high: Any = None
-    ) -> Constructed:
-        """Return the pattern of parts ``(before, i, *after)``; rows are called ``name``."""
-        part = Number(int, 0, LARGEST), Numbers((before, name, *after), (dtype,), low, high)
-        return Constructed(cls, parts=Each(name, part))
 
     def merge(self, other: Self) -> Self:
         """Put the parts side by side; nothing is copied before `finish`."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._data.sampling import sample_numbers
-from paribus._states.expected import HEAVIEST, SMALLEST, Constructed, Numbers
 
 SEED = 0  # of the hash of row numbers
 
@@ -25,21 +24,6 @@ class SampledRows:
     numbers: Integers
     values: Floats
     weights: Floats
-
-    @classmethod
-    def expected(cls, name: str, quantities: int, most: int, rows: int) -> Constructed:
-        """Return the pattern of a sample of ``rows`` rows at most."""
-        return Constructed(
-            cls,
-            most=most,
-            numbers=Numbers((name,), ("i8",), 0, rows - 1),
-            values=Numbers((quantities, name)),
-            weights=Numbers((name,), low=SMALLEST, high=HEAVIEST),
-        )
-
-    def holds(self) -> bool:
-        """Return whether the numbers of rows increase, so that each row has another one."""
-        return bool((self.numbers[1:] > self.numbers[:-1]).all()) and len(self.numbers) <= self.most
 
     @classmethod
     def of(cls, numbers: Integers, values: Floats, weights: Floats | None, most: int) -> Self:

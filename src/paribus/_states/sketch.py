@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Array, Floats, Integers
 from paribus._data.summary import distinct_of, quantiles
-from paribus._states.expected import LARGEST, Constructed, Either, Number, Numbers, Where
 
 SPARE = 4  # times its capacity a sketch may hold before it is thinned out again: that costs time and error
 
@@ -40,32 +39,6 @@ class Sketch:
     ends: Array | None = None
     few: Array | None = None
     few_weights: Floats | None = None
-
-    @classmethod
-    def expected(cls, name: str, dtype: Any, *, exact: int, capacity: int, limit: int) -> Constructed:
-        """Return the pattern of a sketch of numbers of one dtype."""
-        few = f"few of {name}"
-        some, those = (Numbers((size,), low=0, high=LARGEST) for size in (name, few))
-        return Constructed(
-            cls,
-            values=Numbers((name,), (dtype,)),
-            weights=Either((None, some)),
-            exact=exact,
-            capacity=capacity,
-            limit=limit,
-            error=Number(float),
-            ends=Either((None, Numbers((f"ends of {name}",), (dtype,)))),
-            few=Either((None, Numbers((few,), (dtype,)))),
-            few_weights=Either((None, those)),
-        )
-
-    def holds(self) -> bool:
-        """Return whether numbers are finite and in order, and whether those that go together are there."""
-        if not all(_in_order(part) for part in (self.values, self.ends, self.few) if part is not None):
-            return False
-        if (self.few is None) != (self.few_weights is None) or (self.few is not None and self.ends is None):
-            return False
-        return self.ends is None or len(self.ends) == (2 if len(self.values) else 0)
 
     @classmethod
     def of(cls, values: Array, weights: Floats | None, *, exact: int, capacity: int, limit: int) -> Self:
@@ -187,18 +160,6 @@ class CategoryWeights:
     weights: Floats
     most: int
     too_many: bool = False
-
-    @classmethod
-    def expected(cls, name: str, found: Where, most: int) -> Constructed:
-        """Return the pattern of some categories."""
-        flag = Where("flag", lambda value: isinstance(value, bool))
-        weights = Numbers((name,), low=0, high=LARGEST)
-        return Constructed(cls, found=found, weights=weights, most=most, too_many=flag)
-
-    def holds(self) -> bool:
-        """Return whether each category has a weight, and there are none where there are too many."""
-        known = 0 if self.too_many else min(len(self.found), self.most)
-        return len(self.found) == len(self.weights) == len(set(self.found)) == known
 
     def merge(self, other: Self) -> Self:
         """Add the weights of categories both have."""

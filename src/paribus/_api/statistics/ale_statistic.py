@@ -17,9 +17,18 @@ from paribus._api.prediction_budget import (
     drawn_rows,
     share_of_range,
 )
-from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
+from paribus._api.run import (
+    Estimated,
+    Needed,
+    Rounds,
+    Steps,
+    Verification,
+    Work,
+    both_ways,
+    each_model,
+    evaluated,
+)
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
-from paribus._api.statistics.pair_ranking import PairRanking
 from paribus._contracts import Array
 from paribus._data.rows import Rows
 from paribus._data.sampling import MOST_FEW, head_rows
@@ -41,7 +50,10 @@ VERIFIED = 512  # rows on which differences read off trees are compared with tho
 
 @dataclass(frozen=True, eq=False)
 class AleStatistic:
-    """Average changes of the prediction within bins of each feature, or pair, added up."""
+    """Average changes of the prediction within bins of each feature, or pair, added up.
+
+    ``after`` is a fact that rows which are read wait for, where categories need an order.
+    """
 
     groups: Groups
     axes: AxisOptions
@@ -49,7 +61,7 @@ class AleStatistic:
     verify: bool = False
     verb: str = "accumulated_local_effects"
     max_predictions: int | None = None
-    after: PairRanking | None = None
+    after: str | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -71,7 +83,7 @@ class AleStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, work: Work) -> Steps:
         """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
         try:
             grids, skipped = self._grids(work, _no_order)
@@ -79,9 +91,8 @@ class AleStatistic:
             # Fewer rows of wide tables.
             size = min(DRAWN, head_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
             some = yield from work.subsample(size, SEED, self.verb)
-            # Rows that are read again anyway are read for both.
-            while self.after is not None and not work.rows.in_memory and not self.after.known:
-                yield []
+            if self.after is not None and not work.rows.in_memory:
+                yield Needed(self.after)  # rows that are read again anyway are read for both
             grids, skipped = self._grids(work, partial(similar_order, some))
         request = self._request(work, grids)
         budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)

@@ -18,7 +18,9 @@ from paribus._api.prediction_budget import (
 from paribus._api.recursion import recursion_notes
 from paribus._api.run import (
     Estimated,
+    Fact,
     Rounds,
+    Steps,
     Verification,
     Work,
     each_model,
@@ -28,7 +30,6 @@ from paribus._api.run import (
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic, crosses
-from paribus._api.statistics.pair_ranking import VariedFeatures
 from paribus._contracts import Floats
 from paribus._data.background import Background
 from paribus._data.rows import Rows
@@ -70,7 +71,6 @@ class EffectsStatistic:
     alone: bool = False
     verb: str = "effects"
     max_predictions: int | None = None
-    varied: VariedFeatures | None = None
     strengths: bool = True
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
@@ -87,11 +87,10 @@ class EffectsStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, work: Work) -> Steps:
         """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
         axes, skipped = self.axes.laid_out(work)
-        if self.varied is not None:
-            self.varied.features = tuple(axes)
+        yield Fact(f"features of {self.verb}", tuple(axes))
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )

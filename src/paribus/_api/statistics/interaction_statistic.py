@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -13,8 +13,19 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
-from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
-from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
+from paribus._api.run import (
+    Estimated,
+    Fact,
+    Needed,
+    Rounds,
+    Steps,
+    Verification,
+    Work,
+    both_ways,
+    each_model,
+    evaluated,
+)
+from paribus._contracts import Floats
 from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
@@ -35,6 +46,8 @@ from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows where they are crossed with each other, by default
+STRONGEST_PAIRS = "strongest pairs of h_statistic"  # a fact: positions in the table, the strongest first
+Pair = tuple[int, int]
 Found = TypeVar("Found", HStatistics, Importance)
 
 
@@ -52,6 +65,41 @@ def crosses(model: Model) -> bool:
 
 def _nothing() -> None:
     """Build no result."""
+
+
+@dataclass(eq=False)
+class PairRanking:
+    """Mean squares of the interactions of pairs for each of several models, filled in while these are found.
+
+    Pairs are of positions among ``features``, which are positions in the table.
+    """
+
+    features: tuple[int, ...]
+    models: int
+    _squares: dict[int, dict[Pair, float]] = field(default_factory=dict)
+
+    @property
+    def known(self) -> bool:
+        """Whether every model has been seen."""
+        return len(self._squares) == self.models
+
+    def previewed(self, model: int, joint: Any) -> None:
+        """Take what is known before the last pass: pairs that are not among them do not interact."""
+        self.finished(model, joint.groups, joint.numerator)
+
+    def finished(self, model: int, pairs: tuple[Pair, ...], squares: Floats) -> None:
+        """Take the mean squares ``(t, o)`` of one model, unless they are known from before."""
+        sums = np.nan_to_num(squares).sum(axis=1).tolist()
+        self._squares.setdefault(model, dict(zip(pairs, sums, strict=True)))
+
+    def strongest(self) -> tuple[Pair, ...]:
+        """Return the pairs that interact, the largest sum of squares over outputs and models first."""
+        totals: dict[Pair, float] = {}
+        for squares in self._squares.values():
+            for pair, square in squares.items():
+                totals[pair] = totals.get(pair, 0.0) + square
+        ordered = sorted((pair for pair, total in totals.items() if total > 0), key=lambda p: (-totals[p], p))
+        return tuple((self.features[one], self.features[other]) for one, other in ordered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +120,7 @@ class InteractionStatistic:
     crossed_rows: int = SUBSAMPLE
     paired: int | None = None
     with_importance: bool = False
-    ranking: PairRanking | None = None
-    varied: VariedFeatures | None = None
+    varied: str | None = None
     only_crossed: bool = False
     _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
@@ -100,49 +147,73 @@ class InteractionStatistic:
         found = [one.estimates[0] for one in estimated]
         return mean_statistics(found) if work.several else found[0]
 
-    def evaluate(self, work: Work) -> Rounds:
-        """Evaluate every model as often as it takes.
+    def evaluate(self, work: Work) -> Steps:
+        """Evaluate every model as often as it takes, and tell the strongest pairs as soon as they are known.
 
         With ``only_crossed``, there is no result if no model needs rows that are crossed with each other.
         """
         if self.only_crossed and not any(map(crosses, work.models)):
             return _nothing
-        if self.varied is not None and self.varied.features is not None:
-            return (yield from self._among(self.varied.features).evaluate(work))
+        if self.varied is not None:
+            features = yield Needed(self.varied)
+            return (yield from self._among(features).evaluate(work))
         budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
         if self.threeway and work.several:
             raise OptionError(
                 f"threeway={self.threeway} needs a single model, because the strongest triples of each "
                 f"differ, but estimator is a list of {len(work.models)}; pass one model"
             )
+        ranking = PairRanking(self.features, len(work.models))
+        evaluating = [
+            self._evaluated(work, index, budget, partial(ranking.previewed, index))
+            for index in range(len(work.models))
+        ]
         try:
-            estimated = yield from each_model(
-                [self._evaluated(work, index, budget) for index in range(len(work.models))]
-            )
+            estimated = yield from self._ranked(each_model(evaluating), ranking)
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
-        if self.ranking is not None:
-            for index, one in enumerate(estimated):
-                ratio = one.estimates[0].pairwise
-                squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
-                pairs = one.estimates[0].pairs
-                self.ranking.finished(index, self._pairs if pairs is None else pairs, squares)
+        for index, one in enumerate(estimated):
+            ratio = one.estimates[0].pairwise
+            squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
+            pairs = one.estimates[0].pairs
+            ranking.finished(index, self._pairs if pairs is None else pairs, squares)
+        yield self._strongest(ranking)
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
             verified = [self._verified(work, one, some) for one in estimated]
         return partial(self._result, work, estimated, verified)
 
+    def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
+        """Run rounds, and tell the strongest pairs as soon as they are known of every model."""
+        passes, told = next(rounds), False
+        while True:
+            if ranking.known and not told:
+                yield self._strongest(ranking)
+                told = True
+            states = yield passes
+            try:
+                passes = rounds.send(states)
+            except StopIteration as done:
+                return done.value
+
+    def _strongest(self, ranking: PairRanking) -> Fact:
+        return Fact(f"strongest pairs of {self.verb}", ranking.strongest())
+
     def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
         """Return the statistics of those features that can be varied; a single one has no interactions."""
         kept = [one for one in zip(self.features, self.tokens, strict=True) if one[0] in features]
         chosen, tokens = (tuple(part) for part in zip(*kept, strict=True))
-        if self.ranking is not None:
-            self.ranking.features = chosen
         pairwise = self.pairwise and len(chosen) > 1
         return replace(self, features=chosen, tokens=tokens, pairwise=pairwise, varied=None)
 
-    def _evaluated(self, work: Work, index: int, budget: PredictionBudget | None) -> Rounds:
+    def _evaluated(
+        self,
+        work: Work,
+        index: int,
+        budget: PredictionBudget | None,
+        observe: Callable[[Any], None] | None = None,
+    ) -> Rounds:
         model = work.models[index]
         estimated = yield from evaluated(
             work,
@@ -151,7 +222,7 @@ class InteractionStatistic:
             self.method,
             label(self.verb, index, len(work.models)),
             sample=partial(self._sample, work),
-            observe=None if self.ranking is None else partial(self.ranking.previewed, index),
+            observe=observe,
         )
         return estimated
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import ClassVar
 
-from paribus._api.run import Rounds, Verification, Work
+from paribus._api.run import Needed, Steps, Verification, Work
 from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
-from paribus._api.statistics.pair_ranking import PairRanking
+from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceStatistic:
-    """The surfaces of the ``count`` strongest pairs, in the first pass after these are known."""
+    """The surfaces of the ``count`` strongest pairs of features, in the first pass after these are known."""
 
-    ranking: PairRanking
+    features: tuple[int, ...]
     count: int
     axes: AxisOptions
     verb: str = "surfaces"
@@ -35,11 +35,9 @@ class SurfaceStatistic:
         """What a survey must find out: any feature may be in a pair."""
         return self.axes.wanted
 
-    def evaluate(self, work: Work) -> Rounds:
-        """Wait for the pairs, without passes, and evaluate them."""
-        while not self.ranking.known:
-            yield []
-        pairs = self.ranking.strongest(self.count)
+    def evaluate(self, work: Work) -> Steps:
+        """Wait for the pairs, and evaluate them."""
+        pairs = (yield Needed(STRONGEST_PAIRS))[: self.count]
         if not pairs:
             return _nothing
         build: Callable[[], object] = yield from self._effects(pairs).evaluate(work)
@@ -51,7 +49,7 @@ class SurfaceStatistic:
 
     def likely(self) -> EffectsStatistic:
         """Return the surfaces of as many pairs, whichever they are, which take as long."""
-        return self._effects(tuple(islice(combinations(self.ranking.features, 2), self.count)))
+        return self._effects(tuple(islice(combinations(self.features, 2), self.count)))
 
     def _effects(self, pairs: tuple[tuple[int, ...], ...]) -> EffectsStatistic:
         features = tuple(sorted({feature for pair in pairs for feature in pair}))

@@ -14,7 +14,6 @@ from paribus._evaluators.ale.accumulate import AleEstimate, accumulated
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, RowCells
 from paribus._evaluators.request import EvaluationRequest, SinglePass
 from paribus._states import CellMoments, Counts, Keyed
-from paribus._states.expected import Expected
 from paribus.meaning import Estimand
 
 
@@ -56,15 +55,6 @@ class AlePass(SinglePass):
         """Memory of the states of all grids: three numbers a quantity and cell."""
         cells = ((columns_of(grid), grid.n_cells + 1) for grid in self.ale_grids)
         return sum(8 * (3 * self.outputs * columns + 6) * count for columns, count in cells)
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most; a move that no row makes has none."""
-        patterns = {}
-        for number, grid in enumerate(self.ale_grids):
-            count = grid.n_cells + 1
-            patterns["local", number] = CellMoments.expected(self.outputs * columns_of(grid), count, rows)
-            patterns["places", number] = Counts.expected((2 * len(grid.bins) - 1, count), rows)
-        return Expected(patterns, frozenset(patterns))
 
     def finish(self, state: Keyed, threads: int) -> list[AleEstimate]:
         """Accumulate each effect; no rows at all leave no states."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from paribus._evaluators.request import Fold, Passes
 from paribus._models import Model
 from paribus._models.additive import Additive
 from paribus._states import Counts, Keyed, RowCurves
-from paribus._states.expected import Constructed, Expected, Numbers
 from paribus.errors import RefusalCode, RefusalError
 
 BLOCK_ROWS = 16_384
@@ -42,16 +41,6 @@ class TermSums:
     def functions(self) -> int:
         """Number of terms that are summed, and the margin last."""
         return len(self.features) + 1
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        margins = self.additive.n_margins
-        patterns: dict[tuple[str, int], Any] = {
-            ("weight", 0): Counts.expected((1,), rows),
-            ("sums", 0): Constructed(Counts, cells=Numbers((self.functions, margins))),
-            ("sample", 0): RowCurves.expected("sample", self.functions * margins),
-        }
-        return Expected(patterns, totals={"sample": len(self.sample)})
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sums of a block, and its rows in the sample."""
@@ -79,12 +68,6 @@ class TermProducts:
     additive: Additive
     features: tuple[int, ...]
     center: Floats
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states."""
-        functions, margins = self.center.shape
-        products = Numbers((margins, functions, functions))
-        return Expected({("products", 0): Constructed(Counts, cells=products)})
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sums of a block."""

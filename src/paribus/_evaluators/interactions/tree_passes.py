@@ -13,13 +13,12 @@ import numpy as np
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block
 from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells, parts_of
-from paribus._evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
+from paribus._evaluators.trees.programs import codes_of, family_of, program_of
 from paribus._evaluators.trees.tuple_cells import tuples_among
 from paribus._kernels import kernels
 from paribus._kernels.program import CellPoints, Ints, Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import Counts, Keyed, RowCurves
-from paribus._states.expected import LARGEST, Constructed, Expected, Numbers
 
 PRODUCT_ROWS = 256  # whose products are summed up at once
 
@@ -36,25 +35,6 @@ class CoveragePass:
     leaves: Leaves
     pairs: Ints | None
     sample: Integers
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most; cells are positions in tables."""
-        size = self.leaves.cells.size
-        patterns: dict[tuple[str, int], Any] = {
-            ("weight", 0): Counts.expected((1,), rows),
-            ("coverage", 0): Counts.expected((self.program.n_slots,), rows),
-            ("sample", 0): codes_expected(self.program),
-        }
-        for position, cells in enumerate(size.tolist()):
-            patterns["cells", position] = Counts.expected((cells,), rows)
-        if self.pairs is None:
-            last = size[:, None] - 1
-            patterns["rows", 0] = RowCurves.expected("rows", len(size), dtype="i4", low=0, high=last)
-            patterns["row weights", 0] = RowCurves.expected("rows", 1, low=0, high=LARGEST)
-        else:
-            cells = int(size[self.pairs].astype(np.int64).prod(axis=1).sum())
-            patterns["pairs", 0] = Counts.expected((cells,), rows)
-        return Expected(patterns, totals={"sample": len(self.sample)})
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
@@ -100,16 +80,6 @@ class PredictionPass:
     effects: tuple[Floats, ...]
     share: Floats
     center: Floats
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states."""
-        features, margins = len(self.effects), len(self.center)
-        functions = 2 + 2 * len(self.walk.family.features)
-        together = Numbers((margins, features, features))
-        sums = Constructed(Counts, cells=Numbers((functions, margins)))
-        return Expected(
-            {("together", 0): Constructed(Counts, cells=together), ("first", 0): sums, ("second", 0): sums}
-        )
 
     def evaluate(self, block: Block) -> Keyed:
         """Return sums over the rows of a block: of products of effects, of functions and of their squares."""

@@ -11,7 +11,6 @@ from paribus._kernels import kernels
 from paribus._kernels.program import Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import CodeTuples, Keyed
-from paribus._states.expected import Expected
 from paribus.errors import RefusalCode, RefusalError
 
 
@@ -23,18 +22,6 @@ class TuplePass:
     ensemble: Ensemble
     features: tuple[int, ...]
     most: int
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states: codes are positions in tables."""
-        last = self.program.n_codes - 1
-        return Expected(
-            {
-                ("tuples", feature): CodeTuples.expected(
-                    f"tuples of {feature}", last[columns_of(self.program, feature)]
-                )
-                for feature in self.features
-            }
-        )
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the tuples of a block."""

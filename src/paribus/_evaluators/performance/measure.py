@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from paribus._evaluators.performance.single_feature import single_feature_score
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
-from paribus._states.expected import Expected
 from paribus._states.overflow import ignore_fp_errors
 from paribus._typing import Better
 
@@ -122,27 +120,6 @@ class PerformanceMeasure:
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows and the model."""
         return "performance", self.losses, self.outcome, self.capacity
-
-    @cached_property
-    def _quantities(self) -> int:
-        return 2 if self.losses.probability else 4
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        outputs = self.model.n_outputs
-        patterns: dict[tuple[str, int], Any] = {
-            ("losses", 0): Moments.expected(1, len(self.losses.names), rows),
-        }
-        if not self.losses.probability:
-            patterns["pairs", 0] = PairedMoments.expected(outputs, rows)
-        optional = set()
-        for o in range(outputs):
-            ranked = RankedRows.expected(f"ranked {o}", self._quantities, self.capacity, rows)
-            patterns["ranked", o] = ranked
-            optional.add(("ranked", o))
-            if not self.losses.probability:
-                patterns["ordered", o] = RankedRows.expected(f"ordered {o}", 1, self.capacity, rows)
-        return Expected(patterns, frozenset(optional))
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of the rows of a block."""

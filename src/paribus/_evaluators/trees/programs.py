@@ -50,8 +50,6 @@ from paribus._kernels.program import (
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preprocessing.preparation import SparseTable, spread
-from paribus._states import RowCurves
-from paribus._states.expected import Constructed
 
 DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
 
@@ -418,9 +416,3 @@ def _encoded(
             # Of a sparse column only the entries that it stores are compared.
             codes[position] = own if rows is None else spread(rows, own, len(table))
     return codes
-
-
-def codes_expected(program: Program) -> Constructed:
-    """Return the pattern of kept codes of sampled rows: kernels take them as positions in tables."""
-    last = program.n_codes[:, None] - 1
-    return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

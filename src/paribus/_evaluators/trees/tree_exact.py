@@ -17,14 +17,13 @@ from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells
-from paribus._evaluators.trees.programs import codes_expected, codes_of, distinct_points, laid_out
+from paribus._evaluators.trees.programs import codes_of, distinct_points, laid_out
 from paribus._evaluators.trees.tuple_cells import columns_of, in_tuples
 from paribus._kernels import kernels
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
 from paribus._states import CodeTuples, Counts, Keyed
-from paribus._states.expected import Constructed
 from paribus._states.overflow import deviations
 
 VISIT_BYTES, SLOT_BYTES, EDGE_BYTES = 20, 4, 32
@@ -163,10 +162,6 @@ class TreeExact(ExactEffects):
         """Return the codes of a block's rows; what every grid replaces is not shown to the model."""
         return codes_of(self.program, self.trees.ensemble, block, self.kernels, self._always_free)
 
-    def rows_expected(self) -> Constructed:
-        """Return the pattern of codes of sampled rows."""
-        return codes_expected(self.program)
-
     @cached_property
     def _several(self) -> frozenset[int]:
         """The features whose cells are the tuples of codes that occur, as they own several columns."""
@@ -189,22 +184,6 @@ class TreeExact(ExactEffects):
                 size = int(cells.size[position])
                 states["cells", number] = Counts(np.bincount(cells.at(position, rows), weights, size))
         return states
-
-    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
-        """Return the pattern of these counts."""
-        patterns: dict[tuple[str, int], Any] = {
-            ("coverage", 0): Counts.expected((self.program.n_slots,), rows)
-        }
-        cells = ThresholdCells(self.program)
-        for number, feature in self.measured.items():
-            columns = columns_of(self.program, feature)
-            if feature in self._several:
-                last = self.program.n_codes[columns] - 1
-                patterns["tuples", number] = CodeTuples.expected(f"tuples {number}", last)
-            elif columns:
-                size = int(cells.size[self.program.family.features.index(feature)])
-                patterns["cells", number] = Counts.expected((size,), rows)
-        return patterns
 
     def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
         """Return the standard deviation of each effect, a step function, over the cells of the rows.

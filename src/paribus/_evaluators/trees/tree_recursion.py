@@ -19,7 +19,6 @@ from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.trees import Trees
 from paribus._states import Keyed
-from paribus._states.expected import Expected
 from paribus.errors import RefusalError
 from paribus.meaning import Estimand
 
@@ -109,10 +108,6 @@ class TreeRecursion(SinglePass):
     def error_rows(self) -> int:
         """There is no standard error."""
         return 0
-
-    def expected(self, rows: int) -> Expected:
-        """Rows leave no states."""
-        return Expected({})
 
     def evaluate(self, block: Block) -> Keyed:
         """Rows are not read."""

@@ -14,7 +14,7 @@ from threading import RLock
 from time import perf_counter
 from typing import Any
 
-from numba import config, f4, f8, njit, u8
+from numba import config, f8, njit, u8
 from numba.core import event, options
 
 from paribus._kernels import cache_folder, watch
@@ -161,13 +161,6 @@ def add(curves, at, members, first, stop, amount):
     """Add an amount to one point of some rows' curves; ``at`` is that point of the first row."""
     for i in range(first, stop):
         curves[at + members[i]] += amount
-
-
-@helper
-def add_single(sums, at, members, first, stop, amount):
-    """Add an amount to some rows' sums, which are held in single precision."""
-    for i in range(first, stop):
-        sums[at + members[i]] = f8(f4(sums[at + members[i]] + amount))
 
 
 @helper

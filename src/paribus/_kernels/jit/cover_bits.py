@@ -19,7 +19,6 @@ from numba.np.arrayobj import make_array
 from paribus._kernels.flow import LANES, WORDS
 
 MASK = ir.VectorType(ir.IntType(64), WORDS)
-HALF = ir.VectorType(ir.IntType(64), LANES)
 SHORTS = ir.VectorType(ir.IntType(16), LANES)
 
 
