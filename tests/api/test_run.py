@@ -444,8 +444,6 @@ def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monke
 
 
 def test_generators_that_need_a_fact_go_on_in_the_round_that_finds_it_out():
-    rounds = []
-
     def finds():
         yield ["first"]
         yield Fact("pairs", (1, 2))
@@ -461,12 +459,8 @@ def test_generators_that_need_a_fact_go_on_in_the_round_that_finds_it_out():
         return (yield Needed("nobody finds it out"))
 
     running = lockstep([waits(), finds(), asks_for_nothing()])
-    passes = next(running)
-    while True:
-        rounds.append(passes)
-        try:
-            passes = running.send(list(passes))
-        except StopIteration as done:
-            assert done.value == [(1, 2), "found", None]
-            break
-    assert rounds == [["first"], ["after", "second"]]
+    assert next(running) == ["first"]
+    assert running.send(["state"]) == ["after", "second"]
+    with pytest.raises(StopIteration) as done:
+        running.send(["state", "state"])
+    assert done.value.value == [(1, 2), "found", None]
