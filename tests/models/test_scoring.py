@@ -31,6 +31,7 @@ from paribus._data.rows import rows_of
 from paribus._models import adapt
 from paribus._models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
 from paribus._models.scoring.family import Family, family_of, other_scale, predicts_probability
+from paribus._models.scoring.losses import codes_of
 from paribus._models.scoring.outcome import Outcome, outcome_of
 from paribus.errors import InputError, ModelError, OptionError
 
@@ -582,3 +583,9 @@ def test_outcome_is_what_the_outputs_are_compared_with():
             three.numbers(np.array([[0.0, 1.0, wrong]]))
     with pytest.raises(OptionError, match="another scale"):
         outcome_of(adapt(NO_PROBABILITIES, table, response_method="decision_function"), NO_PROBABILITIES, 1)
+
+
+def test_classes_of_a_model_are_named_up_to_eight():
+    classes = tuple(f"class {number}" for number in range(10))
+    with pytest.raises(InputError, match=r"y holds 'other', .*\('class 0', .*'class 7', \.\.\.\)"):
+        codes_of(np.array(["class 1", "other"]), classes)

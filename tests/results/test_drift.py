@@ -601,3 +601,13 @@ def test_bounds_from_refits_are_passed_by_each_and_by_no_model_that_moved():
         old.calibrate([refits[0], explained(lambda t: t[:, 0], rows[:50])])
     with pytest.raises(paribus.OptionError, match="refits is empty"):
         old.calibrate([])
+
+
+def test_interactions_are_ordered_by_the_stronger_of_both_explanations(X):
+    old = explained(lambda t: t[:, 0] * t[:, 1] + 3 * t[:, 1] * t[:, 2], X)
+    new = explained(lambda t: 9 * t[:, 0] * t[:, 2] + t[:, 0] * t[:, 1], X)
+    found = old.compare(new).interactions
+    peaks = np.maximum(found.old, found.new).max(axis=1)
+    assert len(peaks) == 3
+    assert (np.diff(peaks) < 0).all()
+    assert set(found.pairs[0]) == {"x0", "x2"}

@@ -8,6 +8,7 @@ import pytest
 
 import paribus
 from paribus import Note, NoteCode
+from paribus._text import with_error
 from paribus.results import Effects
 from paribus.results.findings import (
     calibration_notes,
@@ -123,6 +124,8 @@ def test_share_of_interactions_is_not_stated_of_an_effect_within_its_error(X):
     assert "%" not in note
     assert note.startswith("a acts in interactions with other features (strength ")
     assert "is within its standard error" in note
+    own = with_error(float(importance.values[place]), float(importance.standard_error[place]))
+    assert f"its own effect ({own}) is" in note
     # Interactions that are noise themselves are none.
     noisy = replace(found.overall, numerator_error=found.overall.numerator)
     assert not list(interaction_notes(replace(found, overall=noisy), importance))

@@ -482,3 +482,26 @@ def test_keys_of_statistics_are_those_it_has(found, two):
     assert "feature_triples" not in two
     assert ("a", "b") in found
     assert ("a", "z") not in found
+
+
+def test_constant_prediction_has_nothing_to_explain():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    found = paribus.h_statistic(lambda t: np.ones(len(t)), X)
+    assert [note.code for note in found.notes].count(paribus.NoteCode.CONSTANT_PREDICTION) == 1
+    varied = paribus.h_statistic(lambda t: t[:, 0] * t[:, 1], X)
+    assert paribus.NoteCode.CONSTANT_PREDICTION not in [note.code for note in varied.notes]
+
+
+def test_notes_on_a_subsample_name_the_statistic():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    predict = lambda t: t[:, 0] * t[:, 1]  # noqa: E731
+    importance = paribus.feature_importance(predict, X, subsample=20)
+    assert any(note.startswith("importance was") for note in importance.notes)
+    interactions = paribus.h_statistic(predict, X, subsample=20)
+    assert any(note.startswith("interactions were") for note in interactions.notes)
+
+
+def test_strengths_of_crossed_rows_are_stated_in_the_printed_effects():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    printed = repr(paribus.effects(lambda t: t[:, 0] + t[:, 1], X, grid_resolution=3))
+    assert printed.count("strengths are of 500 of 600 rows") == 1

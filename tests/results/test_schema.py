@@ -359,3 +359,10 @@ def test_classes_of_results_are_frozen_and_none_compares_arrays():
     assert len(dataclasses_of(package)) > 15
     assert changeable(package) == set()
     assert comparing_arrays(package) == set()
+
+
+def test_fields_of_large_arrays_are_shown_in_part():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    shown = repr(paribus.explain(lambda t: t[:, 0], X, progress=False).predictions)
+    assert "..." in shown
+    assert len(shown) < 1_000

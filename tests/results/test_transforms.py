@@ -192,3 +192,11 @@ def test_quantiles_of_centered_curves_are_those_of_the_rows():
     lines = np.repeat(curves, weights, axis=0)
     assert np.isfinite(weighted.standard_error).all()
     assert (weighted.standard_error[0, 1:] < 2 * lines.std(axis=0)[1:] / np.sqrt(20)).all()
+
+
+def test_integers_that_no_float_tells_apart_are_told_apart():
+    first = 2**60
+    X = pd.DataFrame({"id": first + np.arange(3).repeat(4)})
+    effect = paribus.partial_dependence(lambda t: (t["id"] - first).to_numpy(float), X, "id")
+    assert effect.grid_values[0].tolist() == [first, first + 1, first + 2]
+    assert effect.centered(at=first + 1).average[0].tolist() == [-1.0, 0.0, 1.0]

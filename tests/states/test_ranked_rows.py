@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from paribus._states import CellMoments, PairedMoments, RankedRows
+from paribus._states.sampled_rows import SampledRows
 
 
 def ranked(numbers, capacity, weights=None):
@@ -70,3 +71,17 @@ def test_pairs_have_the_moments_of_all_rows_however_merged():
     np.testing.assert_allclose(merged.products[0], covariance.diagonal()[:2], rtol=1e-8)
     np.testing.assert_allclose(merged.products[1], [covariance[0, 2], covariance[1, 3]], rtol=1e-8)
     np.testing.assert_allclose(merged.products[2], covariance.diagonal()[2:], rtol=1e-8)
+
+
+def test_sampled_rows_are_the_same_however_rows_are_cut():
+    rng = np.random.default_rng(0)
+    numbers, values, weights = np.arange(60), rng.normal(size=(2, 60)), rng.uniform(1, 2, 60)
+    whole = SampledRows.of(numbers, values, weights, 20)
+    cuts = [slice(0, 13), slice(13, 40), slice(40, 60)]
+    one, two, three = (SampledRows.of(numbers[c], values[:, c], weights[c], 20) for c in cuts)
+    merged = three.merge(one).merge(two)
+    assert len(merged.numbers) == 20
+    for name in ("numbers", "values", "weights"):
+        np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
+    np.testing.assert_array_equal(merged.values, values[:, merged.numbers])
+    np.testing.assert_array_equal(merged.weights, weights[merged.numbers])

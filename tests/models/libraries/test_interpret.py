@@ -116,7 +116,7 @@ def test_all_statistics_go_through_its_terms():
     assert splits.provenance.evaluator == "tree_exact"
 
 
-def test_what_is_not_as_known_is_refused():
+def test_what_is_not_as_known_is_refused(monkeypatch):
     X, y = people()
     model = machine(X, y)
     for change, reason in (
@@ -128,6 +128,10 @@ def test_what_is_not_as_known_is_refused():
         changed = Changed(model, change)
         with pytest.raises(RefusalError, match=reason):
             paribus._models.libraries.library_for(model).read_trees(changed)
+    with monkeypatch.context() as patched:
+        patched.setattr(paribus._models.libraries.interpret, "MOST_LEAVES", 3)
+        with pytest.raises(RefusalError, match="a term of 1 features has .* combinations of bins"):
+            paribus._models.libraries.library_for(model).read_trees(model)
     tree = glassbox.RegressionTree().fit(X[["b"]], y)
     found = partial_dependence(tree, X[["b"]], "b", grid_resolution=3, **QUIET)
     assert "RegressionTree" in str(found.provenance.refusals)
