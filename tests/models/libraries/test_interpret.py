@@ -130,7 +130,7 @@ def test_what_is_not_as_known_is_refused(monkeypatch):
             paribus._models.libraries.library_for(model).read_trees(changed)
     with monkeypatch.context() as patched:
         patched.setattr(paribus._models.libraries.interpret, "MOST_LEAVES", 3)
-        with pytest.raises(RefusalError, match="a term of 1 features has .* combinations of bins"):
+        with pytest.raises(RefusalError, match=r"a term of 1 features has .* combinations of bins"):
             paribus._models.libraries.library_for(model).read_trees(model)
     tree = glassbox.RegressionTree().fit(X[["b"]], y)
     found = partial_dependence(tree, X[["b"]], "b", grid_resolution=3, **QUIET)
