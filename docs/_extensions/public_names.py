@@ -28,7 +28,7 @@ PARTS = [
     "paribus.results.performance.Metric",
     "paribus.results.performance.Performance",
     "paribus.results.performance.TrainingCurve",
-    "paribus.results.row_predictions.RowPredictions",
+    "paribus.results.model_record.RowPredictions",
     "paribus.results.shape.Monotonicity",
     "paribus.results.shape.Shape",
     "paribus.results.verdict.Check",

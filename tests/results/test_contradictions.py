@@ -10,7 +10,7 @@ import pytest
 import paribus
 from handmade import provenance
 from paribus.notes import Note, NoteCode
-from paribus.results.model_spread import ModelSpread, between, model_spread_notes
+from paribus.results.curve_parts import ModelSpread, between, model_spread_notes
 from paribus.results.performance import Metric, Performance
 from paribus.results.provenance import skipped_notes
 

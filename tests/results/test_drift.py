@@ -14,8 +14,8 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 import paribus
 from paribus.results.drift import Drift
-from paribus.results.equality import differing
 from paribus.results.performance import Metric, Performance
+from paribus.results.storage import differing
 
 
 def explained(model, X, y=None, **options):

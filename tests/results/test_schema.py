@@ -25,11 +25,10 @@ from paribus._contracts import Array, Floats, Kind
 from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note
 from paribus.results.drift import RowDrift
-from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
+from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
 from paribus.results.performance import Calibration, Metric, TrainingCurve
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.row_predictions import RowPredictions
 from paribus.results.schema import STORED, Record, array, labels, nested, record
 from paribus.results.shape import Monotonicity, Shape
 from paribus.results.tails import Tails

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paribus._states import CellMoments, PairedMoments, RankedRows
-from paribus._states.sampled_rows import SampledRows
+from paribus._states.row_states import SampledRows
 
 
 def ranked(numbers, capacity, weights=None):

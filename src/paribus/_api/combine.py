@@ -16,7 +16,7 @@ from paribus._contracts import Floats
 from paribus._evaluators.interactions import InteractionStatistics, Ratio
 from paribus._evaluators.request import EffectEstimate
 from paribus.notes import Note
-from paribus.results.model_spread import mean_of
+from paribus.results.curve_parts import mean_of
 
 if TYPE_CHECKING:
     from paribus._evaluators.ale.accumulate import AleEstimate

@@ -36,9 +36,8 @@ def _of_effects() -> list[type[StatisticEvaluator]]:
 
 
 def _of_ale() -> list[type[StatisticEvaluator]]:
-    from paribus._evaluators.ale.additive_ale import AdditiveAle
     from paribus._evaluators.ale.brute_ale import BruteAle
-    from paribus._evaluators.ale.combined_ale import CombinedAle
+    from paribus._evaluators.ale.structure_ale import AdditiveAle, CombinedAle
     from paribus._evaluators.ale.tree_ale import TreeAle
 
     return [TreeAle, AdditiveAle, CombinedAle, BruteAle]

@@ -1,18 +1,11 @@
 """Things with ``merge``: what a block of rows leaves behind."""
 
-from paribus._states.cell_moments import CellMoments
-from paribus._states.code_tuples import CodeTuples
-from paribus._states.counts import Counts
+from paribus._states.counts import CodeTuples, Counts, Occupied
 from paribus._states.exact_sum import BinnedSum, ExactSum
-from paribus._states.keyed import Keyed
-from paribus._states.merge_order import Merger, merge_in_order, ranges_of
-from paribus._states.moments import Moments
-from paribus._states.occupied import Occupied
-from paribus._states.paired_moments import PairedMoments
+from paribus._states.merge_order import Keyed, Merger, merge_in_order, ranges_of
+from paribus._states.moments import CellMoments, Moments, PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
-from paribus._states.ranked_rows import RankedRows
-from paribus._states.row_curves import RowCurves
-from paribus._states.sampled_rows import SampledRows
+from paribus._states.row_states import RankedRows, RowCurves, SampledRows
 
 STATES = (
     BinnedSum,

@@ -1,11 +1,26 @@
-"""The one order in which states are merged, whoever computed them."""
+"""States by key, and the order in which states are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Self
 
 from paribus._contracts import S
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed:
+    """States by key, such as ``("moments", 3)`` for the moments of grid 3; without any it is neutral."""
+
+    parts: Mapping[tuple[str, int], Any]
+
+    def merge(self, other: Self) -> Self:
+        """Merge what both have, keep what only one has."""
+        merged = dict(self.parts)
+        for key, state in other.parts.items():
+            merged[key] = merged[key].merge(state) if key in merged else state
+        return type(self)(merged)
 
 
 class Merger(Generic[S]):

@@ -14,8 +14,7 @@ from paribus._states.overflow import ignore_fp_errors
 from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
-from paribus.results.alike import check_same
-from paribus.results.curve_values import as_numbers, at_values, neighbor_range, shared_values
+from paribus.results.curve_values import as_numbers, at_values, check_same, neighbor_range, shared_values
 from paribus.results.difference import INDEPENDENT
 from paribus.results.drift import (
     OTHER_ROWS,
@@ -32,8 +31,8 @@ from paribus.results.partial_dependence import PartialDependence
 if TYPE_CHECKING:
     from paribus.results.explanation import Explanation
     from paribus.results.hstatistics import HStatistics
+    from paribus.results.model_record import RowPredictions
     from paribus.results.performance import Metric
-    from paribus.results.row_predictions import RowPredictions
 
 SAME_ROWS = (
     "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "

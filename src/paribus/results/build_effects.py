@@ -15,12 +15,10 @@ from paribus._models import Model, rounding_notes
 from paribus._models.model import unsteady_notes
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
+from paribus.results.curve_parts import Extrapolation, IceQuantiles, ModelSpread, model_spread_notes
 from paribus.results.curve_values import root_mean_square, split_points, strength_of
-from paribus.results.extrapolation import Extrapolation
-from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing
 from paribus.results.marginal import Marginal, MarginalAtMissing
-from paribus.results.model_spread import ModelSpread, model_spread_notes
 from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.tails import Tails, tail_notes

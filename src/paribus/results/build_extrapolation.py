@@ -12,7 +12,7 @@ from paribus._contracts import Flags, Floats
 from paribus._evaluators.association import RowSample
 from paribus._evaluators.occupancy import OccupiedCells, bins_for
 from paribus._grid import Axis, Grid
-from paribus.results.extrapolation import Extrapolation
+from paribus.results.curve_parts import Extrapolation
 
 KNOWN = 0.5  # of the points of a curve about which a partner must say something to count
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
 from paribus.results.curve_covariance import CurveCovariance
+from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import as_numbers
 from paribus.results.effects import Effects
-from paribus.results.model_spread import ROUNDING
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.shape import Direction, Monotonicity, Shape, ShapeName
 

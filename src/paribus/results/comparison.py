@@ -11,13 +11,12 @@ from paribus._contracts import NOMINAL, Floats
 from paribus._text import at_point, number
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
-from paribus.results.alike import check_alike, check_same
-from paribus.results.curve_values import at_values, curves_of, neighbor_range
+from paribus.results.curve_parts import ROUNDING
+from paribus.results.curve_values import at_values, check_alike, check_same, curves_of, neighbor_range
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
 from paribus.results.local_effect import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
-from paribus.results.model_spread import ROUNDING
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paribus.results.effect_mapping import EffectMapping
-from paribus.results.interaction_surface import interaction
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.schema import record
+from paribus.results.transforms import interaction
 
 
 @record

@@ -17,12 +17,11 @@ from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
-from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
+from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
 from paribus.results.observed_expected import ObservedExpected, observed_expected
 from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.report_mixin import ReportMixin
-from paribus.results.row_predictions import RowPredictions
 from paribus.results.schema import added, record
 from paribus.results.shape import Shapes
 from paribus.results.verdict import Check, Verdict, finding_line

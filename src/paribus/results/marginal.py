@@ -5,8 +5,8 @@ from __future__ import annotations
 from paribus._contracts import Array, Floats, Integers, Kind
 from paribus.errors import InputError
 from paribus.notes import Note
+from paribus.results.curve_parts import ModelSpread
 from paribus.results.effect_mapping import EffectMapping
-from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
 from paribus.results.schema import Record, added, array, labels, nested, record

@@ -10,8 +10,7 @@ import numpy as np
 from paribus._contracts import NOMINAL
 from paribus.errors import InputError
 from paribus.notes import Note
-from paribus.results.alike import check_alike, check_same
-from paribus.results.curve_values import curves_of
+from paribus.results.curve_values import check_alike, check_same, curves_of
 from paribus.results.difference import difference_of, differences_of
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects

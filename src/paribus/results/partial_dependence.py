@@ -8,9 +8,7 @@ from paribus._contracts import Array, Floats, Kind
 from paribus._typing import FrameBackend, TableKind
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note
-from paribus.results.extrapolation import Extrapolation
-from paribus.results.ice_quantiles import IceQuantiles
-from paribus.results.model_spread import ModelSpread
+from paribus.results.curve_parts import Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
 from paribus.results.schema import Record, added, array, labels, nested, record

@@ -11,11 +11,10 @@ from paribus._text import with_error
 from paribus._typing import Better, FrameBackend, PlotBackend
 from paribus.errors import did_you_mean
 from paribus.notes import Note
-from paribus.results.labeled import dataset_of
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
-from paribus.results.tidy import native
+from paribus.results.tidy import dataset_of, native
 
 if TYPE_CHECKING:
     from paribus.results.plot_mixin import Figure

@@ -7,11 +7,9 @@ from os import PathLike
 from typing import Any
 
 from paribus._typing import FrameBackend
-from paribus.results.equality import same
-from paribus.results.labeled import dataset_of
 from paribus.results.schema import Record
-from paribus.results.storage import save
-from paribus.results.tidy import LongTable, frame_of, table_of
+from paribus.results.storage import same, save
+from paribus.results.tidy import LongTable, dataset_of, frame_of, table_of
 
 
 class Saveable(Record):

@@ -1,9 +1,10 @@
-"""Results on disk: versioned JSON that comes back bit for bit, or is refused."""
+"""Results as files: written, read and checked; and whether two results are the same, bit for bit."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import hashlib
 import json
 import os
@@ -14,12 +15,55 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from paribus._codec.records import Format, decode, encode
 from paribus._codec.values import read_array, read_value, write_value
+from paribus._contracts import Array
 from paribus._data.scan.object_store import names_store, without_secret
 from paribus.errors import FormatError
-from paribus.results.equality import differing
+from paribus.meaning import TaggedText
 from paribus.results.schema import STORED
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same and of one type, all the way down; NaN equals NaN."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return _same_array(one, other)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, TaggedText) or dataclasses.is_dataclass(one):
+        return not differing(one, other)
+    if isinstance(one, dict):  # the order of keys included
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    # The text shows zones, nanoseconds, signs of zeros, and that NaN is NaN.
+    return bool(one == other) if isinstance(one, (str, int)) else _traits(one) == _traits(other)
+
+
+def differing(one: Any, other: Any) -> list[str]:
+    """Return the names of the fields in which two records of one type differ."""
+    names = vars(one) if isinstance(one, TaggedText) else [field.name for field in dataclasses.fields(one)]
+    return [name for name in names if not same(getattr(one, name), getattr(other, name))]
+
+
+def _same_array(one: Array, other: Array) -> bool:
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype == object:
+        return all(map(same, one.flat, other.flat))
+    if one.dtype.kind != "f" or one.tobytes() == other.tobytes():
+        return one.tobytes() == other.tobytes()
+    alike = (one == other) & (np.signbit(one) == np.signbit(other))
+    return bool((alike | (np.isnan(one) & np.isnan(other))).all())
+
+
+def _traits(value: Any) -> tuple[Any, ...]:
+    return repr(value), getattr(value, "unit", None), type(getattr(value, "tzinfo", None))
+
 
 FORMAT = "paribus"
 VERSION = 1

@@ -49,7 +49,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
-from paribus.results.extrapolation import Extrapolation
+from paribus.results.curve_parts import Extrapolation
 
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it

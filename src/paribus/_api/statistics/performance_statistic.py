@@ -32,10 +32,9 @@ from paribus._states import PairedMoments
 from paribus._text import number, short
 from paribus.notes import Note, NoteCode
 from paribus.results import Marginals
-from paribus.results.model_record import ColumnRecord
-from paribus.results.model_spread import mean_of
+from paribus.results.curve_parts import mean_of
+from paribus.results.model_record import ColumnRecord, RowPredictions
 from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
-from paribus.results.row_predictions import RowPredictions
 
 SHOWN = 3  # outputs that a note names
 # R² of a single feature that is hardly honest. Classes are never predicted so well by chance, while measured

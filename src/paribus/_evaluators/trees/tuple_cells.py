@@ -12,7 +12,7 @@ import numpy as np
 from paribus._contracts import Integers
 from paribus._kernels.program import Ints, Program
 from paribus._states import CodeTuples
-from paribus._states.code_tuples import keys_of
+from paribus._states.counts import keys_of
 from paribus.errors import RefusalCode, RefusalError
 
 CROSSED = 1_000  # cells of a feature whose columns are crossed, at most

@@ -1,4 +1,4 @@
-"""Rows by the rank of a number, in bounded memory and independent of how they were cut into blocks."""
+"""Numbers of single rows: curves of all, a fixed sample, rows ranked by a prediction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,58 @@ from typing import Self
 
 import numpy as np
 
-from paribus._contracts import Floats, Integers
-from paribus._states.cell_moments import CellMoments
+from paribus._contracts import Array, Floats, Integers
+from paribus._data.sampling import sample_numbers
+from paribus._states.moments import CellMoments
+
+
+@dataclass(frozen=True, eq=False)
+class RowCurves:
+    """What is kept of each row, as parts ``(first row, (k, i, ...))``: predictions at points, or codes."""
+
+    parts: tuple[tuple[int, Array], ...]
+
+    def merge(self, other: Self) -> Self:
+        """Put the parts side by side; nothing is copied before `finish`."""
+        return type(self)(self.parts + other.parts)
+
+    def finish(self) -> Array:
+        """Return the parts in row order, shape ``(k, n, ...)``."""
+        ordered = sorted(self.parts, key=lambda part: part[0])
+        return np.concatenate([curves for _, curves in ordered], axis=1)
+
+
+SEED = 0  # of the hash of row numbers
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """``values (q, k)`` and ``weights (k,)`` of at most ``most`` rows, chosen by a hash of their ``numbers``.
+
+    The choice depends on the numbers of the rows alone, in memory or read, whoever reads which rows.
+    """
+
+    most: int
+    numbers: Integers
+    values: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, numbers: Integers, values: Floats, weights: Floats | None, most: int) -> Self:
+        """Choose among rows in order, with values ``(q, i)``; every weight is positive."""
+        counted = np.ones(len(numbers)) if weights is None else weights
+        chosen = sample_numbers(numbers, SEED, most)
+        return cls(most, numbers[chosen], values[:, chosen], counted[chosen])
+
+    def merge(self, other: Self) -> Self:
+        """Choose among the rows of both."""
+        numbers = np.concatenate([self.numbers, other.numbers])
+        order = np.argsort(numbers)
+        chosen = order[sample_numbers(numbers[order], SEED, self.most)]
+        values = np.concatenate([self.values, other.values], axis=1)[:, chosen]
+        weights = np.concatenate([self.weights, other.weights])[chosen]
+        return type(self)(self.most, numbers[chosen], values, weights)
+
 
 BITS = 64
 MANTISSA = np.int64(2**63 - 1)

@@ -1,0 +1,279 @@
+"""Parts of curves: quantiles over rows, the spread between models, the share that extrapolates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Flags, Floats
+from paribus._states.overflow import scaled
+from paribus._text import at_point, number
+from paribus.meaning import Association
+from paribus.notes import Note, NoteCode
+from paribus.results.schema import Record, TableColumn, array, labels, record
+
+
+@record
+class IceQuantiles(Record):
+    r"""Quantiles of the individual conditional expectation (ICE) curves at each grid point.
+
+    They describe how differently rows respond and do not shrink with more rows, unlike ``standard_error``,
+    the sampling error of the average. At a grid point :math:`x_S` they are the quantiles of :math:`f(x_S,
+    x_{i,\bar S})` over all rows :math:`i` with positive weight, so the edge of a band is not the curve of any
+    single row.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (q,)
+        Probabilities of the quantiles.
+    values : ndarray of shape (n_outputs, q, g0, g1, ...)
+        The quantiles, interpolated linearly as in ``numpy.quantile``; weights act as repetitions of rows.
+    rank_error : float
+        Bound on the error of quantile ranks, as a share of the weight; 0 if quantiles are exact.
+    missing : ndarray of shape (n_outputs, q) or None
+        The quantiles at a missing value.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0, quantiles=(0, 0.5, 1))
+    >>> effect.quantiles.values[0]
+    array([[ 0.,  1.,  2.],
+           [ 0.,  3.,  6.],
+           [ 0.,  5., 10.]])
+    """
+
+    probabilities: Floats = labels("quantile")
+    values: Floats = array("output", "quantile", "grid")
+    rank_error: float
+    missing: Floats | None = array("output", "quantile")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the quantiles, such as ``"q10"``, used as column names."""
+        return tuple(f"q{100 * p:.10g}" for p in self.probabilities)
+
+    def _columns(self) -> Iterator[TableColumn]:
+        """Yield a column for each quantile."""
+        for position, name in enumerate(self.names):
+            yield TableColumn(name, self.table, self.values[:, position])
+
+    def _at_missing(self) -> dict[str, Any]:
+        return {} if self.missing is None else dict(zip(self.names, self.missing.T, strict=True))
+
+    def bands(self) -> Iterator[tuple[float, int, int]]:
+        """Yield bands between symmetric quantiles, widest first: their share and the two positions."""
+        positions = {round(float(p), 12): k for k, p in enumerate(self.probabilities)}
+        for low in sorted(positions):
+            high = round(1 - low, 12)
+            if low < 0.5 and high in positions:
+                yield high - low, positions[low], positions[high]
+
+
+ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
+
+
+@record
+class ModelSpread(Record):
+    r"""Effects by model, and their standard deviation: how much an effect depends on the fitted model.
+
+    Models fitted on other folds, bootstrap samples or seeds differ. This variation is neither the sampling
+    error of an average over rows, ``standard_error``, which decreases with more rows, nor the heterogeneity
+    of rows, ``quantiles``. With the effect :math:`E_k` of model k of m
+
+    .. math:: \bar E = \frac{1}{m} \sum_k E_k, \qquad
+        s^2 = \frac{1}{m - 1} \sum_k (E_k - \bar E)^2
+
+    the mean is the reported effect, and s the standard deviation between models. It refers to a single fit;
+    whether it also describes the uncertainty of a model fitted on all data depends on how the models were
+    fitted: those of cross-validation share most of their rows and differ less than independent ones.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Name of each model.
+    values : ndarray of shape (m, n_outputs, g0, g1, ...)
+        Effect of each model, on the same rows, weights and grid.
+    standard_deviation : ndarray of shape (n_outputs, g0, g1, ...)
+        Between models, with m - 1 in the denominator. NaN with a single model.
+    missing : ndarray of shape (m, n_outputs) or None
+        Effect of each model at a missing value.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> models = [lambda X: X[:, 0] + X[:, 1], lambda X: 3 * X[:, 0] + X[:, 1]]
+    >>> effect = paribus.partial_dependence(models, X, 0)
+    >>> effect.average, effect.by_model.values[:, 0]
+    (array([[3., 5., 7.]]), array([[3., 4., 5.],
+           [3., 6., 9.]]))
+    >>> effect.by_model.standard_deviation.round(2)
+    array([[0.  , 1.41, 2.83]])
+    """
+
+    models: tuple[str, ...] = labels("model")
+    values: Floats = array("model", "output", "grid")
+    standard_deviation: Floats = array("output", "grid", column="between_models")
+    missing: Floats | None = array("model", "output")
+
+    @classmethod
+    def of(
+        cls, models: tuple[str, ...], values: Floats | None, missing: Floats | None = None
+    ) -> ModelSpread | None:
+        """Take the standard deviation between models, if there are effects by model."""
+        return None if values is None else cls(models, values, between(values), missing)
+
+    @property
+    def missing_deviation(self) -> Floats | None:
+        """The standard deviation between models at a missing value, ``(n_outputs,)``."""
+        return None if self.missing is None else between(self.missing)
+
+    def _at_missing(self) -> dict[str, Any]:
+        return {} if self.missing is None else {"between_models": self.missing_deviation}
+
+
+def mean_of(values: Floats) -> Floats:
+    """Return the mean over models; where all say the same it is that, to the bit."""
+    return scaled(lambda some: _first(some) + (some - _first(some)).mean(axis=0), values)
+
+
+def between(values: Floats) -> Floats:
+    """Return the standard deviation between models; zero where all say the same, NaN of a single one."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return scaled(lambda some: (some - _first(some)).std(axis=0, ddof=1), values)
+
+
+def _first(values: Floats) -> Floats:
+    """Return what the others are compared with; infinities cannot be."""
+    return np.where(np.isfinite(values[0]), values[0], 0.0)
+
+
+def model_spread_notes(
+    spread: ModelSpread | None, mean: Floats | None, result: Mapping[str, Any]
+) -> tuple[Note, ...]:
+    """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``.
+
+    ``result`` has the names of features and outputs, and the values of the axes.
+    """
+    if spread is None or mean is None:
+        return ()
+    names, output_names = result["feature_names"], result["output_names"]
+    count, deviation = len(spread.models), spread.standard_deviation.reshape(len(output_names), -1)
+    if count == 1:
+        text = "a list of one model has no standard deviation between models"
+        return (Note(NoteCode.SINGLE_MODEL, text),)
+    if spread.missing_deviation is not None:
+        deviation = np.concatenate([deviation, spread.missing_deviation[:, None]], axis=1)
+    size = float(np.abs(mean[np.isfinite(mean)]).max(initial=0.0))
+    if not deviation.size or not np.nanmax(deviation, initial=0.0) > ROUNDING * size:
+        return ()
+    output, point = np.unravel_index(np.nanargmax(deviation), deviation.shape)
+    curve = mean[output]
+    range_ = float(np.ptp(curve)) if curve.size else 0.0
+    largest = float(deviation[output, point])
+    share = f" ({_percent(largest / range_)} of the range)" if range_ > ROUNDING * size else ""
+    on = f" on {output_names[output]}" if len(output_names) > 1 else ""
+    where = f"{names[0]} missing"
+    if point < curve.size:
+        where = at_point(names, result["grid_values"], np.unravel_index(point, curve.shape))
+    text = f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}"
+    return (Note(NoteCode.MODELS_DIFFER, text, names[0] if len(names) == 1 else None, largest),)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+NOTE_SHARE = 0.05  # share of a curve's points from which a note reports it
+LOOSE = 0.3  # a correlation below this is not what keeps two features apart
+
+
+@record
+class Extrapolation(Record):
+    r"""Share of an effect that combines values of two features that do not occur together.
+
+    Partial dependence sets a feature j to a value and leaves all others unchanged. If j depends on another
+    feature k, many of the resulting rows do not exist, and the model has not been fitted on any like them.
+    Both features are divided into coarse bins; a cell of the two is *empty* if it contains no row with
+    positive weight although at least ten would be expected under independence. Then, over the grid points g
+    of the curve and the bins c of k with weight :math:`w_c`,
+
+    .. math:: share_{jk} = \frac{\sum_g \sum_c w_c 1[(b(g), c) \text{ is empty}]}{\sum_g \sum_c w_c}
+
+    with both sums over the cells with at least ten expected rows. ``share`` is that of the worst partner k. A
+    partner is considered if these cells are at least half of all cells. All grid points have equal weight,
+    whatever their support. For joint effects the cells of the grid itself are included: the share of grid
+    points whose combination of values does not occur.
+
+    It does not detect gaps in three or more dimensions, nor gaps narrower than a bin, nor grid points beyond
+    the range of the data, which belong to the outermost bin: ``support`` shows those. It is None if too few
+    rows or too many rare categories leave no cell with ten expected rows (always with fewer than 180 rows),
+    if there is no other feature, and for ``method="recursion"``, which follows the paths of the training
+    data.
+
+    Expected rows are unweighted counts. Bin edges are quantiles of at most 4,096 rows, chosen by position in
+    the table.
+
+    Attributes
+    ----------
+    share : float
+        Share of the points outside the data, with the worst partner.
+    feature, partner : str
+        The feature of the effect and its worst partner; if no partner has an empty cell, the first one
+        checked.
+    association : float
+        Association of the two, on at most 4,096 rows.
+    measure : Association
+        ``"Spearman correlation"`` for numeric features and dates, ``"Cramér's V"`` for categorical ones,
+        ``"correlation ratio"`` (of ranks) for mixed pairs.
+    by_point : ndarray of shape (g0, g1, ...)
+        The share at each grid point, with that partner; NaN where it is undefined.
+    mask : ndarray of bool of shape (g0, g1) or None
+        For two features, the grid points whose combination of values does not occur; None otherwise.
+    partners : int
+        Number of other features checked: all, or the 24 most associated ones.
+    bins : int
+        Maximum number of bins of a numeric feature.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> rng = np.random.default_rng(0)
+    >>> temperature = rng.normal(size=2_000)
+    >>> X = np.column_stack([temperature, temperature + 0.2 * rng.normal(size=2_000)])
+    >>> found = paribus.partial_dependence(lambda X: X[:, 0], X, 0).extrapolation
+    >>> found.partner, found.measure, found.share > 0.4
+    ('x1', 'Spearman correlation', True)
+    """
+
+    share: float
+    feature: str
+    partner: str
+    association: float
+    measure: Association
+    by_point: Floats = array("grid", repr=False)
+    mask: Flags | None = array("grid", repr=False)
+    partners: int
+    bins: int
+
+    def note(self, what: str) -> Note | None:
+        """Return a note if the share is not small; ``what`` names the effect."""
+        if self.share < NOTE_SHARE:
+            return None
+        if self.measure is Association.SPEARMAN and abs(self.association) >= LOOSE:
+            pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
+        else:
+            pair = (
+                f"{self.feature} and {self.partner} are not independent ({self.measure} "
+                f"{self.association:.2f})"
+            )
+        text = (
+            f"{pair}; {self.share:.0%} of this {what} combines values of the two that do not occur together; "
+            f"compare accumulated_local_effects"
+        )
+        return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)
