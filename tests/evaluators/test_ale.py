@@ -621,3 +621,14 @@ def test_ale_feature_is_named_or_counted_alone_or_with_others():
     assert set(ale(lambda X: X[:, 0], X, ["x0", ("x1", 2)])) == {"x0", ("x1", "x2")}
     named = ale(lambda X: X[:, 0], X, ["one", (1, "three")], feature_names=["one", "two", "three"])
     assert set(named) == {"one", ("two", "three")}
+
+
+def test_ale_of_a_single_row_without_a_value_has_no_standard_error_there():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[7, 0] = np.nan
+    found = ale(lambda t: np.nan_to_num(t[:, 0], nan=3.0) * t[:, 1], X, 0, grid_resolution=4)["x0"]
+    assert np.isnan(found.missing.standard_error).all()
+    assert np.isfinite(found.standard_error).all()
+    X[8, 0] = np.nan
+    several = ale(lambda t: np.nan_to_num(t[:, 0], nan=3.0) * t[:, 1], X, 0, grid_resolution=4)["x0"]
+    assert np.isfinite(several.missing.standard_error).all()

@@ -287,3 +287,12 @@ def test_classes_of_evaluators_are_frozen_and_none_compares_arrays():
     assert len(dataclasses_of(package)) > 15
     assert changeable(package) == set()
     assert comparing_arrays(package) == set()
+
+
+def test_evaluators_of_a_pass_that_leave_states_of_the_same_name_are_refused():
+    class Counting:
+        def evaluate(self, block):
+            return Keyed({("rows", 0): Counts(np.ones(1))})
+
+    with pytest.raises(ValueError, match="two evaluators of a pass leave states of the same name"):
+        Together((Counting(), Counting())).evaluate(None)

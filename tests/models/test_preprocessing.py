@@ -41,7 +41,7 @@ from paribus._data.read import table_of
 from paribus._models.place import Place
 from paribus._models.preprocessing.dependencies import NAMED, Dependencies
 from paribus._models.preprocessing.preparation import Preparation
-from paribus._models.preprocessing.stand_in import by_number
+from paribus._models.preprocessing.stand_in import StandIn, by_number
 from paribus._models.wrappers import passed_on
 from paribus.errors import RefusalError
 from pipeline_examples import NUMBERS, WORDS, mixed_table, refusal_of, refusals_of
@@ -464,3 +464,11 @@ def test_columns_of_any_dtype_are_followed(dtypes):
         table, rng.normal(size=200)
     )
     assert refusal_of(model, table, "a") == refusal_of(model, table, "s") == ""
+
+
+def test_table_that_stands_in_for_another_has_the_attributes_of_its_type():
+    table = StandIn(pd.DataFrame, [])
+    assert isinstance(table, pd.DataFrame)
+    assert not hasattr(table, "no_such_attribute")
+    with pytest.raises(AttributeError, match="'DataFrame' object has no attribute 'no_such_attribute'"):
+        _ = table.no_such_attribute

@@ -611,3 +611,11 @@ def test_interactions_are_ordered_by_the_stronger_of_both_explanations(X):
     assert len(peaks) == 3
     assert (np.diff(peaks) < 0).all()
     assert set(found.pairs[0]) == {"x0", "x2"}
+
+
+def test_changes_of_rows_of_many_outputs_are_shown_in_part(X):
+    def several(scale):
+        return explained(lambda t: np.column_stack([scale * (k + 1) * t[:, 0] for k in range(12)]), X[:60])
+
+    printed = repr(several(1.0).compare(several(2.0)))
+    assert sum(line.strip().startswith("predictions") for line in printed.splitlines()) == 10

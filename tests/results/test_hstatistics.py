@@ -505,3 +505,10 @@ def test_strengths_of_crossed_rows_are_stated_in_the_printed_effects():
     X = np.random.default_rng(0).normal(size=(600, 2))
     printed = repr(paribus.effects(lambda t: t[:, 0] + t[:, 1], X, grid_resolution=3))
     assert printed.count("strengths are of 500 of 600 rows") == 1
+
+
+def test_outputs_that_are_not_there_are_refused(found):
+    with pytest.raises(paribus.OptionError, match="output=5 is not one of the outputs 0 to 0"):
+        found.strongest(1, output=5)
+    with pytest.raises(paribus.OptionError, match="output=-1 is not one of the outputs"):
+        found.strongest(1, output=-1)

@@ -4,8 +4,11 @@ import time
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from fuzz_boosters import mutate_and_read
+from paribus._models.libraries.library import real_numbers
+from paribus.errors import RefusalError
 
 
 def test_damaged_dumps_are_read_or_refused():
@@ -16,3 +19,10 @@ def test_damaged_dumps_are_read_or_refused():
     assert set(found) == {"read", "refused"}
     assert found["refused"] > found["read"] > 10  # the damage shows, and some of it does no harm
     assert time.perf_counter() - started < 60
+
+
+@pytest.mark.parametrize("values", [["1"], [True], [1.0, np.inf], [np.nan], [None]])
+def test_numbers_that_readers_understand_differently_are_refused(values):
+    assert real_numbers("thresholds", [1, 2.5]).tolist() == [1.0, 2.5]
+    with pytest.raises(RefusalError, match="thresholds are not all finite numbers"):
+        real_numbers("thresholds", values)
