@@ -89,7 +89,7 @@ def exactly_zero(size: int, noun: str) -> str:
 
 
 def multiple(ratio: float) -> str:
-    """Return a number of standard errors: larger ones are about rounding rather than about the data."""
+    """Return a number of standard errors, above 1,000 (also infinitely many) as that."""
     return short(ratio) if not ratio >= 1_000 else "over 1,000"
 
 

@@ -464,3 +464,43 @@ def test_generators_that_need_a_fact_go_on_in_the_round_that_finds_it_out():
     with pytest.raises(StopIteration) as done:
         running.send(["state", "state"])
     assert done.value.value == [(1, 2), "found", None]
+
+
+def test_a_need_that_an_earlier_one_leads_to_is_met():
+    def first():
+        yield Needed("nobody finds it out")
+        yield Fact("pairs", 7)
+
+    def second():
+        return (yield Needed("pairs"))
+
+    with pytest.raises(StopIteration) as done:
+        next(lockstep([first(), second()]))
+    assert done.value.value == [None, 7]
+
+
+@pytest.mark.parametrize("columns", [["a", "lists"], ["lists", "a", "b"], ["mixed", "a", "b"]])
+def test_columns_that_cannot_be_varied_are_left_out_of_explanation_and_estimate(columns):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    X["lists"] = [[1]] * 200
+    X["mixed"] = [*["x"] * 150, *[[1]] * 50]
+    explainer = paribus.Explainer(lambda t: t["a"].to_numpy() ** 2, X[columns])
+    known = set(columns) - {"lists", "mixed"}
+    assert set(explainer.explain(pairs=1).effects) == known
+    assert explainer.estimate_cost(("explain", {"pairs": 1})).seconds > 0
+
+
+def test_bounds_of_numpy_do_not_overflow():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"max_predictions": np.int16(30_000), "max_hours": np.int8(5), "pairs": np.int8(1)}
+    assert paribus.explain(lambda t: t[:, 0], X, progress=False, **options).feature_names[0] == "x0"
+
+
+def test_requests_that_are_neither_names_nor_pairs_are_refused_in_one_sentence():
+    explainer = paribus.Explainer(lambda t: t[:, 0], np.ones((5, 2)))
+    for wrong in (([], {}), ("effects", {3: 3}), ("effects", 3), 3):
+        with pytest.raises(paribus.OptionError, match="neither the name of a method nor a pair"):
+            explainer.run(wrong)
+    with pytest.raises(paribus.OptionError, match=r"effects has no argument 'foo_bar'.*known: 'features', "):
+        explainer.run(("effects", {"foo_bar": 3}))

@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paribus import _budget
 from paribus._api.data import InMemoryData, SurveyRequest
@@ -58,15 +58,11 @@ from paribus.results import (
     PartialDependence,
 )
 
-if TYPE_CHECKING:
-    pass
-
 # Values of a table, and seconds, from which on an explanation is announced with what it takes.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 # Predictions that an explanation makes of each row for surfaces, for each feature, and of crossed rows: more
 # than usual, to know without a plan that it is short.
 SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
-CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
 KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
@@ -758,7 +754,7 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
     requests: list[tuple[str, Mapping[str, Any]]] = []
     for one in verbs:
         pair = (one, {}) if isinstance(one, str) else one
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Mapping)):
+        if not (isinstance(pair, tuple) and len(pair) == 2 and _is_request(*pair)):
             raise OptionError(
                 f"{one!r} is neither the name of a method nor a pair such as ('effects', {{'kind': 'both'}})"
             )
@@ -768,6 +764,11 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
             f"nothing is requested; pass at least one of {', '.join(repr(one.verb) for one in STATISTICS)}"
         )
     return requests
+
+
+def _is_request(verb: Any, arguments: Any) -> bool:
+    named = isinstance(arguments, Mapping) and all(isinstance(name, str) for name in arguments)
+    return isinstance(verb, str) and named
 
 
 EXPLAINER_ARGUMENTS = frozenset(inspect.signature(Explainer).parameters)

@@ -24,7 +24,7 @@ from paribus._api.options import (
     prediction_limit,
 )
 from paribus._api.run import Statistic
-from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic
 from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS, SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
@@ -44,7 +44,6 @@ from paribus.results.verdict import Parts, muted_codes, verdict_of
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
 MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # features with fewer points and bins, to be kept and shown
 SURFACE_GRID = 12  # points of each axis of a surface
-VARIED = "features of effects"  # a fact: those that can be varied
 PAIRED = 40  # features whose pairs are evaluated where rows are crossed: the rest interacts less
 QUANTILES = (0.1, 0.5, 0.9)
 # Rows that are crossed with each other for interactions where nothing is read off the model: so few that
@@ -82,11 +81,12 @@ class ExplainOptions(Options[Explanation]):
 
     def __post_init__(self) -> None:
         """Check what no statistic checks, before anything is computed."""
-        check_int("pairs", self.pairs, 0)
         check_flags(interactions=self.interactions)
         muted_codes(self.mute)
-        prediction_limit(self.max_predictions)
-        hour_limit(self.max_hours)
+        # As numbers of Python, which do not overflow.
+        object.__setattr__(self, "pairs", check_int("pairs", self.pairs, 0))
+        object.__setattr__(self, "max_predictions", prediction_limit(self.max_predictions))
+        object.__setattr__(self, "max_hours", hour_limit(self.max_hours))
 
     def statistics(self, subject: Subject) -> dict[str, Statistic]:
         """Return the statistics that an explanation consists of, which are run together."""
@@ -110,7 +110,7 @@ class ExplainOptions(Options[Explanation]):
         )
         strong = ImportanceOptions(features=wanted, subsample=self.subsample, random_state=self.random_state)
         rows = crossed_rows(len(features)) if paired else SUBSAMPLE
-        # Each stands after those that it waits for, so that it goes on in the same round.
+        # A forecast runs them one after another, so that each stands after those whose facts it needs.
         found: dict[str, Statistic] = {
             "effects": curves,
             "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
@@ -120,6 +120,7 @@ class ExplainOptions(Options[Explanation]):
                 paired=None if models > 1 else PAIRED,  # the strongest of each model differ
                 with_importance=True,
                 varied=VARIED,
+                ranks_pairs=surfaces,
             ),
             "local_effects": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
             # On the axes of the curves, which are the same and laid out once.
@@ -149,7 +150,7 @@ class ExplainOptions(Options[Explanation]):
     def likely(self, subject: Subject) -> list[Statistic]:
         """Return the statistics, with surfaces of any pairs: the strongest are found out on the way."""
         every = self.statistics(subject).values()
-        return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+        return [replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one for one in every]
 
     def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
         """Return what computes the interactions of features, or the strengths of those that have none."""

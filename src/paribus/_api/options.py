@@ -149,7 +149,7 @@ class Options(ABC, Generic[Result]):
 
     @abstractmethod
     def likely(self, subject: Subject) -> list[Statistic]:
-        """Check the options, and return statistics that take as long."""
+        """Check the options, and return statistics whose cost is that of the call."""
 
 
 class StatisticOptions(Options[Result]):
@@ -450,7 +450,8 @@ def options_from(
     """Return the options of a verb from its arguments by name; ``others`` are those of `Explainer`."""
     by_verb = {kind.verb: kind for kind in kinds}
     check_choice("verb", verb, tuple(by_verb))
-    known = {one.name: one for one in fields(by_verb[verb])}  # type: ignore[arg-type]
+    own = fields(by_verb[verb])  # type: ignore[arg-type]
+    known = {one.name: one for one in sorted(own, key=lambda one: one.name != "features")}
     for name in arguments:
         if name in others:
             raise OptionError(f"{name!r} is an argument of Explainer, not of {verb}; pass it there")

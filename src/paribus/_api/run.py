@@ -244,8 +244,9 @@ class Estimated:
 def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -> Rounds:
     """Run generators of passes side by side, one round of all that are not done at a time.
 
-    One that needs a fact goes on in the round in which another finds it out. ``facts`` are those known
-    before, to which others are added.
+    One that needs a fact goes on in the round in which another finds it out. A fact that nobody is left to
+    find out is None, for the first that needs it first. ``facts`` are those known before, to which others are
+    added; a call within a generator has other ones.
     """
     known = {} if facts is None else facts
     results: list[Any] = [None] * len(generators)
@@ -275,9 +276,12 @@ def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -
     for index in range(len(generators)):
         advance(index, None)
     while waiting or needing:
-        for index in [i for i, name in needing.items() if name in known or not waiting]:
+        ready = [index for index, name in needing.items() if name in known]
+        if not ready and not waiting:
+            ready = list(needing)[:1]  # nobody is left who could find it out
+        for index in ready:
             advance(index, known.get(needing.pop(index)))
-        if not waiting:
+        if ready:
             continue
         requested = dict(sorted(waiting.items()))
         waiting.clear()

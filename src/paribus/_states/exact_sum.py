@@ -11,7 +11,6 @@ import numpy as np
 
 from paribus._contracts import Floats
 
-LEAST_BIN, MOST_BIN = -200, 200  # of any float
 BIN = 8  # powers of two that share a bin: the smallest of its terms keeps its digits
 
 

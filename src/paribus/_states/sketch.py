@@ -133,11 +133,6 @@ class Sketch:
         return middle, group, np.maximum(before, after)
 
 
-def _in_order(values: Array) -> bool:
-    """Return whether numbers or dates are finite and none is smaller than the one before it."""
-    return bool(np.isfinite(values).all() and (values[1:] >= values[:-1]).all())
-
-
 def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]:
     """Return the ends and the few distinct numbers of two sketches that know theirs."""
     assert one.ends is not None

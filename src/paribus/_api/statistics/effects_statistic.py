@@ -51,6 +51,7 @@ from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
 from paribus.results.curve_parts import Extrapolation
 
+VARIED = "features that can be varied"  # a fact: their positions in the table
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it
 SAMPLE = 1_024  # draws of rows for standard errors: they are then known to about 2 %
@@ -90,7 +91,8 @@ class EffectsStatistic:
     def evaluate(self, work: Work) -> Steps:
         """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
         axes, skipped = self.axes.laid_out(work)
-        yield Fact(f"features of {self.verb}", tuple(axes))
+        if self.verb == "effects":
+            yield Fact(VARIED, tuple(axes))
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )

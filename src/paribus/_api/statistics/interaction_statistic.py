@@ -46,7 +46,7 @@ from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows where they are crossed with each other, by default
-STRONGEST_PAIRS = "strongest pairs of h_statistic"  # a fact: positions in the table, the strongest first
+STRONGEST_PAIRS = "strongest pairs"  # a fact: positions in the table, the strongest first
 Pair = tuple[int, int]
 Found = TypeVar("Found", HStatistics, Importance)
 
@@ -121,6 +121,7 @@ class InteractionStatistic:
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
+    ranks_pairs: bool = False
     only_crossed: bool = False
     _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
@@ -148,15 +149,17 @@ class InteractionStatistic:
         return mean_statistics(found) if work.several else found[0]
 
     def evaluate(self, work: Work) -> Steps:
-        """Evaluate every model as often as it takes, and tell the strongest pairs as soon as they are known.
+        """Evaluate every model as often as it takes.
 
         With ``only_crossed``, there is no result if no model needs rows that are crossed with each other.
+        With ``ranks_pairs``, the strongest pairs are told as soon as they are known.
         """
         if self.only_crossed and not any(map(crosses, work.models)):
             return _nothing
         if self.varied is not None:
             features = yield Needed(self.varied)
-            return (yield from self._among(features).evaluate(work))
+            among = self.features if features is None else features
+            return (yield from self._among(among).evaluate(work))
         budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
         if self.threeway and work.several:
             raise OptionError(
@@ -172,12 +175,6 @@ class InteractionStatistic:
             estimated = yield from self._ranked(each_model(evaluating), ranking)
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
-        for index, one in enumerate(estimated):
-            ratio = one.estimates[0].pairwise
-            squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
-            pairs = one.estimates[0].pairs
-            ranking.finished(index, self._pairs if pairs is None else pairs, squares)
-        yield self._strongest(ranking)
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
@@ -185,20 +182,25 @@ class InteractionStatistic:
         return partial(self._result, work, estimated, verified)
 
     def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
-        """Run rounds, and tell the strongest pairs as soon as they are known of every model."""
-        passes, told = next(rounds), False
+        """Run rounds, and tell the strongest pairs once, as soon as they are known of every model."""
+        states, told = None, not self.ranks_pairs
         while True:
+            try:
+                passes = rounds.send(states)  # type: ignore[arg-type]
+            except StopIteration as done:
+                estimated: list[Estimated] = done.value
+                break
             if ranking.known and not told:
-                yield self._strongest(ranking)
+                yield Fact(STRONGEST_PAIRS, ranking.strongest())
                 told = True
             states = yield passes
-            try:
-                passes = rounds.send(states)
-            except StopIteration as done:
-                return done.value
-
-    def _strongest(self, ranking: PairRanking) -> Fact:
-        return Fact(f"strongest pairs of {self.verb}", ranking.strongest())
+        if not told:
+            for index, one in enumerate(estimated):
+                ratio, pairs = one.estimates[0].pairwise, one.estimates[0].pairs
+                squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
+                ranking.finished(index, self._pairs if pairs is None else pairs, squares)
+            yield Fact(STRONGEST_PAIRS, ranking.strongest())
+        return estimated
 
     def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
         """Return the statistics of those features that can be varied; a single one has no interactions."""

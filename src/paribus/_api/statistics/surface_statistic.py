@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from paribus._api.run import Needed, Steps, Verification, Work
 from paribus._api.statistics.axis_options import AxisOptions
-from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic
 from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
@@ -17,13 +17,17 @@ from paribus._evaluators.survey import SEED, SummarySpec
 
 @dataclass(frozen=True, eq=False)
 class SurfaceStatistic:
-    """The surfaces of the ``count`` strongest pairs of features, in the first pass after these are known."""
+    """The surfaces of the ``count`` strongest pairs of features, in the first pass after these are known.
+
+    With ``any_pairs``, the surfaces of as many pairs, whichever they are, which take as long.
+    """
 
     features: tuple[int, ...]
     count: int
     axes: AxisOptions
     verb: str = "surfaces"
     max_predictions: int | None = None
+    any_pairs: bool = False
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -37,7 +41,12 @@ class SurfaceStatistic:
 
     def evaluate(self, work: Work) -> Steps:
         """Wait for the pairs, and evaluate them."""
-        pairs = (yield Needed(STRONGEST_PAIRS))[: self.count]
+        if self.any_pairs:
+            varied = (yield Needed(VARIED)) or ()
+            among = combinations((one for one in self.features if one in varied), 2)
+            pairs = tuple(islice(among, self.count))
+        else:
+            pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
         if not pairs:
             return _nothing
         build: Callable[[], object] = yield from self._effects(pairs).evaluate(work)
@@ -46,10 +55,6 @@ class SurfaceStatistic:
     def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
         """Nothing is compared."""
         return Verification()
-
-    def likely(self) -> EffectsStatistic:
-        """Return the surfaces of as many pairs, whichever they are, which take as long."""
-        return self._effects(tuple(islice(combinations(self.features, 2), self.count)))
 
     def _effects(self, pairs: tuple[tuple[int, ...], ...]) -> EffectsStatistic:
         features = tuple(sorted({feature for pair in pairs for feature in pair}))
