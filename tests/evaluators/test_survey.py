@@ -1,5 +1,7 @@
 """The first pass over rows that are read: it finds what summaries of the same rows in memory hold."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -164,3 +166,10 @@ def test_declared_categories_have_a_limit(monkeypatch):
     assert two.merge(DeclaredCategories(("b", "c"))).levels == ("a", "b", "c")
     with pytest.raises(paribus.TableError, match=r"more than 3 categories \('a', 'b', ...\)"):
         two.merge(DeclaredCategories(("c", "d")))
+
+
+def test_rows_without_weight_add_nothing_to_totals():
+    nothing = WeightTotals.of(3, np.zeros(3))
+    assert astuple(nothing) == (3, 0, 0.0, 0.0, 0.0)
+    some = WeightTotals.of(2, np.array([0.0, 3.0]))
+    assert (some.n_weighted, some.total * some.weight_scale) == (1, 3.0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import xgboost
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin
 from sklearn.cluster import Birch, KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
@@ -878,3 +878,21 @@ def test_a_step_that_looks_at_an_outlier_is_not_read():
     model.fit(rows, rows[:, 0] + rows[:, 1])
     with pytest.raises(paribus.RefusalError, match=r"rows beside it|other rows|jumps"):
         paribus.partial_dependence(model, rows, 0, method="exact")
+
+
+def test_labels_of_clusters_are_refused_also_of_a_model_with_a_decision_function():
+    class Clusters(ClusterMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            self.fitted_ = True
+            return self
+
+        def predict(self, X):
+            return (np.asarray(X)[:, 0] > 0).astype(int)
+
+        def decision_function(self, X):
+            return np.asarray(X)[:, 0]
+
+    model = Clusters().fit(X)
+    assert len(paribus.partial_dependence(model, X, 0, grid_resolution=3).average[0]) == 3
+    with pytest.raises(paribus.ModelError, match="predicts cluster labels"):
+        paribus.partial_dependence(model, X, 0, response_method="predict")

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 
 import lightgbm
 import numpy as np
@@ -240,6 +241,16 @@ def test_a_function_of_two_is_a_loss_and_may_answer_row_by_row():
     assert whole.name == "worst"
     assert not whole.greater_is_better
     assert value(whole, weights=WEIGHTS) == np.max(np.abs(Y - LINEAR.predict(X)) * WEIGHTS)
+
+
+def test_a_loss_that_warns_about_a_few_rows_still_answers_row_by_row():
+    def warning(y_true, y_pred):
+        warnings.warn("few rows", UserWarning, stacklevel=1)
+        return (y_true - y_pred) ** 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # which would count as a failure of the function
+        assert isinstance(scored(LINEAR, warning, Y), RowScore)
 
 
 def test_functions_of_scikit_learn_say_by_their_name_which_way_is_better():

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import paribus
-from paribus.results.feature_table import sparkline
+from paribus.results.feature_table import _widest_curve, sparkline
 from paribus.results.performance import TrainingCurve
 
 ROWS = 300
@@ -162,3 +162,9 @@ def test_scores_of_the_training_are_printed():
     printed = repr(replace(explanation.performance, training_curves=(curve,)))
     assert "l2 of training: " in printed
     assert "l2 of training" not in repr(explanation.performance)
+
+
+def test_sparkline_is_of_an_output_that_is_finite():
+    X = np.linspace(0, 1, 40)[:, None]
+    effect = paribus.partial_dependence(lambda t: np.column_stack([t[:, 0] * np.nan, t[:, 0] / 2]), X, 0)
+    np.testing.assert_array_equal(_widest_curve(effect), effect.average[1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fuzz_boosters import mutate_and_read
-from paribus._models.libraries.library import real_numbers
+from paribus._models.libraries.library import counted, real_numbers
 from paribus.errors import RefusalError
 
 
@@ -26,3 +26,10 @@ def test_numbers_that_readers_understand_differently_are_refused(values):
     assert real_numbers("thresholds", [1, 2.5]).tolist() == [1.0, 2.5]
     with pytest.raises(RefusalError, match="thresholds are not all finite numbers"):
         real_numbers("thresholds", values)
+
+
+def test_sizes_are_refused_beyond_both_ends():
+    assert [counted("depth", number, 1, 3) for number in (1, 2, 3)] == [1, 2, 3]
+    for number in (0, 4):
+        with pytest.raises(RefusalError, match=f"depth of {number} is not within 1 and 3"):
+            counted("depth", number, 1, 3)
