@@ -26,7 +26,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import paribus
 from ale_examples import same
 from paribus._evaluators import exact_effects
-from paribus._evaluators.combined_exact import CombinedExact
 
 QUIET = {"progress": False}
 RNG = np.random.default_rng(0)
@@ -157,22 +156,3 @@ def test_grids_that_are_drawn_apart_are_drawn_apart_in_every_part(monkeypatch):
     apart = paribus.effects(wrapped("calibrated"), X, **given)
     for have, want in zip(apart.values(), together.values(), strict=True):
         np.testing.assert_array_equal(have.average, want.average)
-
-
-def test_kept_rows_are_checked_by_the_bounds_of_each_part(monkeypatch, tmp_path):
-    pq.write_table(pa.Table.from_pandas(X, preserve_index=False), tmp_path / "rows.parquet")
-    patterns, own = [], CombinedExact.rows_expected
-
-    def noted(evaluator):
-        patterns.append(own(evaluator))
-        return patterns[-1]
-
-    monkeypatch.setattr(CombinedExact, "rows_expected", noted)
-    given = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", **QUIET}
-    paribus.effects(wrapped("trees and terms"), tmp_path / "rows.parquet", ["a"], **given)
-    _, numbers = patterns[0].parts["parts"].pattern
-    codes = np.isfinite(numbers.high[:, 0])
-    assert codes.any()
-    assert not codes.all()
-    assert (numbers.low[codes] == 0).all()
-    assert np.isneginf(numbers.low[~codes]).all()
