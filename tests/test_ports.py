@@ -17,9 +17,8 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import paribus
 from paribus._contracts import Blocks, Executor
-from paribus._data.background import Background
 from paribus._data.read import source_of, table_of
-from paribus._data.rows import rows_of
+from paribus._data.rows import Background, rows_of
 from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
 from paribus._evaluators.survey import Survey
 from paribus._executors import DaskExecutor, LocalExecutor, as_executor

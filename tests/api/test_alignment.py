@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import paribus
-from paribus._api.opening import open_data
+from paribus._api.data import open_data
 from paribus._api.runner import Runner
 from paribus._models.columns import fitted_on
 

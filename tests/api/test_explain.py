@@ -16,7 +16,7 @@ import paribus
 from paribus._api import cost, explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
-from paribus.results.tails import trimmed
+from paribus.results.partial_dependence import trimmed
 
 ROWS, QUIET = 700, {"progress": False}
 PARTS = (

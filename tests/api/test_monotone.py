@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from xgboost import XGBRegressor
 
 import paribus
-from paribus._api.monotone import declared_directions, directions_of, model_directions
+from paribus._api.model_facts import declared_directions, directions_of, model_directions
 from paribus._data.features import Header
 from paribus.errors import FeatureError, OptionError
 

@@ -19,8 +19,8 @@ from paribus._api.runner import Pass, Runner
 from paribus._evaluators import planner
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.brute_force import BruteForce
-from paribus._evaluators.interactions.brute_interactions import BruteInteractions
-from paribus._evaluators.together import Together
+from paribus._evaluators.interactions.additive_interactions import BruteInteractions
+from paribus._evaluators.support import Together
 from paribus._states import Counts, Keyed
 from paribus.errors import RefusalError
 

@@ -9,7 +9,7 @@ import paribus
 from paribus._api.statistics import shape_statistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus.errors import OptionError
-from paribus.results.build_shapes import shapes_of
+from paribus.results.shape import shapes_of
 
 ROWS = 1_500
 GRID = {"grid_resolution": 8}

@@ -21,8 +21,8 @@ import paribus
 from paribus.__main__ import main
 from paribus._api import explainer
 from paribus._command import entry, explain_command
-from paribus._command.data_files import read_data
-from paribus._command.table_text import csv_text, json_text
+from paribus._command.files import read_data
+from paribus._command.terminal import csv_text, json_text
 
 
 def drawn(rows, seed, slope=1.0):

@@ -4,7 +4,7 @@ import numpy as np
 
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.libraries.library import Library
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 

@@ -20,7 +20,7 @@ from pyarrow import fs
 import paribus
 from object_store import BUCKET, ObjectStore
 from paribus.__main__ import main
-from paribus._data.scan import object_store, parquet
+from paribus._data.scan import listing, parquet
 from paribus._data.scan.listing import listed
 from paribus._data.scan.parquet import parquet_files
 from paribus._evaluators import survey
@@ -309,7 +309,7 @@ def test_response_that_fails_now_and_then_gives_same_bits(store, way, spoiler):
 @pytest.mark.parametrize("spoiler", [cut, short], ids=["cut", "short"])
 @pytest.mark.parametrize("rows", [False, True], ids=["footer", "rows"])
 def test_response_that_always_fails_names_file(store, way, spoiler, rows, monkeypatch):
-    monkeypatch.setattr(object_store, "ATTEMPTS", 2)
+    monkeypatch.setattr(listing, "ATTEMPTS", 2)
     X = WAYS[way](store)
     seen = Counter()
 
@@ -323,8 +323,8 @@ def test_response_that_always_fails_names_file(store, way, spoiler, rows, monkey
 
 
 def test_silent_store_is_given_up_in_bounded_time(store, monkeypatch):
-    monkeypatch.setattr(object_store, "SILENCE", 1.0)
-    monkeypatch.setattr(object_store, "ATTEMPTS", 2)
+    monkeypatch.setattr(listing, "SILENCE", 1.0)
+    monkeypatch.setattr(listing, "ATTEMPTS", 2)
     store.proxy.rules.append(lambda request: silent if request.range is not None else None)
     within(30, "part-", "check the network", X=f"s3://{BUCKET}/data/plain")
     assert len(store.proxy.data()) <= 4 * 2
@@ -333,7 +333,7 @@ def test_silent_store_is_given_up_in_bounded_time(store, monkeypatch):
 
 
 def test_bound_of_silence_is_as_documented():
-    assert object_store.SILENCE * object_store.ATTEMPTS == 20
+    assert listing.SILENCE * listing.ATTEMPTS == 20
 
 
 @pytest.mark.parametrize("way", ["disk", "s3", "fsspec"])

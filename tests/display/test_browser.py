@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import browser
-from paribus._display import style, vector
+from paribus._display import mark_helpers, vector
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
 from paribus._display.plotly import draw
 
@@ -71,9 +71,9 @@ def _installed():
 def figure():
     marks = (
         Strip(X, X + 1, np.full(6, 0.9), 6.0, hover=tuple(f"share {n}" for n in range(6))),
-        Band(X, X - 1, X + 1, style.PALETTE[0]),
-        Line(X, X, style.PALETTE[0], LABEL, strength=X / 5),
-        Points(X[:1], X[:1] + 3, style.PALETTE[1], "observed", hover=(TOLD,)),
+        Band(X, X - 1, X + 1, mark_helpers.PALETTE[0]),
+        Line(X, X, mark_helpers.PALETTE[0], LABEL, strength=X / 5),
+        Points(X[:1], X[:1] + 3, mark_helpers.PALETTE[1], "observed", hover=(TOLD,)),
         Rule(2.0),
         Text(3.0, 5.0, "$a$ & $b$"),
     )
@@ -183,7 +183,7 @@ def test_words_of_svg_do_not_touch_in_a_real_font(tmp_path):
 def test_svg_is_drawn_in_a_page_that_permits_one_style_sheet_alone(tmp_path):
     cells = Heat(X, X, np.full((5, 5), 1.0), ("#ff0000", "#ff0000"), 0.0, 2.0, None)
     bare = PanelAxis(scale="none", low=0.0, high=5.0)
-    panel = Panel((cells, Line(X, X, style.PALETTE[1], width=12.0)), bare, bare)
+    panel = Panel((cells, Line(X, X, mark_helpers.PALETTE[1], width=12.0)), bare, bare)
     image = vector.render(Figure((panel,), size=(3.0, 3.0)), id_prefix="a")
     sheet = vector.css().replace(vector.LIGHT.series[1], "#00ff00") + "body{margin:0}"
     digest = b64encode(sha256(sheet.encode()).digest()).decode()

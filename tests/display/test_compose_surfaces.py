@@ -12,7 +12,7 @@ import paribus
 from conftest import numbers
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
-from paribus._display.style import DIVERGING, SEQUENTIAL
+from paribus._display.mark_helpers import DIVERGING, SEQUENTIAL
 
 NOMINAL = {"level", "city", "flag"}
 

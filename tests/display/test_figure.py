@@ -15,11 +15,11 @@ from matplotlib.text import Text
 
 import paribus
 from handmade import importance, statistics
-from paribus._display import draw as drawing
 from paribus._display import figure as parts
-from paribus._display.draw import draw
+from paribus._display import output as drawing
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
 from paribus._display.layout import NO_PANEL, few_notes, figure_of
+from paribus._display.output import draw
 from paribus._text import percent
 
 

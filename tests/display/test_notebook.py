@@ -12,7 +12,7 @@ import pytest
 import paribus
 from handmade import importance, statistics
 from paribus._display import matplotlib as renderer
-from paribus._display import notebook
+from paribus._display import output
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CLASSES = {
@@ -108,7 +108,7 @@ def test_what_has_no_picture_has_its_story(frame):
 
 
 def test_without_matplotlib_there_is_no_picture(everything, monkeypatch):
-    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
     for result in everything:
         shown = result._repr_mimebundle_()
         assert set(shown) == {"text/plain", "text/html"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paribus._display import style
+from paribus._display import mark_helpers
 from paribus._display.figure import (
     Band,
     Bars,
@@ -26,7 +26,7 @@ from paribus._display.plotly import draw
 
 X = np.array([0.0, 1.0, 2.0, 4.0])
 Y = np.array([1.0, 3.0, 2.0, 5.0])
-BLUE, RED = style.PALETTE[:2]
+BLUE, RED = mark_helpers.PALETTE[:2]
 CELLS = np.array([[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]])
 EDGES = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])
 TOLD = ("a", "b", "c", "d")
@@ -180,7 +180,7 @@ def test_a_rug_lies_on_the_edge():
 
 def test_heat_has_cells_numbers_and_a_bar():
     written = (("1", "2", "3"), ("4", "", "<6>"))
-    heat = Heat(*EDGES, CELLS, style.DIVERGING, -6.0, 6.0, "unit", written, written)
+    heat = Heat(*EDGES, CELLS, mark_helpers.DIVERGING, -6.0, 6.0, "unit", written, written)
     figure = drawn(heat)
     (trace,) = figure.data
     np.testing.assert_array_equal(trace.z, CELLS)
@@ -200,7 +200,7 @@ def test_heat_may_have_its_own_colors_and_no_bar():
 def test_contours_are_filled_and_every_other_is_labeled():
     z = np.add.outer(np.arange(5.0), np.arange(4.0))
     levels = np.arange(0.0, 7.5, 0.5)
-    figure = drawn(Contours(np.arange(4.0), np.arange(5.0), z, levels, style.SEQUENTIAL, "effect"))
+    figure = drawn(Contours(np.arange(4.0), np.arange(5.0), z, levels, mark_helpers.SEQUENTIAL, "effect"))
     filled, *labeled = figure.data
     np.testing.assert_array_equal(filled.z, z)
     assert (filled.contours.start, filled.contours.end, filled.contours.size) == (0.5, 6.5, 0.5)
@@ -215,7 +215,7 @@ def test_levels_are_written_in_full_and_nothing_has_no_sign():
     z = np.subtract.outer(np.arange(5.0), np.arange(5.0)) / 40
     levels = np.array([-0.075, -0.0375, -1e-17, 0.0375, 0.075])
     filled, *labeled = drawn(
-        Contours(np.arange(5.0), np.arange(5.0), z, levels, style.DIVERGING, "effect")
+        Contours(np.arange(5.0), np.arange(5.0), z, levels, mark_helpers.DIVERGING, "effect")
     ).data
     assert filled.colorbar.tickvals == (-0.075, 0, 0.075)
     assert not np.signbit([t.contours.start for t in labeled if abs(t.contours.start) < 0.01]).any()
@@ -249,7 +249,7 @@ def test_rules_cross_the_panel():
 
 
 def test_rules_lie_above_colors():
-    heat = Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, None)
+    heat = Heat(*EDGES, CELLS, mark_helpers.DIVERGING, 0.0, 1.0, None)
     assert drawn(heat, Rule(1.0)).layout.shapes[-1].layer == "above"
     assert drawn(Rule(1.0)).layout.shapes[-1].layer == "below"
 
@@ -342,9 +342,9 @@ def test_no_text_of_users_is_markup():
     def cells():
         return (each(3), each(3))
 
-    surface = Contours(X[:3], X[:2], CELLS, np.arange(7.0), style.SEQUENTIAL, text(), hover=cells())
+    surface = Contours(X[:3], X[:2], CELLS, np.arange(7.0), mark_helpers.SEQUENTIAL, text(), hover=cells())
     marks = (
-        Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, text(), cells(), cells()),
+        Heat(*EDGES, CELLS, mark_helpers.DIVERGING, 0.0, 1.0, text(), cells(), cells()),
         Hatch(*EDGES, CELLS > 2, text()),
         Line(X, Y, BLUE, text(), hover=each()),
         Band(X, Y - 1, Y + 1, RED, text()),
@@ -420,7 +420,7 @@ def boxes(figure):
 @pytest.mark.parametrize("size", [(3.0, 2.0), (6.4, 4.4), (14.0, 9.0)])
 def test_panels_do_not_overlap(size):
     beside = Panel((Points(X[:1], Y[:1], BLUE),), PanelAxis(ticks=((0.0, "missing"),)))
-    heat = Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, "unit")
+    heat = Heat(*EDGES, CELLS, mark_helpers.DIVERGING, 0.0, 1.0, "unit")
     panel = Panel((heat, Strip(X, Y, X, 5.0)), PanelAxis("x"), PanelAxis("y"), "title", beside, beside)
     figure = draw(Figure((panel,) * 6, 3, size))
     found = boxes(figure)
@@ -486,7 +486,7 @@ def test_size_title_and_notes():
 def test_the_theme_colors_words_and_may_be_chosen():
     import plotly.io as pio
 
-    figure = drawn(Line(X, Y, style.INK, "curve"), Text(0.0, 0.0, "here"), title="panel")
+    figure = drawn(Line(X, Y, mark_helpers.INK, "curve"), Text(0.0, 0.0, "here"), title="panel")
     assert figure.layout.font.color is None
     assert figure.layout.xaxis.color is None
     assert figure.layout.template == pio.templates["simple_white"]

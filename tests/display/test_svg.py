@@ -30,7 +30,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
-from paribus._display.svg import render_svg
+from paribus._display.output import render_svg
 from paribus.errors import OptionError
 
 X = np.array([0.0, 1.0, 2.0, 3.0])
@@ -80,7 +80,7 @@ def described(written):
 
 SCRIPT = """
 import pickle, sys
-from paribus._display.svg import render_svg
+from paribus._display.output import render_svg
 sys.stdout.buffer.write(render_svg(pickle.load(sys.stdin.buffer)).encode())
 assert not {"matplotlib", "plotly", "pandas"} & set(sys.modules)
 """

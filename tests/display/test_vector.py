@@ -30,12 +30,19 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
-from paribus._display.style import PALETTE
+from paribus._display.mark_helpers import PALETTE
 from paribus._display.text_width import text_width
-from paribus._display.vector.canvas import LEADING, fitted, fitted_lines, line_path, simplified
-from paribus._display.vector.colors import SHADES, shade_numbers, shades
-from paribus._display.vector.contours import contour_lines, rings
-from paribus._display.vector.marks import DRAW, SHAPES
+from paribus._display.vector.canvas import (
+    LEADING,
+    SHADES,
+    fitted,
+    fitted_lines,
+    line_path,
+    shade_numbers,
+    shades,
+    simplified,
+)
+from paribus._display.vector.marks import DRAW, SHAPES, contour_lines, rings
 from paribus._display.vector.page import _layout
 from paribus._display.vector.ticks import axis_ticks, date_ticks, number_ticks
 from paribus.errors import DrawingError, OptionError

@@ -17,7 +17,7 @@ from conftest import numbers
 from paribus import accumulated_local_effects as ale
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
-from paribus._evaluators.ale.category_order import similar_order
+from paribus._evaluators.ale.ale_grid import similar_order
 
 
 @pytest.mark.parametrize("weighted", [False, True])

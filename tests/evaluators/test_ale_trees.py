@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from ale_examples import library, one, people, plain_people, same
 from paribus import accumulated_local_effects as ale
-from paribus._evaluators.ale import tree_moves
+from paribus._evaluators.ale import tree_ale
 
 LIBRARIES = (
     "tree", "tree with missing values", "tree of classes", "forest", "forest of two", "forest of classes",
@@ -54,7 +54,7 @@ def test_ale_deep_trees_are_followed_row_by_row(name, leaves, monkeypatch):
     """Trees of at least so many leaves: all of them, or some beside others down which masks are led."""
     model, X = library(name)
     wanted = ale(model, X)
-    monkeypatch.setattr(tree_moves, "WALKED", leaves)
+    monkeypatch.setattr(tree_ale, "WALKED", leaves)
     for key, effect in ale(model, X).items():
         same(effect, wanted[key], 1e-9)
 
@@ -162,7 +162,7 @@ def test_ale_numbers_of_trees_may_be_taken_as_categories(name):
 
 @pytest.mark.parametrize("leaves", [1, 512], ids=["walked", "masks"])
 def test_ale_features_without_any_value_and_tables_that_cannot_be_written(leaves, monkeypatch):
-    monkeypatch.setattr(tree_moves, "WALKED", leaves)
+    monkeypatch.setattr(tree_ale, "WALKED", leaves)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9_000, 3))
     model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] * X[:, 1] + X[:, 2])

@@ -28,13 +28,12 @@ from paribus._budget import memory
 from paribus._data.read import table_of
 from paribus._data.rows import Block, rows_of
 from paribus._data.summary import summarize
-from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.interactions.tree_interactions import TreeInteractions
 from paribus._evaluators.interactions.tree_passes import CoveragePass, PredictionPass
 from paribus._evaluators.planner import EVALUATORS
 from paribus._evaluators.request import EvaluationRequest
-from paribus._evaluators.support import SupportCounter
-from paribus._evaluators.together import Together
+from paribus._evaluators.support import SupportCounter, Together
 from paribus._evaluators.trees.programs import codes_of, family_of, program_of, walk_of
 from paribus._executors import LocalExecutor
 from paribus._grid import Grid, GridOptions, axis_of

@@ -32,8 +32,7 @@ from paribus._evaluators import brute_force, planner
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.planner import choose
 from paribus._evaluators.request import EvaluationRequest, QuantileRequest
-from paribus._evaluators.support import SupportCounter
-from paribus._evaluators.together import Together
+from paribus._evaluators.support import SupportCounter, Together
 from paribus._grid import Grid, GridOptions, axis_of
 from paribus._models import adapt
 

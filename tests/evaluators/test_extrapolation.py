@@ -15,10 +15,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import paribus
 from paribus._data.read import table_of
-from paribus._data.rows import rows_of
-from paribus._data.sampling import sample_numbers
-from paribus._evaluators import association, occupancy
-from paribus._evaluators.association import CRAMER, RATIO, SPEARMAN, RowSample
+from paribus._data.rows import rows_of, sample_numbers
+from paribus._evaluators import occupancy
+from paribus._evaluators.occupancy import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus._kernels import compiled, reference
 from paribus.errors import FormatError, RefusalError
 
@@ -185,7 +184,7 @@ def test_extrapolation_both_kernels_find_same(monkeypatch):
     X = np.column_stack([pair(5_000, 0.8), pair(5_000, -0.9, 1)])
     found = []
     for kernels in (reference, compiled):
-        for module in (association, occupancy):
+        for module in (occupancy, occupancy):
             monkeypatch.setattr(module, "kernels_of", lambda small, kernels=kernels: kernels)
         found.append(of(X, 1))
     same(*found)

@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
 
 import paribus
 from interaction_examples import alike, bits
-from paribus._evaluators.interactions import tree_interactions, tuple_pass
-from paribus._evaluators.trees import leaf_boxes, tuple_cells
+from paribus._evaluators.interactions import tree_interactions
+from paribus._evaluators.trees import leaf_boxes
 from paribus._states import CodeTuples
 
 N = 40
@@ -136,13 +136,15 @@ def test_numbers_do_not_depend_on_how_cells_are_counted(monkeypatch):
         "threeway": 3,
     }  # of which power has two columns, fuel three
     crossed, watched = strengths(of, **requested), []
-    evaluate = tuple_pass.TuplePass.evaluate
+    evaluate = tree_interactions.TuplePass.evaluate
     monkeypatch.setattr(
-        tuple_pass.TuplePass, "evaluate", lambda self, block: watched.append(0) or evaluate(self, block)
+        tree_interactions.TuplePass,
+        "evaluate",
+        lambda self, block: watched.append(0) or evaluate(self, block),
     )
     alike(strengths(of, **requested), crossed, 1e-12)
     assert not watched
-    monkeypatch.setattr(tuple_cells, "CROSSED", 2)
+    monkeypatch.setattr(leaf_boxes, "CROSSED", 2)
     alike(strengths(of, **requested), crossed, 1e-9)
     assert watched
     monkeypatch.setattr(leaf_boxes, "TABLE_CELLS", 0)
@@ -190,7 +192,7 @@ def test_run_that_was_interrupted_goes_on(files, tmp_path, monkeypatch):
     monkeypatch.setattr(tree_interactions, "BLOCK_ROWS", 256)
     folder, _ = files
     want, done = strengths(model(), folder, ["city", "fuel"]), []
-    evaluate = tuple_pass.TuplePass.evaluate
+    evaluate = tree_interactions.TuplePass.evaluate
 
     def stopping(self, block):
         done.append(block.number)
@@ -200,7 +202,7 @@ def test_run_that_was_interrupted_goes_on(files, tmp_path, monkeypatch):
 
     requested = {"features": ["city", "fuel"], "checkpoint": tmp_path / "kept", "n_jobs": 1}
     with monkeypatch.context() as patch:
-        patch.setattr(tuple_pass.TuplePass, "evaluate", stopping)
+        patch.setattr(tree_interactions.TuplePass, "evaluate", stopping)
         with pytest.raises(KeyboardInterrupt):
             strengths(model(), folder, **requested)
         done[:] = [0] * 4
@@ -246,7 +248,7 @@ def test_memory_is_planned_again_once_cells_are_known(cuts, monkeypatch):
 def test_rows_that_have_other_tuples_than_before_are_refused():
     rows = np.random.default_rng(0).integers(0, 3, (60, 50)).astype(np.int32)
     tuples = CodeTuples.of(rows, 50).tuples
-    numbers = tuple_cells.TupleNumbers(tuples, np.full(60, 3))
+    numbers = leaf_boxes.TupleNumbers(tuples, np.full(60, 3))
     assert np.array_equal(tuples[:, numbers.of(rows)], rows)
     for changed in (0, 30, 59):
         other = rows.copy()

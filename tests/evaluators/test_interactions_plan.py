@@ -32,7 +32,7 @@ from interaction_examples import (
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
 from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
-from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._models import adapt
 
 # What libraries say of themselves.

@@ -32,7 +32,7 @@ from interaction_examples import (
     bits,
     hist,
 )
-from paribus._evaluators.interactions import tree_crossings
+from paribus._evaluators.interactions import tree_passes
 from paribus._kernels import reference
 
 # What libraries say of themselves.
@@ -102,14 +102,14 @@ def test_more_rows_than_are_drawn_at_once_and_any_number_of_threads():
     assert bits(found) == bits(paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, n_jobs=3))
     alike(found, paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, method="brute"))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tree_crossings, "POINTS", 7)
+        patched.setattr(tree_passes, "POINTS", 7)
         alike(found, paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None), 1e-12)
 
 
 def test_kernels_in_numpy_give_the_same(monkeypatch):
     model = hist("Classifier", max_iter=3).fit(HOLED, THREE)
     found = paribus.h_statistic(model, GAPS[:20])
-    monkeypatch.setattr(tree_crossings, "kernels", lambda: reference)
+    monkeypatch.setattr(tree_passes, "kernels", lambda: reference)
     alike(found, paribus.h_statistic(model, GAPS[:20]), 1e-12)
 
 

@@ -14,7 +14,7 @@ from sklearn import ensemble as forests
 import paribus
 from paribus._api.statistics import effects_statistic as effects_statistic
 from paribus._data.read import table_of
-from paribus._evaluators import verify
+from paribus._evaluators import planner
 from paribus._kernels import compiled
 from paribus._models import Model, structure
 from paribus._models import ensemble as trees
@@ -195,9 +195,9 @@ def test_trees_verify_reports_answer_that_is_no_number(monkeypatch):
 
 def test_trees_verify_asks_about_every_effect(monkeypatch):
     asked = []
-    kept = verify._asked
+    kept = planner._asked
     monkeypatch.setattr(
-        verify, "_asked", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
+        planner, "_asked", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
     )
     paribus.effects(fitted("hist"), GAPS, [0, 1, (0, 2), 3, 4], grid_resolution=4, verify=True)
     assert {number for number, _ in asked} >= set(range(5))

@@ -20,10 +20,10 @@ import paribus
 from checkpoint_examples import CALLS, ROWS, asked, frame, many_levels, numbers, trees, written
 from paribus._data.scan import parquet
 from paribus._evaluators.interactions.tree_passes import CoveragePass, PredictionPass
+from paribus._evaluators.support import Together
 from paribus._evaluators.survey import (
     Survey,
 )
-from paribus._evaluators.together import Together
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus._states import (

@@ -13,7 +13,7 @@ CHILD = """
 import logging, sys
 import numpy as np
 from paribus._kernels import cache_folder
-from paribus._kernels.jit.cell_counts import tally
+from paribus._kernels.jit.interactions import tally
 logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.INFO)
 rows = np.zeros((1, 32), np.int64)
 tally(np.array([[0, 1, 1, 2]], np.uint8), rows)

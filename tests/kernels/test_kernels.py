@@ -16,8 +16,8 @@ from numba import f8
 from numba.core.errors import TypingError
 
 from ensembles import INF, NAN, Case, cases, column_of, full
-from paribus._evaluators.ale import tree_moves
-from paribus._evaluators.ale.tree_moves import moved_trees
+from paribus._evaluators.ale import tree_ale
+from paribus._evaluators.ale.tree_ale import moved_trees
 from paribus._evaluators.trees import leaf_boxes
 from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
 from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
@@ -25,7 +25,7 @@ from paribus._kernels import compiled, reference
 from paribus._kernels.jit import common
 from paribus._kernels.program import ACTIVE, SLOT, CellPoints, CodeColumn, Layout, level_codes
 from paribus._models.ensemble import CategorySet, Encoding, Ensemble
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus._states import BinnedSum, CellMoments, ExactSum, merge_in_order
 from paribus.errors import RefusalError
 
@@ -201,7 +201,7 @@ def test_rows_are_followed_alike_whichever_stand_beside_them(case, seed, data):
 def nothing_walked():
     """Lead masks of rows down every tree, however deep."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_moves, "WALKED", 10**9)
+        patch.setattr(tree_ale, "WALKED", 10**9)
         yield
 
 
@@ -832,7 +832,7 @@ def test_both_kernels_mark_the_same_cells(rows, columns, pairs, seed):
 DAMAGED = """
 import importlib, logging, pathlib, sys
 import numpy as np
-from paribus._kernels.jit import cell_counts
+from paribus._kernels.jit import interactions
 
 logging.basicConfig(format="%(message)s", stream=sys.stdout)
 codes = np.array([[0, 1, 1, 2]], np.uint8)
@@ -840,7 +840,7 @@ codes = np.array([[0, 1, 1, 2]], np.uint8)
 
 def counts():
     rows = np.zeros((1, 32), np.int64)
-    importlib.reload(cell_counts).tally(codes, rows)
+    importlib.reload(interactions).tally(codes, rows)
     return rows[0, :3].tolist()
 
 

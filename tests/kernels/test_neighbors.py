@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ensembles import cases, column_of, full, mixed, symmetric
-from paribus._evaluators.ale.tree_moves import moved_trees
+from paribus._evaluators.ale.tree_ale import moved_trees
 from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus._kernels import compiled
 from paribus._kernels.compiled import CHUNK

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ensembles import column_of, full, mixed, symmetric
-from paribus._evaluators.ale.tree_moves import moved_trees
+from paribus._evaluators.ale.tree_ale import moved_trees
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels import compiled, patterns, reference
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from examples import EXAMPLES, Additive
 from paribus._evaluators.interactions.crossed_interactions import CrossedRows
-from paribus._evaluators.interactions.tree_crossings import CrossedFeatures
+from paribus._evaluators.interactions.tree_passes import CrossedFeatures
 from paribus._evaluators.permutation import Shuffler
 from paribus._executors import DaskExecutor, LocalExecutor
 from paribus._kernels import reference

@@ -36,7 +36,7 @@ import paribus
 from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.read import table_of
 from paribus._models import adapt
-from paribus._models.model_list import adapt_models, as_model_list, require_single_model
+from paribus._models.adapter import adapt_models, as_model_list, require_single_model
 from paribus.errors import did_you_mean
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 import paribus
 from paribus._data.read import table_of
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus.errors import ModelError, RefusalError
 
 NAN = np.nan

@@ -38,10 +38,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._data.read import table_of
-from paribus._models.place import Place
-from paribus._models.preprocessing.dependencies import NAMED, Dependencies
+from paribus._models.columns import Place
+from paribus._models.preprocessing.dependencies import NAMED, Dependencies, StandIn, by_number
 from paribus._models.preprocessing.preparation import Preparation
-from paribus._models.preprocessing.stand_in import StandIn, by_number
 from paribus._models.wrappers import passed_on
 from paribus.errors import RefusalError
 from pipeline_examples import NUMBERS, WORDS, mixed_table, refusal_of, refusals_of

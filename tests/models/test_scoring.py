@@ -31,9 +31,15 @@ from paribus._data.read import table_of
 from paribus._data.rows import rows_of
 from paribus._models import adapt
 from paribus._models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
-from paribus._models.scoring.family import Family, family_of, other_scale, predicts_probability
+from paribus._models.scoring.choose import (
+    Family,
+    Outcome,
+    family_of,
+    other_scale,
+    outcome_of,
+    predicts_probability,
+)
 from paribus._models.scoring.losses import codes_of
-from paribus._models.scoring.outcome import Outcome, outcome_of
 from paribus.errors import InputError, ModelError, OptionError
 
 RNG = np.random.default_rng(0)

@@ -54,7 +54,7 @@ from paribus._data.read import table_of
 from paribus._models import adapt, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, predicted
-from paribus._models.preprocessing.sources import JoinedPreparation
+from paribus._models.preprocessing.preparation import JoinedPreparation
 from paribus._models.trees import Trees
 from paribus.errors import RefusalError
 

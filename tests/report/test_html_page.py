@@ -18,9 +18,9 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus._report import references
-from paribus._report.html_page import page_of
-from paribus._report.references import References
+from paribus._report import figures
+from paribus._report.figures import References
+from paribus._report.pages import page_of
 from paribus.results.provenance import reproducible
 from paribus.results.storage import payload_of
 from report_examples import HOSTILE, complete, encoded, explained, hostile, of_classes, rows_of
@@ -129,7 +129,7 @@ def test_sections_have_what_they_are_for(page):
 
 def test_points_of_few_curves_show_their_numbers_to_a_pointer(page, monkeypatch):
     assert page.count("<title>") > 200
-    monkeypatch.setattr(references, "CURVES", 4)
+    monkeypatch.setattr(figures, "CURVES", 4)
     assert page_of(complete()).count("<title>") < 100
 
 
@@ -373,7 +373,7 @@ def test_pages_are_small():
 
 def test_pages_of_many_features_and_outputs_stay_within_their_size(monkeypatch):
     """200 features of 6 outputs, without interactions; more outputs make tables larger, and draw no more."""
-    monkeypatch.setattr(references, "CURVES", 0)  # as of many features
+    monkeypatch.setattr(figures, "CURVES", 0)  # as of many features
     one = of_classes()
     per_feature = (len(page_of(one)) - len(page_of(few(one, 1)))) / (len(one.effects) - 1)
     assert 200 * per_feature < 10_000_000

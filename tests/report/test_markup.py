@@ -2,9 +2,18 @@
 
 import pytest
 
-from paribus._report.markup import Markup, element, joined, row, text
-from paribus._report.phrases import full_name, name_of, shortened
-from paribus._report.tables import long_text, table
+from paribus._report.markup import (
+    Markup,
+    element,
+    full_name,
+    joined,
+    long_text,
+    name_of,
+    row,
+    shortened,
+    table,
+    text,
+)
 from paribus.errors import ParibusError
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import paribus
-from paribus._report.summary_text import plain
+from paribus._report.pages import plain
 from report_examples import HOSTILE, complete, hostile, of_classes
 
 

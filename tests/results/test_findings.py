@@ -10,7 +10,9 @@ import paribus
 from paribus import Note, NoteCode
 from paribus._text import with_error
 from paribus.results import Effects
-from paribus.results.findings import (
+from paribus.results.performance import Metric, Performance
+from paribus.results.shape import Monotonicity, Shape
+from paribus.results.verdict import (
     calibration_notes,
     cell_notes,
     comparison_notes,
@@ -20,8 +22,6 @@ from paribus.results.findings import (
     strength_notes,
     support_notes,
 )
-from paribus.results.performance import Metric, Performance
-from paribus.results.shape import Monotonicity, Shape
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,13 @@ from paribus._contracts import Array, Floats, Kind
 from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note
 from paribus.results.drift import RowDrift
+from paribus.results.mixins import Result
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
+from paribus.results.partial_dependence import Tails
 from paribus.results.performance import Calibration, Metric, TrainingCurve
 from paribus.results.provenance import Provenance
-from paribus.results.result import Result
 from paribus.results.schema import STORED, Record, array, labels, nested, record
 from paribus.results.shape import Monotonicity, Shape
-from paribus.results.tails import Tails
 from paribus.results.verdict import Check
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import paribus
 from paribus.results import Effects
-from paribus.results.build_shapes import shapes_of
-from paribus.results.curve_covariance import CurveCovariance
+from paribus.results.curve_values import CurveCovariance
+from paribus.results.shape import shapes_of
 from random_tables import few
 
 POINTS = np.arange(24)

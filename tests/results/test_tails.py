@@ -7,7 +7,7 @@ import pytest
 import paribus
 from paribus._display.figure import Line
 from paribus.notes import NoteCode
-from paribus.results.tails import trimmed
+from paribus.results.partial_dependence import trimmed
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame({"x": RNG.uniform(size=400), "z": RNG.normal(size=400)})

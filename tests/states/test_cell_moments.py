@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus._states import CellMoments
-from paribus._states.overflow import LARGE
+from paribus._states.sums import LARGE
 
 
 @given(st.integers(0, 999), st.booleans(), st.lists(st.integers(0, 40), max_size=4))

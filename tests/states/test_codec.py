@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import fuzz_checkpoints as fuzz
 import paribus
 from package_classes import changeable, comparing_arrays, dataclasses_of
-from paribus._data.sampling import PrioritySample
+from paribus._data.kinds import Steps
+from paribus._data.rows import PrioritySample
 from paribus._data.scan import parquet
-from paribus._data.steps import Steps
 from paribus._evaluators.survey import (
     ColumnSketch,
     DeclaredCategories,
@@ -47,7 +47,7 @@ from paribus._states import (
     known_states,
 )
 from paribus._states.codec import packed, unpacked
-from paribus._states.sketch import CategoryWeights, Sketch
+from paribus._states.row_states import CategoryWeights, Sketch
 
 KNOWN = known_states() | survey_states()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from paribus._states import Counts, Keyed, Merger, Moments, Occupied, RowCurves, merge_in_order, ranges_of
-from paribus._states.overflow import LARGE, between, scaled
+from paribus._states.sums import LARGE, between, scaled
 from random_tables import model, tables
 
 

@@ -9,14 +9,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from paribus._data.rows import Block
-from paribus._data.sampling import PrioritySample, sample_of
-from paribus._data.scan.digest import ROWS, digests_of
+from paribus._data.rows import Block, PrioritySample, sample_of
+from paribus._data.scan.listing import ROWS, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.summary import quantiles
 from paribus._evaluators.survey import DeclaredCategories, Digest, SketchSpec, Survey, WeightTotals
 from paribus._states import merge_in_order
-from paribus._states.sketch import CategoryWeights, Sketch
+from paribus._states.row_states import CategoryWeights, Sketch
 
 PROBABILITIES = tuple(np.linspace(0, 1, 21))
 sizes = st.integers(1, 300)

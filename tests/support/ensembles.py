@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paribus._data.table import Column
 from paribus._evaluators.trees.programs import code_of, family_of, points_of
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 
 INF, NAN = math.inf, math.nan
 # Few, so that thresholds, rows and points often tie.

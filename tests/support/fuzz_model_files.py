@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from fuzz_boosters import NUMBER, _damaged_json, _damaged_nodes, _damaged_text
 from library_predictions import predicted_by_library
-from paribus._models.files.binary_json import parsed_ubj
+from paribus._models.files.documents import parsed_ubj
 from paribus._models.libraries import catboost as catboost_reader
 from paribus.errors import ParibusError
 

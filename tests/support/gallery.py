@@ -28,8 +28,7 @@ from sklearn.linear_model import LinearRegression
 
 import paribus
 from browser import crops
-from paribus._display.draw import draw
-from paribus._display.svg import render_svg
+from paribus._display.output import draw, render_svg
 
 REGIONS = (
     "Île-de-France",

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._data.array import ArrayTable
 from paribus._data.features import Header
-from paribus._data.table import Table
+from paribus._data.table import ArrayTable, Table
 from paribus._models import adapt, as_model_list
 from paribus._models.adapter import describe, is_model
 from paribus._models.columns import FittedColumns, fitted_on, orders_within, width_of

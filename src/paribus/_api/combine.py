@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._api.provenance_record import of_model
+from paribus._api.model_facts import of_model
 from paribus._api.run import Estimated
 from paribus._api.runner import digest
 from paribus._contracts import Floats

@@ -9,8 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from paribus import _budget
-from paribus._api.data import InMemoryData, SurveyRequest
-from paribus._api.opening import open_data
+from paribus._api.data import InMemoryData, SurveyRequest, open_data
 from paribus._api.options import (
     STATISTICS,
     AleOptions,
@@ -33,8 +32,7 @@ from paribus._data.features import (
     Header,
 )
 from paribus._data.table import Table
-from paribus._executors.compiling import showing_compilation
-from paribus._executors.progress import announce_line
+from paribus._executors.progress import announce_line, showing_compilation
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
 from paribus._typing import (

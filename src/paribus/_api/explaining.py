@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from paribus._api.model_facts import data_files, model_record, target_records
-from paribus._api.monotone import declared_features, directions_of
+from paribus._api.model_facts import (
+    data_files,
+    declared_features,
+    directions_of,
+    model_record,
+    target_records,
+)
 from paribus._api.options import (
     AleOptions,
     EffectsOptions,
@@ -24,21 +29,20 @@ from paribus._api.options import (
     prediction_limit,
 )
 from paribus._api.run import Statistic
-from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic
+from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
 from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS, SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
-from paribus._api.statistics.surface_statistic import SurfaceStatistic
 from paribus._budget import MAX_HOURS
 from paribus._data.features import resolve_each
 from paribus._grid import GridOptions
 from paribus._models import Model
-from paribus._states.overflow import ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 from paribus._typing import AUTO, GridResolution
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics, Importance
-from paribus.results.build_shapes import shapes_of
 from paribus.results.curve_values import root_mean_square
+from paribus.results.shape import shapes_of
 from paribus.results.verdict import Parts, muted_codes, verdict_of
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows

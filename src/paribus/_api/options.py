@@ -1,4 +1,4 @@
-"""The options of each statistic, declared once: names, types, defaults and checks."""
+"""Options of the statistics: types, defaults and checks."""
 
 from __future__ import annotations
 

@@ -11,18 +11,15 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, SurveyRequest
-from paribus._api.provenance_record import recorded
+from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, announce, digest
 from paribus._contracts import Evaluator
-from paribus._data.background import Background
-from paribus._data.rows import Rows
+from paribus._data.rows import Background, Rows
 from paribus._data.table import Table
-from paribus._evaluators.planner import Plan, choose, reads_trees
-from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
+from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, choose, reads_trees
 from paribus._evaluators.request import Request, StatisticEvaluator
-from paribus._evaluators.sample import rows_taker
+from paribus._evaluators.support import Together, rows_taker
 from paribus._evaluators.survey import SummarySpec
-from paribus._evaluators.together import Together
 from paribus._executors import LocalExecutor
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_text

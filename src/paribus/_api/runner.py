@@ -158,7 +158,7 @@ class Runner:
         return state
 
     def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
-        from paribus._executors.shared import SharedFold, fold_together
+        from paribus._executors.local import SharedFold, fold_together
 
         # Threads of a model that predicts are the user's; ours need not be many times the cores.
         most = max(1, -(-2 * _budget.threads(-1) // len(group)))

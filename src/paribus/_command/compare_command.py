@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(Path(arguments.save), "--save", (arguments.old, arguments.new))
         if Path(arguments.save).suffix.lower() != ".json":
             raise OptionError(f"--save {arguments.save} must end in .json")
-    from paribus._command.saved_files import read_explanation
+    from paribus._command.files import read_explanation
 
     old, new = (read_explanation(path) for path in (arguments.old, arguments.new))
     drift = old.compare(new, independent=arguments.independent)
@@ -129,7 +129,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     paths = arguments.calibrate if arguments.old is None else [arguments.old, *arguments.calibrate]
     if len(paths) < 2:
         raise OptionError("--calibrate needs OLD and a refit, or two refits")
-    from paribus._command.saved_files import read_explanation
+    from paribus._command.files import read_explanation
     from paribus.results.drift import GATED
 
     old, *refits = map(read_explanation, paths)
@@ -159,7 +159,7 @@ def _print(drift: Drift, form: str) -> None:
     if form == "text":
         report(repr(drift))
         return
-    from paribus._command.table_text import csv_text, json_text
+    from paribus._command.terminal import csv_text, json_text
 
     frame = drift.to_frame(backend="pyarrow")
     report(csv_text(frame) if form == "csv" else json_text(frame))

@@ -115,8 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
     about = dict(_pair("--about", text) for text in arguments.about)
     from paribus import read_model
-    from paribus._command.data_files import name_of
-    from paribus._command.saved_files import read_explanation
+    from paribus._command.files import name_of, read_explanation
 
     old = None if arguments.compare is None else read_explanation(arguments.compare)
 
@@ -137,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, str]) -> Any:
     """Return the explanation of a model on the rows of a file, with the name of that file."""
     from paribus import Explainer
-    from paribus._command.data_files import name_of, read_data
+    from paribus._command.files import name_of, read_data
     from paribus.results.model_record import FileRecord
 
     on_error = arguments.on_error

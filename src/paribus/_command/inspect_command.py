@@ -121,8 +121,8 @@ def _some(texts: list[str]) -> str:
 def _evaluation(model: Any, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield which evaluators would run on rows, and why not others."""
     from paribus import Explainer
-    from paribus._command.data_files import read_data
-    from paribus._data.scan.object_store import without_secret
+    from paribus._command.files import read_data
+    from paribus._data.scan.listing import without_secret
 
     path = arguments.data
     data = read_data(path, model=model)

@@ -101,7 +101,7 @@ def _content(result: Any, form: str, output: str | None) -> str | bytes:
         text: str = result.to_markdown()
         return text
     if form in ("csv", "json"):
-        from paribus._command.table_text import csv_text, json_text
+        from paribus._command.terminal import csv_text, json_text
 
         _needs(result, "to_frame", form)
         frame = result.to_frame(backend="pyarrow")

@@ -1,4 +1,4 @@
-"""Tables that are data frames: pandas, polars, Arrow and their kin, read through narwhals."""
+"""Data frames through narwhals, and any input as a `Table`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ import numpy as np
 import xxhash
 
 from paribus._contracts import Array, Flags, Integers, Kind
-from paribus._data.array import read_array
 from paribus._data.kinds import OBJECT_BYTES, kind_of_objects, objects, objects_like, typed
-from paribus._data.pandas_stack import PandasStack, WholeStack, chosen, is_pandas, whole_array
-from paribus._data.table import CellValues, Column, ScratchBuffer, Stack, checked_names
+from paribus._data.table import (
+    CellValues,
+    Column,
+    ScratchBuffer,
+    Stack,
+    checked_names,
+    read_array,
+)
 from paribus.errors import FeatureError, GridError, TableError
 
 CONTENT_ROWS = 65_536  # of text and objects given to a digest at a time
@@ -451,3 +456,97 @@ def _arrow_categories(pa: Any, like: Any, values: Array) -> Any:
     known = {category: code for code, category in enumerate(categories.to_pylist())}
     codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=like.type.ordered)])
+
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_pandas(native: Any) -> bool:
+    """Return whether a table is a data frame of pandas."""
+    return bool(nw.dependencies.is_pandas_dataframe(native))
+
+
+def whole_array(native: Any) -> Array | None:
+    """Return the array ``(n, p)`` that a pandas frame lies in; None where its columns are apart.
+
+    Of those, pandas would make an array anew each time, in which a model may write.
+    """
+    head = native.iloc[:1]
+    if not head.size or type(native).__module__.split(".")[0] != "pandas":  # a subclass may hold more
+        return None
+    dtype, first = head.dtypes.iloc[0], head.iloc[:, 0].to_numpy()
+    if not isinstance(dtype, np.dtype) or not (dtype in FLOATS or dtype.kind in "iub"):
+        return None
+    return native.to_numpy() if np.may_share_memory(head.to_numpy(), first) else None
+
+
+@dataclass(frozen=True, eq=False)
+class PandasStack:
+    """A block of ``rows`` rows repeated in ``base``."""
+
+    base: Any
+    rows: int
+
+    @classmethod
+    def of(cls, native: Any, copies: int) -> PandasStack:
+        """Repeat rows; repeated ones get labels that are unique."""
+        rows = len(native)
+        if copies == 1:
+            return cls(native, rows)
+        base = native.take(np.tile(np.arange(rows), copies))
+        base.index = range(len(base))
+        return cls(base, rows)
+
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
+        """Return a frame whose other columns are shared with the block and protected from the model.
+
+        Columns are replaced by position; narwhals would rebuild every other column as well. From version 3 on
+        a shallow copy is protected by copy-on-write, before that only a deep one is.
+        """
+        size = len(index) * self.rows
+        frame = self.base if size == len(self.base) else self.base.iloc[:size]
+        pandas = nw.dependencies.get_pandas()
+        native = frame.copy(deep=int(pandas.__version__.split(".")[0]) < 3)
+        for position, (feature, cells) in enumerate(replaced.items()):
+            # A series, because a bare array of objects would be inferred anew.
+            taken = cells.native.take(chosen(index, position, self.rows).ravel())
+            taken.index = native.index
+            native.isetitem(feature, taken)
+        return native
+
+
+@dataclass(frozen=True, eq=False)
+class WholeStack:
+    """A block ``(m, p)`` of a frame that lies in one array, repeated in a buffer: a frame in one array again.
+
+    Apart, its columns would have to be brought together in each predict.
+    """
+
+    native: Any
+    block: Array
+    scratch: ScratchBuffer
+
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
+        """Fill a frame anew, because a model may write into what it was given."""
+        if any(cells.native.dtype != self.block.dtype for cells in replaced.values()):
+            return PandasStack.of(self.native, len(index)).at(replaced, index)
+        rows, columns = self.block.shape
+        if self.block.strides[0] <= self.block.strides[1]:  # column by column, as the block lies
+            shape = columns, len(index), rows
+            buffer = self.scratch.array(shape, self.block.dtype).transpose(1, 2, 0)
+        else:
+            buffer = self.scratch.array((len(index), rows, columns), self.block.dtype)
+        buffer[:] = self.block
+        for position, (feature, cells) in enumerate(replaced.items()):
+            buffer[:, :, feature] = cells.native.to_numpy()[chosen(index, position, rows)]
+        flat = buffer.reshape(-1, columns)
+        labels = self.native.index if len(index) == 1 else None
+        frame = type(self.native)(flat, index=labels, columns=self.native.columns, copy=False)
+        frame.attrs = self.native.attrs
+        return frame
+
+
+def chosen(index: Integers, position: int, rows: int) -> Integers:
+    """Return which cell of a feature each row of each point takes, ``(b, m)``."""
+    own = index[..., position] if index.ndim == 3 else index[:, None, position]
+    return np.broadcast_to(own, (len(index), rows))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._data.array import ArrayTable
-from paribus._data.table import Table
+from paribus._data.table import ArrayTable, Table
 from paribus._text import count
 from paribus.errors import TableError
 

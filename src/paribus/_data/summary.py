@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Kind
-from paribus._data.kinds import objects
+from paribus._data.kinds import Steps, objects
 from paribus._data.rows import Rows
-from paribus._data.steps import Steps
 from paribus._data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))

@@ -1,18 +1,29 @@
-"""A table of rows, whatever library it came from."""
+"""Tables: the interface, and arrays."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import local
 from typing import Any, Protocol, Self
 
 import numpy as np
+import xxhash
 
 from paribus._contracts import Array, Flags, Integers, Kind
+from paribus._data.kinds import (
+    OBJECT_BYTES,
+    kind_of_dtype,
+    kind_of_objects,
+    missing_objects,
+    objects_like,
+    some_present,
+    typed,
+)
 from paribus._text import count
-from paribus.errors import TableError
+from paribus.errors import GridError, TableError
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,3 +183,153 @@ def checked_names(names: Any, columns: int, argument: str = "feature_names") -> 
     if twice:
         raise TableError(f"{argument} has {twice[0]!r} more than once; names must be unique as text")
     return given
+
+
+CONTENT_BYTES = 1_000_000  # given to digests at a time, so that they need no copy of the table
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayTable:
+    """A two-dimensional array; every column shares its dtype."""
+
+    native: Array
+    names: tuple[str, ...]
+    backend: str = "numpy"
+
+    @classmethod
+    def of(cls, X: Any, names: Any) -> Self:
+        """Read an array or nested lists; columns are called ``x0, x1, ...`` unless named."""
+        if np.ma.is_masked(X):
+            raise TableError("X is a masked array; pass X.filled(np.nan) to treat masked values as missing")
+        array = _array(X)
+        if array.ndim != 2:
+            raise TableError(
+                f"X must have rows and columns; a {type(X).__name__} of shape {array.shape} was given"
+            )
+        if array.dtype.kind not in "fiubmMUSTO":
+            raise TableError(f"X has dtype {array.dtype}; pass real numbers, or a data frame")
+        columns = array.shape[1]
+        default = tuple(f"x{j}" for j in range(columns))
+        return cls(array, default if names is None else checked_names(names, columns))
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row."""
+        item = OBJECT_BYTES if self.native.dtype.kind in "OT" else self.native.dtype.itemsize
+        return item * len(self.names)
+
+    def __len__(self) -> int:
+        return len(self.native)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return consecutive rows as a view."""
+        return type(self)(self.native[start:stop], self.names)
+
+    def keep(self, mask: Flags) -> Self:
+        """Return the rows where ``mask`` holds."""
+        return type(self)(self.native[mask], self.names)
+
+    def dtype(self, feature: int) -> str:
+        """Return the column's dtype in words."""
+        return str(self.native.dtype)
+
+    def column(self, feature: int) -> Column:
+        """Read one column."""
+        # Gathered once; every read where it lies would fetch its neighbors as well.
+        return read_array(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
+
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        return self.native[:, feature] if self.native.dtype in (np.float64, np.float32) else None
+
+    def cells(self, feature: int, values: Array) -> CellValues:
+        """Write values in the array's dtype, or refuse what it cannot hold."""
+        dtype = self.native.dtype
+        try:
+            if dtype.kind == "O":
+                native = objects_like(values, some_present(self.native[:, feature]))
+            else:
+                native = np.asarray(values).astype(dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise GridError(
+                f"values for {self.names[feature]!r} cannot be represented in its dtype {dtype}: {error}; "
+                "pass representable values, or cast the column in X"
+            ) from error
+        return CellValues(native, read_array(self.names[feature], native))
+
+    def own_cells(self, feature: int) -> CellValues:
+        """Return a column's own cells as a view, missing ones included: cell ``i`` is that of row ``i``."""
+        return CellValues(self.native[:, feature], self.column(feature))
+
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        native = np.concatenate([cells.native, self.native[:1, feature]])
+        return CellValues(native, cells.column.and_missing())
+
+    def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
+        """Prepare to evaluate ``copies`` points at once."""
+        return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
+
+    def joined(self, stacked: Sequence[Any]) -> Array:
+        """Return native tables of its stacks as one."""
+        return np.concatenate(stacked)
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """A digest of the values of each column, which depends on nothing else."""
+        found = [xxhash.xxh3_128() for _ in self.names]
+        step = max(1, CONTENT_BYTES // self.row_bytes)
+        for start in range(0, len(self), step):
+            for digest, values in zip(found, self.native[start : start + step].T, strict=True):
+                if values.dtype.kind in "OT":
+                    digest.update("".join(f"{value!r}\x1f" for value in values.tolist()).encode())
+                else:
+                    digest.update(np.ascontiguousarray(values).view(np.uint8).data)
+        return tuple(digest.hexdigest() for digest in found)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayStack:
+    """A block ``(m, p)`` repeated in a buffer ``(copies, m, p)``."""
+
+    block: Array
+    buffer: Array
+
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Array:
+        """Fill the buffer anew, because a model may write into what it was given."""
+        each = index if index.ndim == 3 else index[:, None]
+        part = self.buffer[: len(index)]
+        part[:] = self.block
+        for position, (feature, cells) in enumerate(replaced.items()):
+            part[:, :, feature] = cells.native[each[:, :, position]]
+        return part.reshape(-1, self.block.shape[1])
+
+
+def _array(X: Any) -> Array:
+    try:
+        array = np.asarray(X)
+        if not isinstance(X, np.ndarray) and array.dtype.kind in "US":
+            array = np.asarray(X, dtype=object)  # or numbers beside text would become text
+    except ValueError as error:
+        raise TableError(f"X cannot be read as a table: {error}") from error
+    return array
+
+
+def read_array(name: str, raw: Array) -> Column:
+    """Read a column of an array."""
+    kind = kind_of_dtype(raw.dtype)
+    if kind is not None:
+        missing = _missing(raw)
+        return Column(name, kind, raw[~missing] if missing.any() else raw, missing)
+    missing = missing_objects(raw)
+    present = raw[~missing]
+    kind = kind_of_objects(name, present)
+    return Column(name, kind, typed(name, present, kind), missing)
+
+
+def _missing(raw: Array) -> Flags:
+    if raw.dtype.kind == "f":
+        return np.isnan(raw)
+    if raw.dtype.kind in "mM":
+        return np.isnat(raw)
+    return np.zeros(len(raw), dtype=bool)

@@ -22,7 +22,7 @@ from paribus._display.figure import (
     Points,
     Strip,
 )
-from paribus._display.style import BELOW
+from paribus._display.mark_helpers import BELOW
 from paribus._display.text_width import inches
 
 SEVERAL = (3.4, 2.6)  # inches, of a panel of several

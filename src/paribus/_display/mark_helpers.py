@@ -1,4 +1,4 @@
-"""What renderers compute before they draw: how lines fade, which numbers are shown, where text breaks."""
+"""Colors, gaps and number formats that all renderers share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,47 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from paribus._contracts import Floats
-from paribus._display.figure import Contours, Hatch, Line, Strip
-from paribus._display.runs import stretches
-from paribus._display.style import STRIP
+from paribus._contracts import Flags, Floats
+from paribus._display.figure import Contours, Dash, Hatch, Line, Marker, Strip
+
+INK = "ink"  # the color of the theme's own text, so that what is gray on white is gray on black too
+GRAY = "#B3B3B3"  # of what says little
+# Of Okabe and Ito, without their yellow, which is too light to be seen on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
+DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle", "cross", "star")
+SEQUENTIAL = "viridis"  # of what has no natural middle: as dark in gray as it is low
+DIVERGING = "RdBu_r"  # of what is above and below zero
+
+STRIP = 0.10  # height of the strip of data, as a share of the panel
+BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
+
+
+def color_of(series: int) -> str:
+    """Return the color of one of several curves."""
+    return PALETTE[series % len(PALETTE)]
+
+
+def dash_of(series: int) -> Dash:
+    """Return the dashes of one of several curves: no two of 28 have color and dashes in common."""
+    return DASHES[(series % len(PALETTE) + series // len(PALETTE)) % len(DASHES)]
+
+
+def marker_of(series: int) -> Marker:
+    """Return the marker of one of several series of points."""
+    return MARKERS[series % len(MARKERS)]
+
+
+def stretches(known: Flags) -> list[slice]:
+    """Return where positions are known, one slice for each stretch of them."""
+    turns = np.flatnonzero(np.diff(known.astype(np.int8), prepend=0, append=0)).tolist()
+    return [slice(first, stop) for first, stop in zip(turns[::2], turns[1::2], strict=True)]
+
+
+def alone(known: Flags) -> list[int]:
+    """Return the positions that are known without a neighbor that a line could lead to."""
+    return [run.start for run in stretches(known) if run.stop - run.start == 1]
+
 
 FADES = 4  # strengths of a line that can be distinguished
 JOINT = "\x00"  # stands in no text, so that the space after it is known as one that was added

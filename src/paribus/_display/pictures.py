@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from paribus._display.compose.calibration import performance_figure
+from paribus._display.compose.axis import background as background_of
 from paribus._display.compose.curves import comparison_panel, curve_panel, overlay_panel
-from paribus._display.compose.labels import background as background_of
-from paribus._display.compose.rankings import drift_figure, importance_figure, interactions_figure
+from paribus._display.compose.rankings import (
+    drift_figure,
+    importance_figure,
+    interactions_figure,
+    performance_figure,
+)
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Panel
 from paribus._display.layout import NO_PANEL, figure_of
@@ -30,10 +34,9 @@ from paribus.results import (
     Overlay,
     PartialDependence,
 )
-from paribus.results.effect_mapping import EffectMapping
-from paribus.results.outputs import chosen
+from paribus.results.effects import EffectMapping, chosen
+from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
-from paribus.results.tails import trimmed
 
 FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
 

@@ -1,4 +1,4 @@
-"""Brute force: every grid point for every row."""
+"""Effects by prediction of every crossed row."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,10 @@ from paribus._budget import FLOAT
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block, Parts
 from paribus._data.table import ScratchBuffer, Table
-from paribus._evaluators.quantile_state import quantile_state
-from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
 from paribus._grid import Grid
 from paribus._models import Model
+from paribus._models.preprocessing.preparation import AnyPreparation
 from paribus._states import Keyed, Moments, PointValues, RowCurves, merge_in_order
 from paribus.errors import ModelError, failure
 from paribus.meaning import Estimand
@@ -388,3 +389,18 @@ class BruteForce(SinglePass):
         predictions = self.model.predict(stacked, copies * rows)
         # A copy, because a model may return a part of what it is given, which is written anew.
         return predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1).copy()
+
+
+TRANSFORMING = Lock()  # steps are not written for several threads
+
+
+def prepared_rows(preparation: AnyPreparation, block: Block) -> Any:
+    """Return the rows of a block as the last step receives them, as they are where there is no step."""
+    if preparation is None:
+        return block.table
+
+    def transformed() -> Any:
+        with TRANSFORMING:
+            return preparation.table(block.table.native)
+
+    return block.derived(("prepared", preparation.key), transformed)

@@ -26,7 +26,7 @@ from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, SampledRows
-from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors
+from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
 
 CELL_ARRAYS = 3  # numbers a cell holds of each quantity, and of the rows in it

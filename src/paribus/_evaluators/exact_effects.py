@@ -14,8 +14,7 @@ import numpy as np
 from paribus._budget import FLOAT
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.rows import Block
-from paribus._evaluators.quantile_state import quantile_state
-from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
 from paribus._models import Model
 from paribus._states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
 from paribus.meaning import Estimand

@@ -16,10 +16,10 @@ from paribus._data.table import CellValues, ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus._evaluators.request import Fold, Passes
 from paribus._models import Model
-from paribus._models.model import unsteady_notes
+from paribus._models.predictor import unsteady_notes
 from paribus._models.scoring import RowScore, Score, Scorer, TotalScore
 from paribus._states import Keyed
-from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors, scaled
+from paribus._states.sums import LARGE, enlarged, ignore_fp_errors, scaled
 from paribus.errors import ModelError, ParibusError, failure
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode

@@ -1,4 +1,4 @@
-"""What is requested of an evaluator, what it estimates, and what it must be able to say."""
+"""Requests of effects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, Evaluator, Floats, Integers
-from paribus._data.background import Background
-from paribus._data.rows import ONE_PART, Block, Parts, Rows
-from paribus._data.sampling import Sample
+from paribus._data.rows import ONE_PART, Background, Block, Parts, Rows, Sample
 from paribus._grid import Grid
-from paribus._states import Keyed
+from paribus._states import Keyed, PointValues, curve_quantiles
 from paribus._text import count
 from paribus._typing import Curves
 from paribus.meaning import Estimand
@@ -467,3 +465,19 @@ class SinglePass(ABC):
 def plain(values: Array) -> Any:
     """Return values as what a digest takes: text and objects have no bytes of their own."""
     return values.tolist() if values.dtype == object else values
+
+
+def quantile_state(
+    request: EvaluationRequest,
+    curves: Floats | None,
+    weights: Floats | None,
+    values: PointValues | None,
+    threads: int,
+) -> tuple[Floats | None, float]:
+    """Return quantiles ``(o, q, g)`` and the error of their ranks, from all curves or from what was kept."""
+    if request.quantiles is None:
+        return None, 0.0
+    if curves is not None:
+        return curve_quantiles(curves, weights, request.quantiles.probabilities, threads), 0.0
+    assert values is not None
+    return values.quantiles(request.quantiles.probabilities, threads)

@@ -1,15 +1,68 @@
-"""How much data lies around each point: counted from the data, never from the grid."""
+"""Support, samples and shared passes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
 import numpy as np
 
-from paribus._contracts import Array, Floats
-from paribus._data.rows import Block
+from paribus._contracts import Array, Evaluator, Floats, Integers
+from paribus._data.frame import FrameTable
+from paribus._data.rows import Background, Block, Rows, sample_of
+from paribus._data.scan.model_table import ModelTable
+from paribus._data.scan.open import TAKE_ROWS
 from paribus._grid import Axis, Grid
 from paribus._states import Counts, Keyed
+
+
+@dataclass(frozen=True, eq=False)
+class TakenRows:
+    """Some rows as Arrow has them, in order, and their weights, if they have any."""
+
+    tables: tuple[Any, ...]
+    weights: tuple[Floats, ...] = ()
+
+    def merge(self, other: Self) -> Self:
+        """Append the rows of the other."""
+        return type(self)(self.tables + other.tables, self.weights + other.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsTaker:
+    """Takes the rows with some ``numbers``; ``like`` shows their columns."""
+
+    numbers: Integers
+    like: ModelTable
+    unit: float
+    block_rows: int = TAKE_ROWS
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Take those of a block."""
+        stop = block.start + len(block.table)
+        here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
+        if not len(here):
+            return Keyed({})
+        table = cast(ModelTable, block.table).arrow.native.take(here)
+        weights = () if block.weights is None else (block.weights[here],)
+        return Keyed({("rows", 0): TakenRows((table,), weights)})
+
+    def finish(self, state: Keyed) -> Rows:
+        """Return the rows as a background."""
+        import pyarrow as pa
+
+        taken = state.parts["rows", 0]
+        table = replace(self.like, arrow=FrameTable(pa.concat_tables(taken.tables), self.like.names))
+        return Rows(table, np.concatenate(taken.weights) if taken.weights else None, self.unit)
+
+
+def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
+    """Return what takes ``size`` rows, those that would be sampled if all were in memory.
+
+    None of them may have a weight of zero: ranks are among those that have more.
+    """
+    numbers = sample_of(rows.n_weighted, size, seed).numbers
+    return RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +116,21 @@ def _count(located: list[Array], shape: tuple[int, ...], weights: Floats | None)
     flat = np.ravel_multi_index(tuple(position[inside] for position in located), shape)
     counted = None if weights is None else weights[inside]
     return np.bincount(flat, counted, minlength=int(np.prod(shape))).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Evaluates a block with each of its parts, whose states have keys of their own."""
+
+    parts: tuple[Evaluator[Block, Keyed], ...]
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the states of all parts."""
+        states: dict[tuple[str, int], Any] = {}
+        for part in self.parts:
+            own = part.evaluate(block).parts
+            twice = states.keys() & own.keys()
+            if twice:
+                raise ValueError(f"two evaluators of a pass leave states of the same name: {sorted(twice)}")
+            states |= own
+        return Keyed(states)

@@ -11,17 +11,15 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus._data.categories import categories_with, check_known, unknown_to
-from paribus._data.rows import Block
-from paribus._data.sampling import PrioritySample, head_rows, sample_numbers
-from paribus._data.scan.digest import SIZE, digests_of
+from paribus._data.kinds import Steps
+from paribus._data.rows import Block, PrioritySample, head_rows, sample_numbers
+from paribus._data.scan.listing import SIZE, digests_of
 from paribus._data.scan.model_table import ModelTable
-from paribus._data.scan.partitions import Partitions
-from paribus._data.scan.reading import FAR, TableReader
-from paribus._data.scan.scanned import ScannedRows
-from paribus._data.steps import Steps
+from paribus._data.scan.open import ScannedRows
+from paribus._data.scan.reading import FAR, Partitions, TableReader
 from paribus._data.summary import DECILES, TAILS, Summary, common_of, edges_of, order_categories, placed
 from paribus._states import Counts, Keyed
-from paribus._states.sketch import SPARE, CategoryWeights, Sketch
+from paribus._states.row_states import SPARE, CategoryWeights, Sketch
 from paribus.errors import FeatureError, TableError, WeightError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus._data.scan.object_store import names_store, without_secret
+from paribus._data.scan.listing import names_store, without_secret
 from paribus._states import known_states
 from paribus._states.codec import packed, unpacked
 from paribus.errors import CheckpointError, OptionError

@@ -19,7 +19,7 @@ from paribus._loading import uncollected
 from paribus.errors import check_choice, failure
 
 COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
-COUNTS = "paribus._kernels.jit.cell_counts"
+COUNTS = "paribus._kernels.jit.interactions"
 CHOICE = "PARIBUS_KERNELS"  # the environment variable that names the kernels
 
 

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: in the user's cache folder, those of other sources apart."""
+"""Kernels kept on disk, and the progress of compiling them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,45 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+
+class Watcher(Protocol):
+    """Shows what is compiled."""
+
+    def compiling(self, name: str, kept: Path | None) -> None:
+        """Show that a kernel is compiled, and where it is kept, None if it is not."""
+        ...
+
+
+_watchers: list[Watcher] = []
+_lock = Lock()
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Show a watcher what is compiled meanwhile, in whichever thread."""
+    with _lock:
+        _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        with _lock:
+            _watchers.remove(watcher)
+
+
+def compiling(name: str, kept: Path | None) -> None:
+    """Show that a kernel is compiled."""
+    with _lock:
+        if _watchers:
+            _watchers[-1].compiling(name, kept)
+
 
 CHOICE = "PARIBUS_CACHE_DIR"  # the environment variable that names the folder
 NUMBA = "NUMBA_CACHE_DIR"  # that of numba, which comes first

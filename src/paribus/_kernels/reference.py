@@ -8,7 +8,7 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels import grid_points, preorder
-from paribus._kernels.line_changes import line_averages, on_lines
+from paribus._kernels.grid_points import line_averages, on_lines
 from paribus._kernels.program import (
     ACTIVE,
     BINS,

@@ -1,17 +1,16 @@
 """What we can see of a model."""
 
-from paribus._models.adapter import adapt
-from paribus._models.model import Model
-from paribus._models.model_list import adapt_models, as_model_list, require_single_model
+from paribus._models.adapter import adapt, adapt_models, as_model_list, require_single_model
+from paribus._models.predictor import Model
 from paribus._models.structure import (
     model_of_part,
     prefetch_structure,
     rounding_notes,
     structure_digest,
     structure_of,
+    structure_text,
     trees_of,
 )
-from paribus._models.structure_text import structure_text
 
 __all__ = [
     "Model",

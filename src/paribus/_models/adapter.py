@@ -1,4 +1,4 @@
-"""From whatever the user has to one complete `Model`. Behavior decides, not class."""
+"""From an estimator, a callable or a list of models to `Model`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Flags, Floats, Integers
 from paribus._data.table import ScratchBuffer, Table
-from paribus._models.estimators import METHODS, kind_of, steps_of, unbound
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
-from paribus._models.model import Model
-from paribus._models.predictor import Predictor, as_outputs
+from paribus._models.parameters import METHODS, kind_of, steps_of, unbound
+from paribus._models.predictor import Model, Predictor, as_outputs
 from paribus._text import count
 from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
 
@@ -419,3 +418,66 @@ def library_of(estimator: Any) -> tuple[str, str]:
         return written_by
     library = type(estimator).__module__.split(".")[0]
     return library, str(getattr(sys.modules.get(library), "__version__", ""))
+
+
+def as_model_list(estimator: Any) -> tuple[Any, ...] | None:
+    """Return the models of a list or tuple; None for one model.
+
+    >>> as_model_list([abs, max]), as_model_list(abs)
+    ((<built-in function abs>, <built-in function max>), None)
+    """
+    if not isinstance(estimator, (list, tuple)) or is_model(estimator) or callable(estimator):
+        return None
+    if not estimator:
+        raise ModelError(
+            "estimator is a list without a model; pass a fitted model, or a list of at least one"
+        )
+    return tuple(estimator)
+
+
+def require_single_model(estimator: Any, verb: str) -> None:
+    """Refuse a list of models for a function that takes a single one."""
+    several = as_model_list(estimator)
+    if several is not None:
+        raise ModelError(
+            f"{verb} takes a single model, and estimator is a list of {len(several)}; pass one at a time. "
+            f"partial_dependence, effects and accumulated_local_effects accept a list"
+        )
+
+
+def adapt_models(
+    estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None
+) -> tuple[Model, ...]:
+    """Return the models of a list, or the one there is, complete and with the same outputs."""
+    options: dict[str, Any] = {"response_method": response_method, "target_names": target_names}
+    several = as_model_list(estimator)
+    if several is None:
+        return (adapt(estimator, table, **options),)
+    models = []
+    for index, one in enumerate(several):
+        try:
+            models.append(adapt(one, table, **options))
+        except (ModelError, OptionError) as error:
+            raise type(error)(f"estimator[{index}]: {error}") from error
+    for index, model in enumerate(models):
+        _check_alike(models[0], model, index)
+    return tuple(models)
+
+
+def _check_alike(first: Model, model: Model, index: int) -> None:
+    """Refuse a model whose numbers cannot be averaged with those of the first."""
+    if model.scale != first.scale:
+        differs, other = (f"a {one.scale} (by {one.response})" for one in (model, first))
+        way_out = "name a response_method that means the same for all"
+    elif model.n_outputs != first.n_outputs:
+        differs, other = (count(one.n_outputs, "output") for one in (model, first))
+        way_out = "fit them all on the same classes or targets"
+    elif model.output_names != first.output_names:
+        differs, other = (f"outputs named {', '.join(one.output_names)}" for one in (model, first))
+        way_out = "name them with target_names if they are the same"
+    else:
+        return
+    raise ModelError(
+        f"the models of a list must have the same outputs: estimator[{index}] ({model.name}) has {differs}, "
+        f"and estimator[0] ({first.name}) {other}; {way_out}"
+    )

@@ -11,9 +11,8 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._data.table import Table
 from paribus._models.additive import Additive, refuse_overflow
-from paribus._models.link import Link
-from paribus._models.tree_sum import adds_up, tree_sum
-from paribus._models.trees import Trees
+from paribus._models.predictor import Link
+from paribus._models.trees import Trees, adds_up, tree_sum
 from paribus.errors import RefusalCode, RefusalError, failure
 
 Function: TypeAlias = Callable[[Floats], Floats]  # of outputs (k, ...), for every row by itself

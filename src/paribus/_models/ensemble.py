@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
-from paribus._models.link import Link
-from paribus._models.preprocessing.sources import AnyPreparation
+from paribus._models.predictor import Link
+from paribus._models.preprocessing.preparation import AnyPreparation
 from paribus.errors import ModelError, RefusalError
 
 Nodes = NDArray[np.int32]

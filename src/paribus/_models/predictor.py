@@ -1,16 +1,90 @@
-"""How to predict: a method of a model, or a function, and what it returns as numbers."""
+"""One model: how it predicts, its outputs and its link."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import xxhash
 
 from paribus._contracts import Array, Floats
+from paribus._data.table import Table
 from paribus._text import count
 from paribus.errors import ModelError
+from paribus.notes import Note, NoteCode
+
+BATCH = 32_768  # margins whose outputs are computed at once
+
+LinkName = Literal["identity", "sigmoid", "softmax", "exp", "signed_square", "softplus", "isolation"]
+
+
+@dataclass(frozen=True)
+class Link:
+    r"""The function from margins ``(m, ...)`` to outputs of the same shape.
+
+    With :math:`z` the margin times ``scale``:
+
+    ============= =========================================================
+    identity      :math:`z`
+    sigmoid       :math:`1 / (1 + e^{-z})`; of two classes the second one
+    softmax       :math:`e^{z_o} / \sum_k e^{z_k}` over the margins
+    exp           :math:`e^z`
+    signed_square :math:`z |z|`
+    softplus      :math:`\log(1 + e^z)`
+    isolation     :math:`-2^{-z}` plus ``shift``
+    ============= =========================================================
+
+    >>> Link("sigmoid").apply(np.array([[0.0]]))
+    array([[0.5]])
+    """
+
+    name: LinkName = "identity"
+    scale: float = 1.0
+    shift: float = 0.0
+
+    @property
+    def linear(self) -> bool:
+        """Whether an average of outputs is the output of an average."""
+        return self.name == "identity"
+
+    def apply(self, margins: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the outputs; with ``overwrite`` the margins may be written over.
+
+        They are computed some at a time, so that what a function writes the next one finds in a near cache.
+        """
+        if self.linear:
+            return margins if self.scale == 1.0 else margins * self.scale
+        flat = np.ascontiguousarray(margins).reshape(len(margins), -1)
+        outputs = flat if overwrite else np.empty_like(flat)
+        each = max(1, BATCH // max(1, len(flat)))
+        with np.errstate(over="ignore"):
+            for first in range(0, flat.shape[1], each):
+                z = outputs[:, first : first + each]
+                if not overwrite or self.scale != 1.0:
+                    np.multiply(flat[:, first : first + each], self.scale, out=z)
+                self._replace(z)
+        return outputs.reshape(margins.shape)
+
+    def _replace(self, z: Floats) -> None:
+        """Write outputs over scaled margins ``(m, b)``."""
+        if self.name == "sigmoid":
+            np.exp(np.negative(z, out=z), out=z)
+            z += 1.0
+            np.divide(1.0, z, out=z)
+        elif self.name == "softmax":
+            z -= z.max(axis=0)
+            np.exp(z, out=z)
+            z /= z.sum(axis=0)
+        elif self.name == "exp":
+            np.exp(z, out=z)
+        elif self.name == "signed_square":
+            z *= np.abs(z)
+        elif self.name == "softplus":
+            np.logaddexp(0.0, z, out=z)
+        elif self.name == "isolation":
+            np.subtract(self.shift, np.exp2(np.negative(z, out=z), out=z), out=z)
 
 
 @dataclass(frozen=True)
@@ -82,3 +156,62 @@ def _no_number(prediction: Array, name: str) -> ModelError:
         "response_method='predict_proba' or 'decision_function' if it has them, or wrap it in a function "
         "that returns numbers"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What an evaluator needs to know of a model, and nothing of where it came from.
+
+    ``response`` is the method that predicts (``"callable"`` for a function), ``scale`` its unit in words, for
+    axis labels. ``row_independent`` means that rows may be repeated in one table under new labels, or stand
+    beside rows with extreme values, without changing the prediction of any of them. ``sample_prediction
+    (i, o)`` is what it predicted for ``sample``, a few rows of the table, and ``is_float32`` whether that
+    had single precision. ``tried`` is how many rows it predicted before anything
+    was evaluated, in ``tried_calls`` calls.
+    """
+
+    predictor: Predictor
+    name: str
+    library: str
+    version: str
+    response: str
+    scale: str
+    output_names: tuple[str, ...]
+    row_independent: bool = True
+    sample: Table | None = None
+    sample_prediction: Floats | None = None
+    is_float32: bool = False
+    tried: int = 0
+    tried_calls: int = 0
+
+    def digest(self) -> str:
+        """Return a digest of what the model is called and of what it predicted."""
+        hasher = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
+        if self.sample_prediction is not None:
+            with np.errstate(over="ignore"):  # forests add up their trees in any order: the last bits vary
+                hasher.update(self.sample_prediction.astype(np.float32).tobytes())
+        return str(hasher.hexdigest())
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.output_names)
+
+    def predict(self, table: Any, rows: int) -> Floats:
+        """Return predictions of shape ``(n, o)`` for a native table of ``rows`` rows."""
+        predictions = as_outputs(self.predictor.raw(table), rows, self.name)
+        if self.predictor.columns is not None:
+            predictions = predictions[:, list(self.predictor.columns)]
+        if predictions.shape[1] != self.n_outputs:
+            raise ModelError(
+                f"{self.name} gave {predictions.shape[1]} outputs where it gave {self.n_outputs} before; "
+                "a model must return the same columns for every table"
+            )
+        return predictions
+
+
+def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
+    """Return a note on each model that predicts a row differently beside other rows, and what follows."""
+    names = dict.fromkeys(model.name for model in models if not model.row_independent)
+    words = "predicted some rows differently when they were repeated, or beside rows with extreme values"
+    return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]

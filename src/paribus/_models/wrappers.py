@@ -11,9 +11,9 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
+from paribus._models.columns import Place
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
-from paribus._models.estimators import replaced_method
-from paribus._models.place import Place
+from paribus._models.parameters import replaced_method
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
 

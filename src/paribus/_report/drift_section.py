@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from paribus._report.figures import MEDIUM, SMALL, figure, moved_most
-from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import NONE, measured, name_of, shortened
-from paribus._report.references import References
-from paribus._report.tables import facts, long_text, table
+from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most
+from paribus._report.markup import (
+    NONE,
+    Content,
+    Markup,
+    element,
+    facts,
+    joined,
+    long_text,
+    measured,
+    name_of,
+    shortened,
+    table,
+)
 from paribus._text import multiple, number
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text

@@ -6,18 +6,27 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paribus._contracts import Array
-from paribus._report.figures import ALL_OUTPUTS, curve_figures, drawn_outputs, figure
-from paribus._report.markup import Markup, element, joined
-from paribus._report.overview import against
-from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
-from paribus._report.references import References
-from paribus._report.tables import facts, sentence, table
-from paribus._report.verdict_section import note_item
+from paribus._report.figures import ALL_OUTPUTS, References, curve_figures, drawn_outputs, figure
+from paribus._report.first_sections import against, note_item
+from paribus._report.markup import (
+    Markup,
+    at,
+    digits,
+    element,
+    error_digits,
+    facts,
+    joined,
+    measured,
+    name_of,
+    sentence,
+    share,
+    shortened,
+    table,
+)
 from paribus._text import at_value, number
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import PartialDependence
-from paribus.results.tails import trimmed
+from paribus.results.partial_dependence import PartialDependence, trimmed
 
 Columns = list[tuple[str, list[str]]]  # of a table of numbers: heads, and cells from top to bottom
 

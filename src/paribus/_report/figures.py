@@ -1,9 +1,10 @@
-"""Figures of the page: what composers make of results, drawn as SVG, each with its numbers as a table."""
+"""Figures, references and definitions of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Panel, Rug, Strip
 from paribus._display.layout import figure_of, single_panel
 from paribus._display.vector import render, sparkline
-from paribus._report.markup import Content, Markup, element
-from paribus._report.tables import folded
+from paribus._report.markup import Content, Markup, element, folded, joined, name_of
 from paribus.errors import DrawingError
+from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import as_numbers
+from paribus.results.explanation import Explanation
+from paribus.results.feature_table import FeatureRow
 from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import PartialDependence
+from paribus.results.partial_dependence import PartialDependence, trimmed
 from paribus.results.shape import Shape
-from paribus.results.tails import trimmed
+from paribus.results.verdict import notes_of
 
 MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
 SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
@@ -116,3 +119,195 @@ def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
 def panel_figure(panel: Panel) -> Figure:
     """Return the figure of a single panel."""
     return single_panel(panel, SMALL, ())
+
+
+CURVES = 60  # that have read-outs: those of more would make a page twice as large
+
+
+@dataclass(frozen=True)
+class References:
+    """Ranks and shapes of features by name; ids are made of ranks, as names may be anything."""
+
+    explanation: Explanation
+
+    @property
+    def readouts(self) -> bool:
+        """Whether points show their numbers to a pointer, which few curves have room for."""
+        return len(self.ranks) * len(self.explanation.output_names) <= CURVES
+
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """Rank of each feature, the strongest first."""
+        return {name: rank for rank, name in enumerate(self.explanation.feature_names, 1)}
+
+    @cached_property
+    def shapes(self) -> dict[str, list[Shape]]:
+        """Shapes of each feature, in the order of the outputs."""
+        found: dict[str, list[Shape]] = {name: [] for name in self.ranks}
+        for shape in self.explanation.shapes:
+            found.setdefault(shape.feature, []).append(shape)
+        return found
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Every note that the verdict counts, without muted ones."""
+        return notes_of(self.explanation)
+
+    @cached_property
+    def notes_of(self) -> dict[str, list[Note]]:
+        """Notes about each feature by itself."""
+        found: dict[str, list[Note]] = {}
+        for note in self.notes:
+            if note.feature is not None:
+                found.setdefault(note.feature, []).append(note)
+        return found
+
+    @cached_property
+    def rows(self) -> dict[str, FeatureRow]:
+        """What is known of each feature over all outputs."""
+        return {row.feature: row for row in self.explanation.table}
+
+    def widest(self, name: str) -> Shape | None:
+        """Return the shape of the output that a feature moves most."""
+        return max(self.shapes.get(name, ()), key=lambda shape: np.nan_to_num(shape.range), default=None)
+
+    def feature(self, name: str, longest: int = 40) -> Markup:
+        """Return a feature as a link to its panel, or as text if it has none."""
+        shown = name_of(name, longest)
+        rank = self.ranks.get(name)
+        return shown if rank is None else element("a", shown, href=f"#feature-{rank}")
+
+    def features(self, names: Iterable[str]) -> Markup:
+        """Return features that belong together."""
+        return joined((" × " * (place > 0), self.feature(str(name))) for place, name in enumerate(names))
+
+    def pair(self, names: Iterable[str]) -> str:
+        """Return the id of the surface of some features."""
+        return "pair-" + "-".join(str(self.ranks.get(str(name), 0)) for name in names)
+
+
+def code_link(code: NoteCode) -> Markup:
+    """Return a code as a link to its definition on the page."""
+    return element("a", code.value, href=f"#{code.value}", class_="code")
+
+
+def badge(code: NoteCode) -> Markup:
+    """Return the severity of a code as a word."""
+    return element("span", code.severity.capitalize(), class_=f"badge {code.severity}")
+
+
+Formula = tuple[Content, ...]
+
+
+def _sub(text: str) -> Markup:
+    return element("sub", text)
+
+
+def _sup(text: str) -> Markup:
+    return element("sup", text)
+
+
+AVERAGE: Formula = (
+    "PD",
+    _sub("j"),
+    "(v) = 1/W · Σ",
+    _sub("i"),
+    " w",
+    _sub("i"),
+    " f(v, x",
+    _sub("i, −j"),
+    ")",
+)
+DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
+    (
+        "Partial dependence",
+        AVERAGE,
+        "The average prediction with the feature set to v in all rows, all else unchanged. W is the sum of "
+        "the weights, which are 1 where none were given.",
+    ),
+    (
+        "Individual curves (ICE)",
+        ("f", _sub("i"), "(v) = f(v, x", _sub("i, −j"), ")"),
+        "The curve of each row, of which the page has quantiles at each value and no single one.",
+    ),
+    (
+        "Standard error",
+        ("sd", _sub("i"), " f(v, x", _sub("i, −j"), ") / √n"),
+        "Of an average over rows, as if the rows were a random sample; with weights, n is the effective "
+        "number. It says nothing about another model fitted on other rows.",
+    ),
+    (
+        "Accumulated local effects (ALE)",
+        (
+            "ALE", _sub("j"), "(v) = Σ", _sub("k ≤ k(v)"), " mean", _sub("i in bin k"),
+            " [ f(z", _sub("k"), ", x", _sub("i, −j"), ") − f(z", _sub("k−1"), ", x", _sub("i, −j"), ") ]",
+            " − c",
+        ),
+        "Changes between neighboring values z of the rows that lie between them, added up; c makes the "
+        "average over the data zero.",
+    ),
+    (
+        "Strength",
+        (
+            "√( 1/W · Σ", _sub("i"), " w", _sub("i"),
+            " (PD", _sub("j"), "(x", _sub("ij"), ") − mean)", _sup("2"), " )",
+        ),
+        "The standard deviation of the partial dependence at every row's own value, in units of the "
+        "prediction; over several outputs the root mean square. Where rows are crossed with each other, over "
+        "the sampled rows that the record names.",
+    ),
+    (
+        "Movement against a direction",
+        ("max", _sub("a ≤ b"), " ( PD(a) − PD(b) )"),
+        "For a curve that should rise, and the same of −PD for one that should fall. Its standard error is "
+        "that of the differences of the same rows at both values.",
+    ),
+    (
+        "Strength of a pair, and H²",
+        (
+            "√ mean", _sub("i"), " ( PD", _sub("jk"), " − PD", _sub("j"), " − PD", _sub("k"), " )", _sup("2"),
+            ",   H", _sup("2"), " = mean", _sub("i"), " ( PD", _sub("jk"), " − PD", _sub("j"), " − PD",
+            _sub("k"), " )", _sup("2"), " / mean", _sub("i"), " PD", _sub("jk"), _sup("2"),
+        ),
+        "Friedman and Popescu's statistics, of centered curves at the rows of the data.",
+    ),
+    (
+        "Averages near a value",
+        None,
+        "Averages of predictions, of the target and of their difference over the rows whose value is nearest "
+        "to v. Other features differ there, too.",
+    ),
+)  # fmt: skip
+
+NOT_SHOWN = (
+    "Causes. Curves say what the model predicts if a value is changed, not what would happen in the world.",
+    "Single rows. The page shows averages, quantiles and counts. The numbers saved in it also have the "
+    "predictions, weights and target of up to 2,000 rows, without their columns, for comparisons row by row.",
+    "Rows the model was not explained on. Curves may combine values that do not occur together; the verdict "
+    "says where that was found.",
+    "Interactions of three features and more, beyond what curves average over.",
+    "Uncertainty of the fit. Standard errors are of the rows, not of the training.",
+    "Fairness, privacy, the quality of the data, or whether the model is fit for a purpose.",
+    "Compliance with any rule or standard. Nothing here claims it.",
+)
+
+
+def definitions() -> Markup:
+    """Return the definitions of the statistics."""
+    items = (
+        element(
+            "div",
+            element("dt", name),
+            element("dd", None if formula is None else element("p", *formula, class_="formula"), meaning),
+        )
+        for name, formula, meaning in DEFINITIONS
+    )
+    return element("dl", *items, class_="definitions")
+
+
+def not_shown() -> Markup:
+    """Return what a reader must not expect of the page."""
+    return joined(
+        element("h3", "What this page does not show", id="not-shown"),
+        element("ul", *(element("li", line) for line in NOT_SHOWN)),
+    )

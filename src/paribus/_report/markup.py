@@ -1,17 +1,16 @@
-"""HTML from elements: text is escaped by construction, and only what was built here passes as it is.
-
-There is no template language: every string is text unless it is `Markup`, which the functions below return
-and which images and the payload are. An element refuses what the policy of the page forbids: attributes with
-styles or handlers, and addresses outside the page.
-"""
+"""HTML elements, phrases and tables."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from paribus._text import at_value, number, percent, short
 from paribus.errors import ParibusError
 
 VOID = frozenset({"meta", "col", "br", "hr", "input"})
@@ -97,3 +96,135 @@ def row(cells: Iterable[str], heads: int = 1) -> Markup:
     """
     tags = ("<th scope=row>" if place < heads else "<td>" for place in count())
     return Markup(f"<tr>{''.join(tag + escaped(cell) for tag, cell in zip(tags, cells, strict=False))}\n")
+
+
+LONGEST = 60  # characters of a name where it stands among others
+NONE = "–"
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """Return a name that fits into a line: what is too long ends in an ellipsis."""
+    plain = " ".join(text(name).split()) or "(empty)"
+    return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
+
+
+def name_of(name: str, longest: int = LONGEST) -> Markup:
+    """Return a name from the data: apart from the direction of the text around it, and short."""
+    shown = shortened(name, longest)
+    return element("bdi", shown, title=name[:1000] if shown.endswith("…") else None)
+
+
+def full_name(name: str) -> Markup:
+    """Return a name that can be unfolded if it is too long."""
+    if len(shortened(name)) < LONGEST:
+        return name_of(name)
+    return element("details", element("summary", name_of(name)), element("bdi", name, class_="long"))
+
+
+def label_of(key: str) -> Markup:
+    """Return the name of a text of the user, such as ``data_role``, as a label."""
+    return name_of(key[:1].upper() + key[1:].replace("_", " "))
+
+
+def digits(value: Any) -> str:
+    """Return a number of a table in six digits.
+
+    >>> digits(0.123456789), digits(float("nan")), digits(1e-5)
+    ('0.123457', '–', '1e-05')
+    """
+    return f"{value:.6g}" if math.isfinite(value) else NONE if math.isnan(value) else str(value)
+
+
+def error_digits(value: Any) -> str:
+    """Return a standard error in three digits."""
+    return f"{value:.3g}" if math.isfinite(value) else NONE
+
+
+def measured(value: float, error: float) -> str:
+    """Return a number with its standard error, if it has one."""
+    if math.isnan(value):
+        return NONE
+    return f"{number(value)} ± {short(error)}" if math.isfinite(error) else number(value)
+
+
+def share(part: float) -> str:
+    """Return a share of the data."""
+    return NONE if math.isnan(part) else "0 %" if part == 0 else percent(part)
+
+
+def at(value: Any) -> str:
+    """Return a value of a feature as text."""
+    return NONE if value is None else shortened(at_value(_plain(value)))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
+
+
+def fact(value: Any) -> str:
+    """Return one entry of the record: text as it is, several as a list, none as a dash."""
+    if value is None or value == () or value == {}:
+        return NONE
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {fact(entry)}" for key, entry in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(fact, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+LONG = 400  # characters of a text that is not folded
+
+
+def table(
+    caption: str,
+    heads: Sequence[Content],
+    rows: Iterable[Iterable[str]],
+    *,
+    id: str | None = None,
+    row_heads: int = 1,
+    sortable: bool = False,
+    shown_caption: bool = True,
+    class_: str = "",
+) -> Markup:
+    """Return a table that scrolls within the page and can be reached by keyboard to do so."""
+    head = element("tr", *(element("th", text, scope="col") for text in heads))
+    body = joined(row(cells, row_heads) for cells in rows)
+    content = (
+        element("caption", caption, class_=None if shown_caption else "quiet"),
+        element("thead", head),
+        element("tbody", body),
+    )
+    made = element("table", *content, class_=" ".join(filter(None, (class_, "sortable" * sortable))) or None)
+    return scrolled(made, caption, id)
+
+
+def scrolled(content: Content, label: str, id: str | None = None) -> Markup:
+    """Return a box that scrolls sideways, so that the page itself never does."""
+    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label, id=id)
+
+
+def facts(pairs: Iterable[tuple[Content, Content]], class_: str = "facts") -> Markup:
+    """Return a list of names and what they are."""
+    items = (element("div", element("dt", name), element("dd", value)) for name, value in pairs)
+    return element("dl", *items, class_=class_)
+
+
+def folded(summary: Content, *content: Content, open_: bool = False, class_: str | None = None) -> Markup:
+    """Return what is closed until it is opened, without a script."""
+    return element("details", element("summary", summary), *content, class_=class_, open=open_)
+
+
+def sentence(value: Content) -> Markup:
+    """Return the text of a cell that may have several lines."""
+    return element("span", value, class_="sentence")
+
+
+def long_text(value: str) -> Markup:
+    """Return a text from the data, folded if it is long."""
+    if len(value) <= LONG:
+        return element("bdi", value, class_="long")
+    return folded(element("bdi", shortened(value, LONG // 2)), element("bdi", value, class_="long"))

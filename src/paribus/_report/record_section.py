@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paribus._report.definitions import definitions, not_shown
-from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import NONE, at, fact, full_name, label_of, name_of, share
-from paribus._report.references import References, badge
-from paribus._report.tables import facts, folded, long_text, sentence, table
+from paribus._report.figures import References, badge, definitions, not_shown
+from paribus._report.markup import (
+    NONE,
+    Content,
+    Markup,
+    at,
+    element,
+    fact,
+    facts,
+    folded,
+    full_name,
+    joined,
+    label_of,
+    long_text,
+    name_of,
+    sentence,
+    share,
+    table,
+)
 from paribus._text import count, number
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation

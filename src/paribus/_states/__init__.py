@@ -1,11 +1,19 @@
 """Things with ``merge``: what a block of rows leaves behind."""
 
-from paribus._states.counts import CodeTuples, Counts, Occupied
-from paribus._states.exact_sum import BinnedSum, ExactSum
-from paribus._states.merge_order import Keyed, Merger, merge_in_order, ranges_of
 from paribus._states.moments import CellMoments, Moments, PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.row_states import RankedRows, RowCurves, SampledRows
+from paribus._states.sums import (
+    BinnedSum,
+    CodeTuples,
+    Counts,
+    ExactSum,
+    Keyed,
+    Merger,
+    Occupied,
+    merge_in_order,
+    ranges_of,
+)
 
 STATES = (
     BinnedSum,

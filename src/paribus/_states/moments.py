@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._data.sampling import TINY
-from paribus._states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors
+from paribus._data.rows import TINY
+from paribus._states.sums import LARGE, between, enlarged, fitting, ignore_fp_errors
 
 
 @dataclass(frozen=True, eq=False)

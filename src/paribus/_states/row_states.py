@@ -1,14 +1,16 @@
-"""Numbers of single rows: curves of all, a fixed sample, rows ranked by a prediction."""
+"""Kept rows and quantile sketches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Array, Floats, Integers
-from paribus._data.sampling import sample_numbers
+from paribus._data.rows import sample_numbers
+from paribus._data.summary import distinct_of, quantiles
 from paribus._states.moments import CellMoments
 
 
@@ -127,3 +129,165 @@ def _ordered_integers(numbers: Floats) -> Integers:
     """Return integers in the order of finite floats, equal where these are."""
     bits = (np.asarray(numbers, dtype=np.float64) + 0.0).view(np.int64)  # 0.0 and -0.0 are one number
     return np.asarray(bits ^ ((bits >> (BITS - 1)) & MANTISSA))
+
+
+SPARE = 4  # times its capacity a sketch may hold before it is thinned out again: that costs time and error
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Sorted numbers and their weights, thinned out once they are more than ``exact``.
+
+    Thinning puts consecutive numbers of about the same weight together and keeps the one in their middle,
+    for all of them. By how much that can move a rank is known: it is added to ``error``, in units of weight.
+    There is no chance in it, so the same numbers in the same blocks give the same bits. ``few`` are the
+    distinct numbers while these are fewer than ``limit``, with their weights; ``ends`` the smallest and the
+    largest.
+
+    Attributes
+    ----------
+    values, weights : (k,)
+        The sorted numbers, and what each stands for; weights are None while each stands for itself.
+    """
+
+    values: Array
+    weights: Floats | None
+    exact: int
+    capacity: int
+    limit: int
+    error: float = 0.0
+    ends: Array | None = None
+    few: Array | None = None
+    few_weights: Floats | None = None
+
+    @classmethod
+    def of(cls, values: Array, weights: Floats | None, *, exact: int, capacity: int, limit: int) -> Self:
+        """Sort numbers that are finite, with positive weights."""
+        if weights is None:
+            return cls(np.sort(values), None, exact, capacity, limit)._within(exact)
+        order = np.argsort(values, kind="stable")
+        return cls(values[order], weights[order], exact, capacity, limit)._within(exact)
+
+    @property
+    def thinned(self) -> bool:
+        """Whether numbers stand for others."""
+        return self.ends is not None
+
+    @property
+    def bound(self) -> float:
+        """By how much the rank of a quantile may be off: what thinning did, and half a group in between."""
+        return self.error + float(self._own_weights().max()) / 2 if self.thinned and len(self.values) else 0.0
+
+    def merge(self, other: Self) -> Self:
+        """Return the sketch of both."""
+        one, two = (self, other) if self.thinned == other.thinned else (self.with_ends(), other.with_ends())
+        values = np.concatenate([one.values, two.values])
+        if one.weights is None and two.weights is None:
+            joined = replace(one, values=np.sort(values))
+        else:
+            weights = np.concatenate([one._own_weights(), two._own_weights()])
+            order = np.argsort(values, kind="stable")
+            joined = replace(one, values=values[order], weights=weights[order])
+        if one.thinned:
+            ends, few, few_weights = _both(one, two)
+            error = one.error + two.error
+            joined = replace(joined, error=error, ends=ends, few=few, few_weights=few_weights)
+        return joined._within(SPARE * self.capacity if one.thinned else self.exact)
+
+    def quantiles(self, probabilities: Sequence[float]) -> Floats:
+        """Return quantiles: those of all numbers while they are kept, else interpolated between ranks."""
+        if not self.thinned or self.ends is None:
+            return quantiles(self.values, probabilities, self.weights)
+        weights = self._own_weights()
+        upper = np.cumsum(weights)
+        ranks = np.concatenate([[0.0], upper - weights / 2, upper[-1:]])
+        heights = np.concatenate([self.ends[:1], self.values, self.ends[1:]]).astype(np.float64)
+        return np.asarray(np.interp(np.asarray(probabilities) * upper[-1], ranks, heights))
+
+    def _own_weights(self) -> Floats:
+        return np.ones(len(self.values)) if self.weights is None else self.weights
+
+    def limited(self, limit: int) -> Self:
+        """Return the sketch that lists distinct numbers only while these are fewer than ``limit``."""
+        if self.few is None or len(self.few) < limit:
+            return replace(self, limit=limit)
+        return replace(self, limit=limit, few=None, few_weights=None)
+
+    def with_ends(self) -> Self:
+        """Return the sketch with what thinning would lose: its ends, and the distinct numbers if few."""
+        if self.thinned:
+            return self
+        few, few_weights = distinct_of(self.values, self.weights, self.limit)
+        ends = self.values[[0, -1]] if len(self.values) else self.values
+        return replace(self, ends=ends, few=few, few_weights=few_weights)
+
+    def _within(self, most: int) -> Self:
+        """Thin the numbers out if there are more than ``most``."""
+        if len(self.values) <= most:
+            return self
+        middle, group, error = self._evenly() if self.weights is None else self._by_weight(self.weights)
+        return replace(
+            self.with_ends(),
+            values=self.values[middle],
+            weights=group,
+            error=self.error + float(error.max()),
+        )
+
+    def _evenly(self) -> tuple[Integers, Floats, Floats]:
+        """Return the positions kept, what each then stands for, and by how much it may move a rank."""
+        edges = np.arange(self.capacity + 1) * len(self.values) // self.capacity
+        group = np.diff(edges)
+        middle = edges[:-1] + (group - 1) // 2
+        return middle, group.astype(np.float64), (edges[1:] - 1 - middle).astype(np.float64)
+
+    def _by_weight(self, weights: Floats) -> tuple[Integers, Floats, Floats]:
+        """Return the same for weighted numbers; a heavy one stands by itself."""
+        upper = np.cumsum(weights)
+        cuts = np.searchsorted(upper, upper[-1] * np.arange(1, self.capacity) / self.capacity)
+        starts = np.append(0, cuts[np.diff(cuts, prepend=0) > 0])
+        stops = np.append(starts[1:], len(weights))
+        below = upper[starts] - weights[starts]
+        group = upper[stops - 1] - below
+        middle = np.clip(np.searchsorted(upper, below + group / 2), starts, stops - 1)
+        before, after = upper[middle] - weights[middle] - below, upper[stops - 1] - upper[middle]
+        return middle, group, np.maximum(before, after)
+
+
+def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]:
+    """Return the ends and the few distinct numbers of two sketches that know theirs."""
+    assert one.ends is not None
+    assert two.ends is not None
+    ends = np.sort(np.concatenate([one.ends, two.ends]))
+    ends = ends[[0, -1]] if len(ends) else ends
+    if one.few is None or two.few is None or one.few_weights is None or two.few_weights is None:
+        return ends, None, None
+    values = np.concatenate([one.few, two.few])
+    weights = np.concatenate([one.few_weights, two.few_weights])
+    order = np.argsort(values, kind="stable")
+    return ends, *distinct_of(values[order], weights[order], one.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryWeights:
+    """Distinct values and their weights, in the order they were met; none if there are more than ``most``."""
+
+    found: tuple[object, ...]
+    weights: Floats
+    most: int
+    too_many: bool = False
+
+    def merge(self, other: Self) -> Self:
+        """Add the weights of categories both have."""
+        if self.too_many or other.too_many:
+            return type(self)((), np.zeros(0), self.most, too_many=True)
+        positions = {level: position for position, level in enumerate(self.found)}
+        for level in other.found:
+            positions.setdefault(level, len(positions))
+        weights = np.zeros(len(positions))
+        weights[: len(self.found)] = self.weights
+        weights[[positions[level] for level in other.found]] += other.weights
+        return type(self)(tuple(positions), weights, self.most).within()
+
+    def within(self) -> Self:
+        """Forget the categories if there are too many."""
+        return type(self)((), np.zeros(0), self.most, True) if len(self.found) > self.most else self

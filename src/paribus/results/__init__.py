@@ -15,10 +15,9 @@ from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing, LocalEffects
 from paribus.results.marginal import Marginal, MarginalAtMissing, Marginals
 from paribus.results.overlay import Overlay, Overlays, overlay
-from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
+from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing, Tails
 from paribus.results.provenance import Provenance
 from paribus.results.storage import load
-from paribus.results.tails import Tails
 
 __all__ = [
     "Association",

@@ -10,7 +10,7 @@ import numpy as np
 from paribus._contracts import NOMINAL, Array, Floats
 from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._states import Moments
-from paribus._states.overflow import ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode

@@ -10,10 +10,10 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import InteractionStatistics, Ratio
-from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._models import Model
 from paribus._models.adapter import has_margin
-from paribus._models.model import unsteady_notes
+from paribus._models.predictor import unsteady_notes
 from paribus.errors import RefusalCode
 from paribus.notes import Note, NoteCode
 from paribus.results.hstatistics import HStatistics, Token

@@ -13,12 +13,11 @@ from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import at_values, check_alike, check_same, curves_of, neighbor_range
-from paribus.results.effect_mapping import EffectMapping
-from paribus.results.effects import Effects
+from paribus.results.effects import EffectMapping, Effects
 from paribus.results.local_effect import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
+from paribus.results.mixins import PlotMixin
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import array, record
 from paribus.results.tidy import LongTable, table_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Flags, Floats
-from paribus._states.overflow import scaled
+from paribus._states.sums import scaled
 from paribus._text import at_point, number
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode

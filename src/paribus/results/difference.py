@@ -11,12 +11,12 @@ from paribus._typing import ErrorBasis
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import at_values, curves_of, shared_values
-from paribus.results.effect_mapping import EffectMapping
+from paribus.results.effects import EffectMapping
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
+from paribus.results.mixins import Result
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
-from paribus.results.result import Result
 from paribus.results.schema import array, labels, record
 from paribus.results.transforms import moments_of
 

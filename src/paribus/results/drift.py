@@ -25,7 +25,7 @@ from paribus._typing import (
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.drift_text import drift_lines
-from paribus.results.plot_mixin import BarsMixin
+from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, labels, record
 from paribus.results.tidy import native

@@ -17,18 +17,17 @@ from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
+from paribus.results.mixins import ReportMixin
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
-from paribus.results.observed_expected import ObservedExpected, observed_expected
-from paribus.results.performance import Performance
+from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
-from paribus.results.report_mixin import ReportMixin
 from paribus.results.schema import added, record
 from paribus.results.shape import Shapes
 from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
     from paribus.results.drift import Bounds, Drift
-    from paribus.results.plot_mixin import Figure
+    from paribus.results.mixins import Figure
 
 SHOWN = 20  # features that are shown
 FINDINGS = 5  # of the verdict that are shown

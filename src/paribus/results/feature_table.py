@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
-from paribus._states.overflow import ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import at_value, number, percent, plain_value, short, shown_of, with_error
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean

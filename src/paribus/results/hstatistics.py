@@ -13,15 +13,15 @@ from paribus._evaluators.interactions import Ratio
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
-from paribus.results.outputs import chosen
-from paribus.results.plot_mixin import NotebookReprMixin
+from paribus.results.effects import chosen
+from paribus.results.mixins import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Dim, array, labels, nested, record
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
     from paribus.results.effects import Effects
-    from paribus.results.plot_mixin import Figure
+    from paribus.results.mixins import Figure
 
 Token: TypeAlias = str | int
 BY_SIZE = {2: "pairwise", 3: "threeway"}  # the statistic of so many features

@@ -9,7 +9,7 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._typing import ImportanceMethod
 from paribus.notes import Note
-from paribus.results.plot_mixin import BarsMixin
+from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import array, labels, record
 from paribus.results.tidy import LongTable

@@ -7,9 +7,9 @@ from typing import Any
 from paribus._contracts import Array, Flags, Floats, Integers, Kind
 from paribus.notes import Note
 from paribus.results.curve_parts import ModelSpread
-from paribus.results.effect_mapping import EffectMapping
+from paribus.results.effects import EffectMapping
+from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
-from paribus.results.result import Result
 from paribus.results.schema import Record, array, labels, nested, record
 
 

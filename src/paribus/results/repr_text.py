@@ -17,7 +17,7 @@ from paribus.results.provenance import brute_lines, skipped_notes
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison
     from paribus.results.difference import Difference
-    from paribus.results.effect_mapping import EffectMapping
+    from paribus.results.effects import EffectMapping
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal

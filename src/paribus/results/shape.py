@@ -1,11 +1,20 @@
-"""The shape of a curve: in words, and how far it moves against one direction."""
+"""Shapes of curves."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
-from paribus._contracts import Floats
+import numpy as np
+
+from paribus._contracts import Array, Flags, Floats
 from paribus.errors import did_you_mean
+from paribus.results.curve_parts import ROUNDING
+from paribus.results.curve_values import CurveCovariance, as_numbers
+from paribus.results.effects import Effects
+from paribus.results.partial_dependence import PartialDependence
 from paribus.results.schema import Record, array, record
 
 Direction: TypeAlias = Literal["rising", "falling"]
@@ -153,3 +162,237 @@ class Shapes(tuple[Shape, ...]):
                 f"[{feature!r}, {outputs[0]!r}]"
             )
         return of_feature[outputs.index(output)]
+
+
+NOISE = 2.0  # paired standard errors that a movement must exceed to count,
+WIGGLE = 0.05  # and share of the range: less cannot be seen beside the rest of the curve
+STEP_MOVEMENT = 0.8  # share of a movement that its steps make up,
+STEP_WIDTH = 0.25  # within so small a share of the axis,
+STEP_GAPS = 8  # at one gap in so many between grid points; of fewer gaps each would be a step
+MOST_STEPS = 4  # more of them are a slope
+
+
+def shapes_of(
+    effects: Effects,
+    covariances: Mapping[str, CurveCovariance],
+    declared: Mapping[str, Mapping[str, Direction]],
+) -> tuple[Shape, ...]:
+    """Return the shape of each curve of single features, in the order of the effects and their outputs.
+
+    ``covariances`` are by feature; without one, standard errors are NaN and only `WIGGLE` decides what is a
+    movement. ``declared`` has directions by feature and output.
+    """
+    shapes: list[Shape] = []
+    for effect in effects.effects:
+        if len(effect.feature_names) == 1 and effect.average is not None:
+            name = effect.feature_names[0]
+            shapes += _shapes(effect, effect.average, covariances.get(name), declared.get(name, {}))
+    return tuple(shapes)
+
+
+def _shapes(
+    effect: PartialDependence,
+    average: Floats,
+    covariance: CurveCovariance | None,
+    declared: Mapping[str, Direction],
+) -> list[Shape]:
+    points = average.shape[1]
+    if covariance is None:
+        spread, rows = np.full((len(average), points, points), np.nan), 0
+    else:
+        spread, rows = covariance.about(average, effect.provenance.sampled_rows), covariance.rows
+    return [
+        _shape(ShapedCurve(effect, output, average[o], spread[o]), rows, declared.get(output))
+        for o, output in enumerate(effect.output_names)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedCurve:
+    """The partial dependence ``heights (g,)`` of one output, with the ``covariance (g, g)`` of its points."""
+
+    effect: PartialDependence
+    output: str
+    heights: Floats
+    covariance: Floats
+
+    @property
+    def values(self) -> Array:
+        """The grid."""
+        return self.effect.grid_values[0]
+
+    @cached_property
+    def finite(self) -> Flags:
+        """Points whose prediction is finite."""
+        return np.isfinite(self.heights)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Share of the data around each point; every point counts the same where there is no data at any."""
+        support = np.where(self.finite, self.effect.support, 0.0)
+        support = support if support.any() else self.finite.astype(np.float64)
+        return support / support.sum() if support.any() else support
+
+    @cached_property
+    def within(self) -> list[int]:
+        """Points around which there is data, which decide the name."""
+        return [int(g) for g in np.flatnonzero(self.shares > 0)]
+
+    def error(self, one: int, other: int) -> float:
+        """Return the standard error of the difference of two points, from pairs of the same rows."""
+        own = self.covariance
+        square = own[one, one] + own[other, other] - 2 * own[one, other]
+        return float(np.sqrt(square if np.isnan(square) or square > 0 else 0.0))
+
+    @cached_property
+    def errors(self) -> Floats:
+        """The same ``(g, g)`` for all pairs of points, zero where it is not known."""
+        own = np.diagonal(self.covariance)
+        return np.sqrt(np.maximum(0.0, np.nan_to_num(own[:, None] + own - 2 * self.covariance)))
+
+    @cached_property
+    def centered_error(self) -> Floats:
+        """Standard error of each point relative to the average of the curve over the data."""
+        shares = self.shares
+        with np.errstate(invalid="ignore"):
+            mixed = np.where(np.isfinite(self.covariance), self.covariance * shares, np.nan).sum(axis=1)
+            squares = np.diagonal(self.covariance) - 2 * mixed + shares @ mixed
+        return np.sqrt(np.where(squares < 0, 0.0, squares))  # below zero by rounding alone
+
+    @cached_property
+    def least(self) -> float:
+        """The smallest difference that is no rounding."""
+        return float(ROUNDING * np.abs(self.heights[self.finite]).max(initial=0.0))
+
+    def moves(self, one: int, other: int, wiggle: float) -> bool:
+        """Return whether the difference of two points counts."""
+        noise = NOISE * float(self.errors[one, other])
+        return bool(abs(self.heights[other] - self.heights[one]) > max(self.least, wiggle, noise))
+
+
+def _shape(curve: ShapedCurve, rows: int, declared: Direction | None) -> Shape:
+    effect, heights = curve.effect, curve.heights
+    ordered = effect.ordered[0]
+    numbers: dict[str, Any] = {"range": 0.0, "range_error": np.nan, "lowest": None, "highest": None}
+    if curve.finite.any():
+        low = int(np.argmin(np.where(curve.finite, heights, np.inf)))
+        high = int(np.argmax(np.where(curve.finite, heights, -np.inf)))
+        numbers = {
+            "range": float(heights[high] - heights[low]),
+            "range_error": curve.error(low, high),
+            "lowest": curve.values[low],
+            "highest": curve.values[high],
+        }
+    return Shape(
+        feature=effect.feature_names[0],
+        output=curve.output,
+        name=_name(curve, ordered),
+        **numbers,
+        monotonicity=_monotonicity(curve, declared) if ordered and curve.finite.any() else None,
+        centered_error=curve.centered_error,
+        rows=rows,
+    )
+
+
+def _name(curve: ShapedCurve, ordered: bool) -> ShapeName:
+    if not curve.finite.any():
+        return "undefined"
+    points = curve.within if ordered else [int(g) for g in np.flatnonzero(curve.finite)]
+    heights = curve.heights[points]
+    wiggle = WIGGLE * float(np.ptp(heights))
+    if not ordered:
+        low, high = points[int(np.argmin(heights))], points[int(np.argmax(heights))]
+        return "categories" if curve.moves(low, high, wiggle) else "flat"
+    turns = turning_points(curve, points, wiggle)
+    rises = curve.heights[turns[1]] > curve.heights[turns[0]] if len(turns) > 1 else False
+    if len(turns) == 1:
+        return "flat"
+    if len(turns) == 2:
+        if has_steps(curve, points):
+            return "steps up" if rises else "steps down"
+        return "rising" if rises else "falling"
+    if len(turns) == 3:
+        return "inverted U" if rises else "U"
+    return "wavy"
+
+
+def turning_points(curve: ShapedCurve, points: list[int], wiggle: float) -> list[int]:
+    """Return the points between which a curve moves up and down by more than noise.
+
+    The curve is followed from its first point. A turn is where it was highest before it fell by more than
+    `NOISE` paired standard errors and `WIGGLE` of the range, or lowest before it rose so much.
+    """
+    heights = curve.heights
+    low = high = turn = points[0]
+    turns: list[int] = []
+    rising: bool | None = None
+    for point in points[1:]:
+        if rising is None:  # until the first movement that counts, both ends are open
+            low = point if heights[point] < heights[low] else low
+            high = point if heights[point] > heights[high] else high
+            start = low if heights[point] - heights[low] > heights[high] - heights[point] else high
+            if curve.moves(start, point, wiggle):
+                rising, turn, turns = bool(heights[point] > heights[start]), point, [start]
+        elif (heights[point] >= heights[turn]) == rising:
+            turn = point
+        elif curve.moves(turn, point, wiggle):
+            turns.append(turn)
+            rising, turn = not rising, point
+    return [points[0]] if rising is None else [*turns, turn]
+
+
+def has_steps(curve: ShapedCurve, points: list[int]) -> bool:
+    """Return whether a few jumps within a small part of the axis make up most of a movement."""
+    values = curve.values[points]
+    places = np.arange(len(points), dtype=np.float64)
+    if values.dtype.kind in "fiumM":
+        places = as_numbers(values)
+    jumps, widths = np.abs(np.diff(curve.heights[points])), np.diff(places)
+    largest = np.argsort(-jumps, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(jumps[largest]), STEP_MOVEMENT * jumps.sum())) + 1
+    few = enough <= min(MOST_STEPS, len(jumps) // STEP_GAPS)
+    return bool(few and widths[largest[:enough]].sum() <= STEP_WIDTH * widths.sum())
+
+
+def prevailing(curve: ShapedCurve) -> Direction:
+    r"""Return the direction of the curve over the data.
+
+    It is the sign of :math:`\sum_g F_g (1 - F_g) (PD_{g+1} - PD_g)`, with :math:`F_g` the share of the data
+    up to point g: the covariance of the curve with the rank of the value. A tail without data does not
+    decide. Where that is zero, it is the direction that the curve moves less against.
+    """
+    points = np.flatnonzero(curve.finite)
+    heights, below = curve.heights[points], np.cumsum(curve.shares[points])[:-1]
+    trend = float(np.sum(below * (1 - below) * np.diff(heights)))
+    if abs(trend) > curve.least:
+        return "rising" if trend > 0 else "falling"
+    return "rising" if _against(curve, "rising")[0] <= _against(curve, "falling")[0] else "falling"
+
+
+def _against(curve: ShapedCurve, direction: Direction) -> tuple[float, int, int]:
+    """Return the largest movement against a direction, and the points between which it is."""
+    points = [int(g) for g in np.flatnonzero(curve.finite)]
+    heights = -curve.heights if direction == "falling" else curve.heights
+    worst, best = (0.0, points[0], points[0]), points[0]
+    for point in points[1:]:
+        if heights[point] > heights[best]:
+            best = point
+        drop = float(heights[best] - heights[point])
+        worst = (drop, best, point) if drop > worst[0] else worst
+    return worst
+
+
+def _monotonicity(curve: ShapedCurve, declared: Direction | None) -> Monotonicity:
+    direction = declared or prevailing(curve)
+    violation, start, stop = _against(curve, direction)
+    if violation <= curve.least:
+        return Monotonicity(direction, declared is not None, 0.0, 0.0, None, None, 0.0)
+    return Monotonicity(
+        direction=direction,
+        is_declared=declared is not None,
+        violation=violation,
+        standard_error=curve.error(start, stop),
+        start=curve.values[start],
+        stop=curve.values[stop],
+        support=float(curve.shares[start : stop + 1].sum()),
+    )

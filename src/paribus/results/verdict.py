@@ -1,37 +1,339 @@
-"""What stands first: the notes of all parts, worst first, and what was checked and found fine."""
+"""Findings and verdict of an explanation."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from paribus._text import count, number
+from paribus._contracts import Flags, Floats, Integers
+from paribus._text import at_value, count, multiple, number, percent, with_error
 from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
+from paribus.results.comparison import compare
 from paribus.results.effects import Effects
-from paribus.results.findings import (
-    CALIBRATION,
-    SKILL,
-    calibration_notes,
-    cell_notes,
-    comparison_notes,
-    direction_notes,
-    interaction_notes,
-    skill_notes,
-    strength_notes,
-    support_notes,
-)
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
-from paribus.results.marginal import Marginals
-from paribus.results.performance import Performance
+from paribus.results.marginal import Marginal, Marginals
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.performance import Metric, Performance, residual_errors
 from paribus.results.schema import Record, record
-from paribus.results.shape import Shape
+from paribus.results.shape import Monotonicity, Shape
+
+NOISE = 2.0  # standard errors that a movement against a direction must exceed
+SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
+REVERSED = 0.1  # share of the range of a curve that a reversal must exceed: less is a wiggle,
+REVERSED_OF = 0.01  # and of the largest range of all curves: less cannot be seen in a prediction
+LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
+THIN = 0.01  # share of the data at the points that have least of it,
+THIN_MOVEMENT = 0.5  # and share of the movement of the curve that lies at these points
+THIN_POINTS = 3  # of fewer points, one is simply rare
+MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does,
+MOSTLY_LINKED = 0.8  # and on the scale of probabilities, where a model without any has some
+NOTABLE = 0.05  # share of the variance of the prediction below which that changes no decision
+DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to change a reading,
+DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
+DOMINANT = 0.8  # share of the mean square of all features' effects that one has
+DOMINANT_OF = 3  # features at least: of two, one has often most
+ERRORS = 3.0  # standard errors by which a single cell, or a calibration, must be off
+CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
+CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
+MISCALIBRATED = 0.05  # distance from 1 of a slope or a ratio that is worth a note
+SLOPE = "calibration slope"
+CALIBRATION = (SLOPE, "observed / predicted")  # metrics whose ideal is 1
+# Metrics that show whether a model predicts at all: their value for a constant, and what that does as well.
+SKILL = {
+    "R²": (0.0, "the average of these rows predicts them as well as the model does"),
+    "AUC": (0.5, "the model ranks these rows no better than chance does"),
+}
+
+
+def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
+    """Yield notes on curves that move against a declared or their prevailing direction.
+
+    Without a declared one, these are all curves that turn back visibly, whatever their shape is called: a
+    wave or a U has the largest movements.
+    """
+    several = len({shape.output for shape in shapes}) > 1
+    ranges: dict[str, float] = {}
+    for shape in shapes:
+        ranges[shape.output] = max(shape.range, ranges.get(shape.output, 0.0))
+    for shape in shapes:
+        own = shape.monotonicity
+        if own is None or own.violation <= SINGLE * shape.range or _within_noise(own):
+            continue
+        share = own.violation / shape.range
+        of = f" for {shape.output}" if several else ""
+        if own.is_declared:
+            text = (
+                f"{shape.feature} is declared {own.direction}, but its curve{of} moves against it by "
+                f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
+            )
+            yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
+        elif (
+            shape.name != "flat"
+            and share >= REVERSED
+            and own.violation >= REVERSED_OF * ranges[shape.output]
+            and own.support >= LEAST_SUPPORT
+        ):
+            named = "" if shape.name == own.direction else f" ({shape.name})"
+            text = (
+                f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against that "
+                f"by {number(own.violation)}, {share:.0%} of its range, {_where(own)}"
+            )
+            yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
+
+
+def _within_noise(own: Monotonicity) -> bool:
+    return bool(np.isfinite(own.standard_error) and own.violation <= NOISE * own.standard_error)
+
+
+def _where(own: Monotonicity) -> str:
+    where = (
+        f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
+    )
+    if np.isfinite(own.standard_error) and own.standard_error > 0:
+        return f"{where} ({multiple(own.violation / own.standard_error)} standard errors)"
+    return where
+
+
+def _share(part: float) -> str:
+    """Return a share as sentences write it, without the space of labels and tables."""
+    return percent(part).replace(" %", "%")
+
+
+def support_notes(effects: Effects) -> Iterator[Note]:
+    """Yield notes on curves that move most where hardly any data is."""
+    for effect in effects.effects:
+        if len(effect.feature_names) == 1 and effect.ordered[0] and effect.average is not None:
+            share, data = _thin_movement(effect, effect.average)
+            if share >= THIN_MOVEMENT:
+                name = effect.feature_names[0]
+                text = (
+                    f"{share:.0%} of the movement of the curve of {name} lies at values around which only "
+                    f"{_share(data)} of the data is"
+                )
+                yield Note(NoteCode.THIN_SUPPORT, text, name, share)
+
+
+def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, float]:
+    """Return the share of the movement at the points with the least data, over all outputs, and that data."""
+    total = effect.support.sum()
+    if len(effect.support) < THIN_POINTS or not total > 0 or not np.isfinite(average).all():
+        return 0.0, 0.0
+    shares = effect.support / total
+    order = np.argsort(shares, kind="stable")
+    thin = np.zeros(len(shares), dtype=bool)
+    thin[order[np.cumsum(shares[order]) < THIN]] = True
+    moved = np.abs(np.diff(average, axis=1)).sum(axis=0)
+    touched = thin[1:] | thin[:-1]
+    share = float(moved[touched].sum() / moved.sum()) if moved.sum() > 0 else 0.0
+    return share, float(shares[thin].sum())
+
+
+def comparison_notes(effects: Effects, local_effects: LocalEffects, unit: float) -> Iterator[Note]:
+    """Yield notes on features whose accumulated local effects lead to another reading of the curve.
+
+    ``unit`` is the largest range of a curve. A feature is as strong as the stronger of its two curves.
+    """
+    compared = compare(effects, local_effects).effects
+    strengths = [max(one.strength, 0.0 if one.local is None else one.local.strength) for one in compared]
+    for one, strength in zip(compared, strengths, strict=True):
+        share = 0.0 if one.share is None else float(np.nanmax(one.share, initial=0.0))
+        if share >= DIFFERENT and strength >= DIFFERENT_OF * max(strengths):
+            differing = (note for note in one.notes if note.code is NoteCode.ALE_DIFFERS)
+            yield from (note for note in differing if (note.value or 0.0) >= DIFFERENT_OF * unit)
+
+
+def interaction_notes(interactions: HStatistics, importance: Importance) -> Iterator[Note]:
+    """Yield notes on features that act mostly in interactions, by more than sampling error.
+
+    A share is stated only where the effect of the feature itself is known: beyond its standard error.
+    """
+    if interactions.overall is None:
+        return
+    together, error = (
+        getattr(interactions.overall, name).sum(axis=1) for name in ("numerator", "numerator_error")
+    )
+    alone = interactions.main_effect.numerator.sum(axis=1)
+    variance = float(interactions.variance.sum())
+    linked = any(note.code is NoteCode.PROBABILITY_SCALE for note in interactions.notes)
+    mostly = MOSTLY_LINKED if linked else MOSTLY
+    known = dict(zip(importance.feature_names, _alone(importance), strict=True))
+    for place, name in enumerate(interactions.feature_names):
+        joint, own = float(together[place]), float(alone[place])
+        share = joint / (joint + own) if joint + own > 0 else 0.0
+        noise = NOISE * float(np.nan_to_num(error[place]))
+        if share < mostly or joint < max(NOTABLE * variance, noise):
+            continue
+        size, of = known[name]
+        if size > of:
+            text = f"{share:.0%} of what {name} does is interaction with other features"
+        else:
+            strength = with_error(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint)))
+            text = (
+                f"{name} acts in interactions with other features (strength {strength}), while its own "
+                f"effect ({with_error(size, of)}) is within its standard error"
+            )
+        text += ", which its curve averages out; see the surfaces of its strongest pairs"
+        yield Note(NoteCode.HIDDEN_INTERACTION, text, name, share)
+
+
+def _alone(importance: Importance) -> list[tuple[float, float]]:
+    """Return the strength of each feature with its standard error; of several outputs, of all together."""
+    values, errors = (
+        np.sqrt(np.mean(own.reshape(len(own), -1) ** 2, axis=1))
+        for own in (importance.values, np.nan_to_num(importance.standard_error))
+    )
+    return [(float(size), float(error)) for size, error in zip(values, errors, strict=True)]
+
+
+def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
+    """Yield notes on features without any effect, and on one that has most of it.
+
+    A feature with a single value has no effect to show, and of a constant prediction none has.
+    """
+    single = [one for one in effects.effects if len(one.feature_names) == 1]
+    varied = {one.feature_names[0] for one in single if len(one.grid_values[0]) > 1}
+    values = importance.with_interactions
+    if values is not None and np.any(values != 0):
+        by_feature = zip(importance.feature_names, values, strict=True)
+        for name in (name for name, own in by_feature if np.all(own == 0) and name in varied):
+            yield Note(NoteCode.NO_EFFECT, f"the prediction does not depend on {name}", name, 0.0)
+    most = max((one.strength for one in single), default=0.0)
+    if len(single) < DOMINANT_OF or not 0 < most < np.inf:
+        return
+    squares = {one.feature_names[0]: (one.strength / most) ** 2 for one in single}
+    name, share = max(squares, key=squares.__getitem__), 1 / sum(squares.values())
+    if share >= DOMINANT:
+        text = f"{name} has {share:.0%} of the sum of squared strengths of all {len(squares)} features"
+        yield Note(NoteCode.DOMINANT_FEATURE, text, name, share)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCells:
+    """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
+
+    part: Marginal
+    observed: Floats
+    predicted: Floats
+    residual: Floats
+    error: Floats
+    rows: Integers
+    share: Floats
+
+    @classmethod
+    def of(cls, part: Marginal) -> ResidualCells | None:
+        """Return the cells of a feature; None without outcomes or a model."""
+        names = ("observed", "predicted", "residual", "residual_error")
+        arrays = [getattr(part, name) for name in names]
+        if any(array is None for array in arrays):
+            return None
+        rows, support = part.rows, part.support
+        if part.missing is not None:
+            last = (getattr(part.missing, name) for name in names)
+            arrays = [np.column_stack(pair) for pair in zip(arrays, last, strict=True)]
+            rows, support = np.append(rows, part.missing.rows), np.append(support, part.missing.support)
+        within = (1 - part.outside) / max(np.finfo(float).tiny, support.sum())
+        observed, predicted, residual, error = arrays
+        return cls(part, observed, predicted, residual, error, rows, support * within)
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Standard errors of the residuals."""
+        return residual_errors(self.observed, self.predicted, self.error, self.rows)
+
+    @cached_property
+    def known(self) -> Flags:
+        """ResidualCells with rows enough to know the error of their residual."""
+        return np.isfinite(self.residual) & (self.errors > 0) & (self.rows >= CELL_ROWS)
+
+    @cached_property
+    def ratio(self) -> Floats:
+        """Residuals in standard errors, zero where they are not known."""
+        return np.divide(np.abs(self.residual), self.errors, out=np.zeros_like(self.error), where=self.known)
+
+    def text(self, o: int, g: int) -> str:
+        """Return what differs in a cell."""
+        name, outputs = self.part.feature_names[0], self.part.output_names
+        values, of = self.part.grid_values[0], f" ({outputs[o]})" if len(outputs) > 1 else ""
+        where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
+        return (
+            f"{where}, with {_share(float(self.share[g]))} of the data, "
+            f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
+            f"predicted{of}, "
+            f"{multiple(float(self.ratio[o, g]))} standard errors apart"
+        )
+
+
+def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
+    """Yield a note for each feature with a cell whose residual is larger than chance explains.
+
+    ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
+    errors; as the largest of k is looked for, by as many as have the same probability divided by k.
+    """
+    cells = [one for one in map(ResidualCells.of, averages.effects) if one is not None]
+    looked = sum(int(one.known.sum()) for one in cells)
+    if not looked:
+        return
+    tail = 1 - NormalDist().cdf(ERRORS)
+    bound = -NormalDist().inv_cdf(tail / looked)
+    for one in cells:
+        off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
+        if off.any():
+            o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
+            others = f", where {bound:.1f} may be chance among {count(looked, 'cell')}"
+            name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
+            yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
+
+
+def skill_notes(performance: Performance) -> Iterator[Note]:
+    """Yield notes on metrics that are within noise of those of a constant, or worse."""
+    for metric in performance.metrics:
+        if metric.name in SKILL:
+            constant, instead = SKILL[metric.name]
+            error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
+            if metric.value - constant <= NOISE * error:
+                known = with_error(metric.value, metric.standard_error)
+                text = f"{metric.name}{_output_of(metric, performance)} is {known}: {instead}"
+                yield Note(NoteCode.NO_SKILL, text, value=metric.value)
+
+
+def _output_of(metric: Metric, performance: Performance) -> str:
+    """Return which output a metric is of, where there are several."""
+    if metric.output is None or len({one.output for one in performance.metrics} - {None}) < 2:
+        return ""
+    classes = any(one.name == "log loss" for one in performance.metrics)
+    return f" of class {metric.output}" if classes else f" of {metric.output}"
+
+
+def calibration_notes(performance: Performance) -> Iterator[Note]:
+    """Yield notes on slopes and ratios of calibration that are not 1.
+
+    A slope above 1 is a tip: predictions for the rows that a model was fitted to vary too little, and nothing
+    says whether these are such rows. A slope below 1, or another total, does not come from training.
+    """
+    for metric in performance.metrics:
+        off = abs(metric.value - 1)
+        error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
+        if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
+            continue
+        apart = f", {multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
+        text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
+        code = NoteCode.POOR_CALIBRATION
+        if metric.name == SLOPE and metric.value > 1:
+            code = NoteCode.SHRUNKEN_PREDICTIONS
+            text += ": predictions vary too little, as on rows the model was fitted to; check other rows"
+        elif metric.name == SLOPE:
+            text += ": predictions vary too much, as those of an overfitted model on new rows"
+        yield Note(code, text, value=off)
+
 
 NAMED = 3  # other features that a finding lists by name
 # Codes whose number is in units of the prediction; others are shares, or numbers of rows and files.

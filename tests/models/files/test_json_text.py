@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from paribus._models.files.binary_json import MOST_VALUES, parsed_ubj
-from paribus._models.files.json_text import CHUNK, DEEPEST, parsed_bytes, parsed_json
+from paribus._models.files.documents import CHUNK, DEEPEST, MOST_VALUES, parsed_bytes, parsed_json, parsed_ubj
 from paribus.errors import ModelFileError
 
 

@@ -22,8 +22,8 @@ import xgboost
 
 import paribus
 from fuzz_model_files import FORMATS, _binary, mutate_and_explain
-from paribus._models.files import model_file, reading_bound
-from paribus._models.files.binary_json import parsed_ubj
+from paribus._models.files import documents, model_file
+from paribus._models.files.documents import parsed_ubj
 from paribus.errors import ModelFileError, OptionError
 
 ROWS = 300
@@ -321,7 +321,7 @@ def test_size_and_memory_are_bounded(tmp_path, monkeypatch):
     path = tmp_path / "model"
     for kind, one in (((xgboost, "XGBRegressor"), "ubj"), ((lightgbm, "LGBMRegressor"), "lightgbm")):
         size = len(saved(fitted(kind, "number")[0], tmp_path, one).rename(path).read_bytes())
-        monkeypatch.setattr(reading_bound, "memory", lambda bound, size=size: 2 * size)
+        monkeypatch.setattr(documents, "memory", lambda bound, size=size: 2 * size)
         with pytest.raises(ModelFileError, match=r"may take 0\.0 GB of memory, and half of what is free"):
             paribus.read_model(path)
     monkeypatch.setattr(model_file, "MOST_BYTES", size - 1)

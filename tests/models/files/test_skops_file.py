@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder, StandardS
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus._models.files.sklearn_check import check_sklearn_trees
+from paribus._models.files.skops_file import check_sklearn_trees
 from paribus.errors import ModelFileError, RefusalError
 
 TREE = "sklearn.tree._tree.Tree"
@@ -112,7 +112,7 @@ def test_archives_that_become_larger_than_they_say_are_refused(tmp_path, monkeyp
     bomb = archive(tmp_path, schema_json=schema, a_npy=bytes(10**8))
     with pytest.raises(ModelFileError, match=r"would become [\d,]+ times as large"):
         paribus.read_model(bomb)
-    monkeypatch.setattr("paribus._models.files.reading_bound.memory", lambda bound: 2 * 10**8)
+    monkeypatch.setattr("paribus._models.files.documents.memory", lambda bound: 2 * 10**8)
     with pytest.raises(ModelFileError, match=r"may take 0\.3 GB of memory"):
         paribus.read_model(bomb)
 

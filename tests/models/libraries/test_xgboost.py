@@ -13,7 +13,7 @@ from paribus._data.read import table_of
 from paribus._models.ensemble import LEAF
 from paribus._models.libraries import xgboost as reader
 from paribus._models.libraries.xgboost import Categories, XGBoost, read
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus.errors import ModelError, RefusalError
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_ale_estimate
-from paribus._api.prediction_budget import (
+from paribus._api.cost import (
     PredictionBudget,
     bound_note,
     drawn_provenance,
@@ -30,16 +30,12 @@ from paribus._api.run import (
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._contracts import Array
-from paribus._data.rows import Rows
-from paribus._data.sampling import MOST_FEW, head_rows
-from paribus._evaluators.ale.accumulate import AleEstimate
-from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, bins_of
-from paribus._evaluators.ale.ale_request import AleRequest
+from paribus._data.rows import MOST_FEW, Rows, head_rows
+from paribus._evaluators.ale.accumulate import AleEstimate, AleRequest
+from paribus._evaluators.ale.ale_grid import DRAWN, AleBins, AleGrid, bins_of, similar_order
 from paribus._evaluators.ale.brute_ale import BruteAle
-from paribus._evaluators.ale.category_order import DRAWN, similar_order
-from paribus._evaluators.planner import Plan
+from paribus._evaluators.planner import Plan, apart, within_rounding
 from paribus._evaluators.survey import SEED, SummarySpec
-from paribus._evaluators.verify import apart, within_rounding
 from paribus.errors import FeatureError
 from paribus.notes import Note
 from paribus.results import LocalEffect, LocalEffects, Provenance

@@ -1,24 +1,21 @@
-"""Partial dependence and individual conditional expectation."""
+"""Partial dependence of features and pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations, islice
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
-from paribus._api.prediction_budget import (
-    PredictionBudget,
-    bound_note,
-    drawn_provenance,
-    drawn_rows,
-    share_of_range,
-)
-from paribus._api.recursion import recursion_notes
+from paribus._api.cost import PredictionBudget, bound_note, drawn_provenance, drawn_rows, share_of_range
 from paribus._api.run import (
     Estimated,
     Fact,
+    Needed,
     Rounds,
     Steps,
     Verification,
@@ -29,26 +26,30 @@ from paribus._api.run import (
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
-from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic, crosses
+from paribus._api.statistics.interaction_statistic import (
+    STRONGEST_PAIRS,
+    SUBSAMPLE,
+    InteractionStatistic,
+    crosses,
+)
 from paribus._contracts import Floats
-from paribus._data.background import Background
-from paribus._data.rows import Rows
+from paribus._data.rows import Background, Rows
 from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
-from paribus._evaluators.planner import Plan, choose
+from paribus._evaluators.planner import Plan, choose, largest_difference, points_recomputed
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.survey import SEED, SummarySpec
-from paribus._evaluators.verify import largest_difference, points_recomputed
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
+from paribus._text import at_value, number
 from paribus._typing import AUTO
-from paribus.errors import MemoryBoundError
+from paribus.errors import MemoryBoundError, RefusalError
+from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
-from paribus.results.build_effects import EffectBuilder
-from paribus.results.build_extrapolation import extrapolation_of
+from paribus.results.build_effects import EffectBuilder, extrapolation_of
 from paribus.results.curve_parts import Extrapolation
 
 VARIED = "features that can be varied"  # a fact: their positions in the table
@@ -117,9 +118,9 @@ class EffectsStatistic:
         beyond = dict(zip(outer, joined[len(grids) :], strict=True))
         own = dict(zip(grids, joined, strict=False))
         strong = yield from self._with_strengths(work, axes, own, crossed)
-        for number, (before, after) in enumerate(zip(joined, strong, strict=False)):
-            remarks[number] += _sampled_notes(work.rows) if after is not before else ()
-        tails = [beyond.get(number) for number in range(len(grids))]
+        for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
+            remarks[position] += _sampled_notes(work.rows) if after is not before else ()
+        tails = [beyond.get(position) for position in range(len(grids))]
         several = zip(drawn, grids, strong, supports, far, remarks, tails, strict=False)
         return partial(self._result, work, request, estimated, verified, list(several), skipped)
 
@@ -369,3 +370,99 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
         "as in feature_importance; curves are of all rows"
     )
     return (Note(NoteCode.ROWS_SAMPLED, text, value=SUBSAMPLE),)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceStatistic:
+    """The surfaces of the ``count`` strongest pairs of features, in the first pass after these are known.
+
+    With ``any_pairs``, the surfaces of as many pairs, whichever they are, which take as long.
+    """
+
+    features: tuple[int, ...]
+    count: int
+    axes: AxisOptions
+    verb: str = "surfaces"
+    max_predictions: int | None = None
+    any_pairs: bool = False
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+    reads_trees: ClassVar[bool] = True
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out: any feature may be in a pair."""
+        return self.axes.wanted
+
+    def evaluate(self, work: Work) -> Steps:
+        """Wait for the pairs, and evaluate them."""
+        if self.any_pairs:
+            varied = (yield Needed(VARIED)) or ()
+            among = combinations((one for one in self.features if one in varied), 2)
+            pairs = tuple(islice(among, self.count))
+        else:
+            pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
+        if not pairs:
+            return _nothing
+        build: Callable[[], object] = yield from self._effects(pairs).evaluate(work)
+        return build
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
+
+    def _effects(self, pairs: tuple[tuple[int, ...], ...]) -> EffectsStatistic:
+        features = tuple(sorted({feature for pair in pairs for feature in pair}))
+        axes = replace(self.axes, features=features, surveyed=self.axes.features)
+        return EffectsStatistic(pairs, axes, verb=self.verb, max_predictions=self.max_predictions)
+
+
+def _nothing() -> None:
+    """Build no surfaces: no pair interacts."""
+
+
+ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
+
+
+def recursion_notes(
+    plan: Plan,
+    exactly: Callable[[], list[EffectEstimate]],
+    grids: tuple[Grid, ...],
+    estimates: list[EffectEstimate],
+) -> list[tuple[Note, ...]]:
+    """Return for each estimate by another estimand how far it is from the exact one; nothing for others."""
+    if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
+        return [()] * len(grids)
+    try:
+        exact = exactly()
+    except (RefusalError, MemoryBoundError) as refusal:
+        text = f"recursion could not be compared with exact: {refusal}"
+        return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(grids)
+    return [_apart(*one) for one in zip(grids, estimates, exact, strict=True)]
+
+
+def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
+    """Return where the two differ most, if by more than the standard error."""
+    apart = np.abs(estimate.average - exact.average)
+    error = np.nan_to_num(exact.standard_error)
+    beyond = np.where(apart > error + ROUNDING * np.abs(exact.average), apart, 0.0)
+    if not beyond.any():
+        return ()
+    output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
+    largest, one = float(beyond[output, point]), float(error[output, point])
+    errors = f" ({number(largest / one)} standard errors)" if one else ""
+    text = (
+        f"recursion differs from exact by up to {number(largest)}{errors} at {_point_text(grid, int(point))}"
+    )
+    return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
+
+
+def _point_text(grid: Grid, point: int) -> str:
+    """Return a point as text."""
+    if grid.includes_missing and point == grid.n_points - 1:
+        return f"{grid.names[0]} missing"
+    index = grid.index(point, point + 1)[0]
+    values = (axis.values[position] for axis, position in zip(grid.axes, index, strict=True))
+    return ", ".join(f"{name} = {at_value(value)}" for name, value in zip(grid.names, values, strict=True))

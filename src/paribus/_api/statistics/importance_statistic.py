@@ -10,20 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label
-from paribus._api.prediction_budget import bound_note, share_of_largest
-from paribus._api.provenance_record import of_estimator, of_model
+from paribus._api.cost import bound_note, share_of_largest
+from paribus._api.model_facts import of_estimator, of_model
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
-from paribus._evaluators.planner import Plan
-from paribus._evaluators.prediction_bound import PredictionBound
+from paribus._evaluators.planner import Plan, PredictionBound
 from paribus._evaluators.survey import SummarySpec
 from paribus._models.adapter import most_tried
-from paribus._models.own_importance import own_importance
 from paribus._models.scoring import Scorer, score_of, target_of
-from paribus._models.scoring.external_scorers import TRIAL_ROWS
-from paribus._models.scoring.score import NAMES
+from paribus._models.scoring.losses import NAMES, TRIAL_ROWS
+from paribus._models.training import own_importance
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Importance, Provenance

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
+from paribus._api.cost import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import (
     Estimated,
     Fact,
@@ -26,16 +26,13 @@ from paribus._api.run import (
     evaluated,
 )
 from paribus._contracts import Floats
-from paribus._data.background import Background
 from paribus._data.features import Feature
-from paribus._data.rows import Rows
+from paribus._data.rows import Background, Rows
 from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
-from paribus._evaluators.interactions.interaction_request import InteractionRequest
-from paribus._evaluators.planner import Plan
-from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
+from paribus._evaluators.interactions.requests import InteractionRequest
+from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
 from paribus._evaluators.survey import SummarySpec
-from paribus._evaluators.verify import apart, within_rounding
 from paribus._models import Model, structure_of
 from paribus._models.combination import Combination
 from paribus._typing import AUTO

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, label, mean_cells
-from paribus._api.prediction_budget import PredictionBudget, bound_note, drawn_provenance, drawn_rows
+from paribus._api.cost import PredictionBudget, bound_note, drawn_provenance, drawn_rows
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest

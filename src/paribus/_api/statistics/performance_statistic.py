@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paribus._api.cost import PredictionBudget
 from paribus._api.model_facts import column_records
-from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import Estimated, Work
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
-from paribus._data.background import Background
+from paribus._data.rows import Background
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import (
     LeftOut,

@@ -16,17 +16,16 @@ from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._api.statistics.effects_statistic import SAMPLE, EffectsStatistic
 from paribus._budget import FLOAT
 from paribus._contracts import Floats
-from paribus._data.rows import Rows
-from paribus._data.sampling import Sample
+from paribus._data.rows import Rows, Sample
 from paribus._data.scan.model_table import ModelTable
 from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
-from paribus._evaluators.sample import RowsTaker
+from paribus._evaluators.support import RowsTaker
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import Axis, Grid
 from paribus._states import Keyed
 from paribus.errors import MemoryBoundError, OptionError, RefusalError
-from paribus.results.curve_covariance import CurveCovariance
+from paribus.results.curve_values import CurveCovariance
 
 EXTRA = 8  # one part in so many of the rows is predicted once more where the model itself is evaluated,
 LEAST_ROWS = 128  # but at least so many, whose standard errors are known to about 6 %

@@ -1,12 +1,21 @@
-"""From whatever a user has that is not in memory to a source."""
+"""Sources that are read in parts: opened, and described as tables."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 
+import numpy as np
+import xxhash
+
+from paribus._data.features import Header
+from paribus._data.frame import FrameTable
+from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sample_of
 from paribus._data.scan.listing import is_path
+from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.parquet import ParquetFiles, files_of, parquet_files, without_index
-from paribus._data.scan.partitions import Partitions, is_dask_frame
+from paribus._data.scan.reading import PartitionBlocks, Partitions, ReadBlocks, TableReader, is_dask_frame
 from paribus._data.scan.streams import (
     Stream,
     from_dataset,
@@ -16,6 +25,125 @@ from paribus._data.scan.streams import (
     from_reader,
 )
 from paribus.errors import TableError
+
+TAKE_ROWS = 65_536  # read at a time where only some are taken
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedRows:
+    """Out-of-core rows. ``table`` are a few of them, which give names and dtypes.
+
+    ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
+    rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
+    columns are binned. ``column_digests`` are those of the columns, of the weights and of the target.
+    """
+
+    reading: TableReader
+    table: ModelTable
+    n_rows: int
+    n_weighted: int
+    total: float
+    squares: float
+    heavy: Mapping[int, PrioritySample] | None
+    some: ModelTable
+    column_digests: tuple[str, ...]
+    in_memory: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.reading.header
+
+    @property
+    def source_label(self) -> str:
+        """What the rows are read from, in words."""
+        return self.reading.source.label
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was left out of the source, and why."""
+        return self.reading.source.skipped
+
+    @property
+    def stamp(self) -> str | None:
+        """A digest of the source that is known without decoding the rows."""
+        return self.reading.source.stamp
+
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """Names of the columns that hold the target."""
+        return self.reading.target
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target."""
+        return len(self.reading.target)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.heavy is not None
+
+    @property
+    def weight_scale(self) -> float:
+        """What weights are divided by."""
+        return self.reading.weight_scale
+
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
+        """Return blocks of ``size`` rows, each once per part of the grids."""
+        return self.reading.blocks(size, parts, self.n_rows)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more."""
+        if self.heavy is None:
+            return sample_of(self.n_rows, size, seed)
+        heavy = self.heavy[seed]
+        return heavy.sample(min(size, heavy.most - 1), 1.0)
+
+    def head_sample(self, seed: int) -> ModelTable:
+        """Return the few rows the first pass chose by their numbers: they show how columns are binned."""
+        return self.some
+
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Read ``size`` rows with positive weight into memory, or all: those sampled if all were there."""
+        import pyarrow as pa
+
+        wanted = sample_of(self.n_weighted, self.n_weighted if size is None else size, seed).numbers
+        tables, weights, before = [], [], 0
+        for block in self.blocks(TAKE_ROWS):
+            kept = block.weighted()
+            here = wanted[(wanted >= before) & (wanted < before + len(kept.table))] - before
+            before += len(kept.table)
+            if len(here):
+                tables.append(cast(ModelTable, kept.table).arrow.native.take(here))
+                weights += [] if kept.weights is None else [kept.weights[here]]
+        table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
+        return Rows(table, np.concatenate(weights) if weights else None, self.weight_scale)
+
+    def weight_facts(self) -> dict[str, float] | None:
+        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        if self.heavy is None:
+            return None
+        return {
+            "sum": self.total * self.weight_scale,
+            "zero_rows": float(self.n_rows - self.n_weighted),
+            "effective_rows": self.total**2 / self.squares,
+        }
+
+    def fingerprint(self, *, target: bool = True) -> str:
+        """Return a digest of the values, weights and target that were read."""
+        dtypes = tuple(map(self.table.dtype, range(len(self.table.names))))
+        used = self.column_digests if target else self.column_digests[: len(dtypes) + self.weighted]
+        return xxhash.xxh3_128_hexdigest(repr((self.table.names, dtypes, len(self), used)).encode())
+
+    def digests(self) -> tuple[dict[str, str], str | None]:
+        """Return a digest of each column read for the model, by its name, and of the weights if any."""
+        names, found = self.table.names, self.column_digests
+        return dict(zip(names, found, strict=False)), found[len(names)] if self.weighted else None
+
 
 NOWHERE = "\0"  # a folder under which no file lies, so that no folder says anything of one
 

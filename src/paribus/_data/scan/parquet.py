@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import xxhash
 
-from paribus._data.scan.listing import keys_of, listed
-from paribus._data.scan.object_store import is_final, is_local, store_reason, version_of
+from paribus._data.scan.listing import is_final, is_local, keys_of, listed, store_reason, version_of
 from paribus._data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
 from paribus._text import count
 from paribus.errors import ParibusError, SourceError

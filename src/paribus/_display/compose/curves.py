@@ -16,12 +16,16 @@ from paribus._display.compose.axis import (
     FeatureAxis,
     category_axis,
     feature_axis,
+    height_axis,
+    hover_texts,
     in_own_order,
     number_axis,
     on_axis,
     reach,
+    shares,
+    whole_of,
+    with_shares,
 )
-from paribus._display.compose.labels import height_axis, hover_texts, shares, whole_of, with_shares
 from paribus._display.figure import (
     Band,
     Bars,
@@ -36,13 +40,12 @@ from paribus._display.figure import (
     Rule,
     Strip,
 )
-from paribus._display.runs import stretches
-from paribus._display.style import INK, PALETTE, color_of, dash_of, marker_of
+from paribus._display.mark_helpers import INK, PALETTE, color_of, dash_of, marker_of, stretches
 from paribus._states import curve_quantiles
 from paribus._text import at_value, number, percent
 from paribus._typing import BandRole
 from paribus.results import Comparison, Difference, IceQuantiles, LocalEffect, Marginal, PartialDependence
-from paribus.results.tails import trimmed
+from paribus.results.partial_dependence import trimmed
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
 

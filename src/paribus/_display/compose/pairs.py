@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.compose.axis import short
-from paribus._display.compose.labels import notes_of, unit, value_text
+from paribus._display.compose.axis import notes_of, short, unit, value_text
 from paribus._display.figure import Figure, Heat, Line, Mark, Panel, PanelAxis, Points, Text
 from paribus._display.layout import single_panel
-from paribus._display.style import INK, color_of
+from paribus._display.mark_helpers import INK, color_of
 from paribus._display.text_width import inches, text_width
 from paribus._text import count, number
 from paribus.results import HStatistics

@@ -9,9 +9,18 @@ from typing import TypeAlias
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
-from paribus._display.compose.axis import FeatureAxis, feature_axis, in_own_order, short, stacked
+from paribus._display.compose.axis import (
+    FeatureAxis,
+    feature_axis,
+    height_axis,
+    hover_texts,
+    in_own_order,
+    shares,
+    short,
+    stacked,
+    whole_of,
+)
 from paribus._display.compose.curves import DataAlong, rug, strip
-from paribus._display.compose.labels import height_axis, hover_texts, shares, whole_of
 from paribus._display.figure import (
     Bars,
     Contours,
@@ -25,7 +34,7 @@ from paribus._display.figure import (
     Rule,
     Strip,
 )
-from paribus._display.style import DIVERGING, INK, SEQUENTIAL, color_of, dash_of, marker_of
+from paribus._display.mark_helpers import DIVERGING, INK, SEQUENTIAL, color_of, dash_of, marker_of
 from paribus._text import at_value
 from paribus.errors import DrawingError
 from paribus.results import LocalEffect, PartialDependence

@@ -18,15 +18,19 @@ from matplotlib.transforms import ScaledTranslation, Transform, blended_transfor
 
 from paribus._display.figure import Contours, Figure, Heat, Panel, PanelAxis
 from paribus._display.mark_helpers import escaped
-from paribus._display.matplotlib.axes import (
+from paribus._display.matplotlib.marks import (
+    DRAW,
+    LEGEND_LINE,
     NumberFormatter,
     NumberLocator,
     along_inches,
     draw_axis,
+    folded,
     follow,
+    ink,
     reach,
+    scaled,
 )
-from paribus._display.matplotlib.marks import DRAW, LEGEND_LINE, folded, ink, scaled
 from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
 

@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus._display import style
 from paribus._display.figure import Bars, Figure, Line, Panel, PanelAxis, Points
-from paribus._display.plotly.axes import (
+from paribus._display.mark_helpers import INK as FIGURE_INK
+from paribus._display.plotly.marks import (
     FONT,
     GAP,
     INK,
+    OTHER,
     SMALL,
     TITLE,
     Box,
     Page,
+    PanelContext,
     Size,
     Spec,
     Way,
     axis_label,
     axis_spec,
+    color_bar_width,
     escaped,
     text_height,
     tick_room,
     wrapped,
 )
-from paribus._display.plotly.marks import OTHER, PanelContext, color_bar_width
 from paribus._display.text_width import text_width
 
 if TYPE_CHECKING:
@@ -231,6 +233,6 @@ def _groups(panel: Panel) -> dict[str, str]:
     """Return the label of each color: a band without one comes and goes with the line it belongs to."""
     groups: dict[str, str] = {}
     for mark in panel.marks:
-        if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != style.INK:
+        if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != FIGURE_INK:
             groups.setdefault(str(mark.color), mark.label)
     return groups

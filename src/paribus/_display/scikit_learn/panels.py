@@ -17,7 +17,7 @@ from sklearn.inspection import PartialDependenceDisplay as Panel  # type: ignore
 from sklearn.utils import Bunch  # type: ignore[import-untyped]
 
 from paribus._contracts import Array
-from paribus._display.style import color_of, dash_of
+from paribus._display.mark_helpers import color_of, dash_of
 from paribus._display.text_width import printable, text_width
 from paribus._text import count, duration_unit
 

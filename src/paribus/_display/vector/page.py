@@ -1,19 +1,25 @@
-"""The whole image: its panels, legends, title and notes, and the room each of them has."""
+"""Pages of panels, legends and sparklines as SVG."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
+from paribus._contracts import Floats
 from paribus._display.alt_text import figure_description, figure_title
-from paribus._display.figure import Contours, Figure
+from paribus._display.figure import Band, Bars, Contours, Figure, Hatch, Line, Mark, Panel, PanelAxis, Points
+from paribus._display.mark_helpers import PALETTE
 from paribus._display.text_width import text_width
 from paribus._display.vector.axes import (
     BAR,
     FONT,
     GAP,
+    KEY,
+    LEGEND_LINE,
     MARK,
     TITLE,
     Box,
@@ -27,6 +33,12 @@ from paribus._display.vector.axes import (
 from paribus._display.vector.canvas import (
     BOLD,
     BOLDER,
+    DARK,
+    DATA,
+    FAINT,
+    GRID,
+    LIGHT,
+    ROOT,
     Canvas,
     PlacedText,
     ThemeName,
@@ -34,14 +46,223 @@ from paribus._display.vector.canvas import (
     pixels,
     rectangle_path,
     segment_path,
+    shades,
     share,
     text_height,
     written,
 )
-from paribus._display.vector.colors import DARK, DATA, FAINT, GRID, LIGHT, ROOT, shades
-from paribus._display.vector.legend import Legend, draw_legend, labeled, legend_above, legend_beside
-from paribus._display.vector.marks import DRAW, level_colors
+from paribus._display.vector.marks import DRAW, POINT, dashes, hatch_fill, level_colors, points_at
 from paribus.errors import OptionError
+
+Labeled: TypeAlias = Line | Band | Points | Bars | Hatch
+SIZE = 12.0  # pixels of its text
+APART = 16.0  # pixels between entries beside each other
+SAMPLE = 24.0  # pixels of what is explained
+LINES = 3  # of an entry, at most
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mark, what it is called in lines, and where both stand, from the upper left of the legend."""
+
+    mark: Labeled
+    text: str
+    full: str
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """Pixels with the sample."""
+        return KEY + SIZE * text_width(self.text)
+
+    @property
+    def height(self) -> float:
+        """Pixels of its lines, with what keeps them apart from the next."""
+        return max(LEGEND_LINE, text_height(self.text, SIZE) + 3.0)
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Entries with their places, below or behind a title."""
+
+    title: str = ""
+    entries: tuple[Entry, ...] = ()
+    width: float = 0.0
+    height: float = 0.0
+
+
+def labeled(panels: Iterable[Panel]) -> dict[str, Labeled]:
+    """Return the first mark of each label of panels and the narrow ones beside them."""
+    found: dict[str, Labeled] = {}
+    for panel in panels:
+        for part in (panel, panel.right, panel.top):
+            for mark in part.marks if part is not None else ():
+                if isinstance(mark, Line | Band | Points | Bars | Hatch) and mark.label:
+                    found.setdefault(mark.label, mark)
+    return found
+
+
+def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> Legend:
+    """Lay out a legend in rows, as many entries in each as fit into a width."""
+    if not marks:
+        return Legend()
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, 2)
+    x, y, row = 0.0, 0.0, LEGEND_LINE
+    entries = [_entry(mark, label, width - KEY) for label, mark in marks.items()]
+    head = BOLDER * SIZE * text_width(heading) + APART if heading else 0.0
+    if head and head + sum(entry.width + APART for entry in entries) <= width and "\n" not in heading:
+        x = head
+    elif head:
+        y = text_height(heading, SIZE) + 3.0
+    placed = []
+    for entry in entries:
+        if x and x + entry.width > width:
+            x, y, row = 0.0, y + row, LEGEND_LINE
+        placed.append(replace(entry, x=x, y=y))
+        x, row = x + entry.width + APART, max(row, entry.height)
+    return Legend(heading, tuple(placed), width, y + row)
+
+
+def legend_beside(marks: dict[str, Labeled], title: str | None, width: float) -> Legend:
+    """Lay out a legend whose entries stand one below the other, its words no wider than some pixels."""
+    if not marks:
+        return Legend()
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, LINES)
+    y, placed = (text_height(heading, SIZE) + 4.0) if heading else 0.0, []
+    for entry in (_entry(mark, label, width - KEY) for label, mark in marks.items()):
+        placed.append(replace(entry, y=y))
+        y += entry.height
+    widest = max([BOLDER * SIZE * text_width(heading), *(entry.width for entry in placed)])
+    return Legend(heading, tuple(placed), widest + GAP, y)
+
+
+def _entry(mark: Labeled, label: str, width: float) -> Entry:
+    return Entry(mark, fitted_lines(label, width, SIZE, LINES), label)
+
+
+def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
+    """Draw a legend with its upper left corner at a place."""
+    if legend.title:
+        canvas.words([PlacedText(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
+    words = []
+    for entry in legend.entries:
+        x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
+        _sample(canvas, entry.mark, x, y)
+        middle = y + text_height(entry.text, SIZE) / 2 - text_height("x", SIZE) / 2
+        words.append(PlacedText(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
+    plain = [word if word.text != word.full else replace(word, full=None) for word in words]
+    canvas.words(plain, SIZE, "left")
+
+
+def _sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
+    """Draw what an entry explains as it looks in a panel."""
+    area = rectangle_path(x, y - 5.0, x + SAMPLE, y + 5.0)
+    if isinstance(mark, Line):
+        path = segment_path(x, y, x + SAMPLE, y)
+        canvas.stroke(path, mark.color, POINT * mark.width, mark.alpha, dashes(mark))
+    elif isinstance(mark, Points):
+        size = POINT * float(np.median(mark.size))
+        middle = np.array([x + SAMPLE / 2]), np.array([y])
+        points_at(canvas, None, mark.marker, *middle, size, mark.color, mark.alpha)
+    elif isinstance(mark, Hatch):
+        canvas.add(f'<path fill="{hatch_fill(canvas)}" fill-opacity=".75" d="{area}"/>')
+    else:
+        color = mark.color if isinstance(mark.color, str) else mark.color[0]
+        canvas.fill(area, color, mark.alpha)
+
+
+ROOM = 0.2  # of the heights, below the lowest bar
+EDGE = 2.0  # pixels that stay free around it, as lines are wider than a point
+
+
+def sparkline(
+    x: Floats | None,
+    y: Floats,
+    low: Floats | None = None,
+    high: Floats | None = None,
+    *,
+    width: float = 96.0,
+    height: float = 24.0,
+    ends: tuple[float, float] | None = None,
+    steps: bool = False,
+    theme: ThemeName = "page",
+) -> str:
+    """Draw a curve without axes, hidden from screen readers, as the table beside it says more.
+
+    Parameters
+    ----------
+    x : ndarray of shape (g,) or None
+        Positions of numbers or dates. None for categories, whose heights are bars: from zero where that lies
+        between the ends, else from the lower one.
+    y : ndarray of shape (g,)
+        Heights; the curve is broken at NaN.
+    low, high : ndarray of shape (g,), optional
+        A band around the curve.
+    width, height : float
+        Pixels.
+    ends : tuple of float, optional
+        The lowest and the highest height there is room for, so that curves in a column of a table can be
+        compared. Those of the heights and the band by default.
+    steps : bool
+        Whether a height holds until the next point.
+    theme : {"page", "light", "dark"}
+        Whose colors it has, as in `render`.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element without ids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sparkline(None, np.array([1.0, 3.0]), width=40).count("M")  # bars
+    2
+    """
+    at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
+    parts = [np.asarray(part, dtype=np.float64) for part in (y, low, high) if part is not None]
+    lowest, highest = ends or _ends(parts, room=ROOM if x is None else 0.0)
+    y, *around = (np.clip(part, lowest, highest) for part in parts)  # nothing is seen beyond
+    marks: list[Mark] = []
+    if x is None:
+        base = np.full(len(y), min(max(lowest, 0.0), highest))
+        marks.append(Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base))
+    else:
+        if len(around) == 2:
+            marks.append(Band(at, around[0], around[1], PALETTE[0], alpha=0.25, steps=steps))
+        marks.append(Line(at, y, PALETTE[0], width=1.2, steps=steps))
+    beside = (-0.5, len(y) - 0.5) if x is None else (None, None)
+    none = PanelAxis(scale="none", low=beside[0], high=beside[1])
+    panel = Panel(tuple(marks), none, PanelAxis(scale="none", low=lowest, high=highest))
+    canvas = Canvas("", theme)
+    frame = frame_of(panel, Box(EDGE, EDGE, width - EDGE, height - EDGE), (width, height))
+    for mark in marks if len(y) else ():
+        DRAW[type(mark)](canvas, frame, mark)
+    return _small(canvas, width, height)
+
+
+def _ends(parts: list[Floats], room: float) -> tuple[float, float]:
+    """Return the lowest and highest of values, with room below so that the lowest bar is seen."""
+    every = np.concatenate(parts)
+    known = every[np.isfinite(every)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    aside = 0.0 if high > low else abs(high) * 0.1 or 1.0
+    below = room * (high - low) if low > 0 or high < 0 else 0.0
+    return low - aside - below, high + aside
+
+
+def _small(canvas: Canvas, width: float, height: float) -> str:
+    """Return the element around what was drawn."""
+    named = f' class="{ROOT}"' if canvas.theme == "page" else ""
+    size = f'viewBox="0 0 {pixels(width)} {pixels(height)}" width="{pixels(width)}" height="{pixels(height)}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg"{named} {size} aria-hidden="true" focusable="false">'
+        f"{''.join(canvas.parts)}</svg>"
+    )
+
 
 INCH = 96.0  # in pixels
 LEAST = 0.45  # of its share of the image that a panel keeps: what does not fit makes the image larger

@@ -1,20 +1,25 @@
-"""Brute force: every row at the neighboring grid values."""
+"""ALE by prediction, of additive models and of combinations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._budget import FLOAT
+from paribus._contracts import Array, Floats
 from paribus._data.rows import Block, Parts
+from paribus._evaluators.additive_exact import CombinedExact, additive_of, terms_of
+from paribus._evaluators.ale.accumulate import AlePass, AleRequest, collected, columns_of
 from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
-from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected, columns_of
 from paribus._evaluators.brute_force import BruteForce, Piece, reraise_with_rows
+from paribus._grid import Grid, moved_values
 from paribus._models import Model
+from paribus._models.additive import Additive
+from paribus._models.combination import Combination
 from paribus._states import CellMoments, Counts, Keyed, merge_in_order
 
 
@@ -153,3 +158,179 @@ class BruteAle(AlePass):
         else:
             found = np.concatenate(list(self.brute.predicted(grid, piece.table, piece.index)), axis=1)
         return collected(grid, one.cells, found, one.block.weights)
+
+
+BLOCK_ROWS = 16_384
+BLOCKS = 4  # a table is cut into at least so many, for threads
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveAle(AlePass):
+    r"""The differences of brute force for one feature or two, from the terms of every row.
+
+    A move exchanges the terms of the features moved. On the scale of the margin it changes all rows of a cell
+    by the same amount, and a difference of two such differences is exactly zero.
+    """
+
+    model: Model
+    request: AleRequest
+    additive: Additive
+    features: tuple[int, ...]
+    values: tuple[tuple[Floats, ...], ...]
+
+    name: ClassVar[str] = "additive_local"
+    structure: ClassVar[type | None] = Additive
+    shortcut: ClassVar[bool] = True
+    how: ClassVar[str] = "exchanges the terms of a feature at the neighboring grid values in every row"
+    threaded: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, model: Model, request: AleRequest) -> AdditiveAle:
+        """Evaluate the terms at the values of each grid, by axis."""
+        grids = request.ale_grids
+        features = tuple(sorted({axis.feature for grid in grids for axis in grid.axes}))
+        additive = additive_of(model, features)
+        requests, axes = moved_values(grids)
+        terms = additive.values(requests)
+        values = tuple(tuple(terms[number] for number in own) for own in axes)
+        return cls(model, request, additive, features, values)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share."""
+        return int(max(1, min(BLOCK_ROWS, -(-self.request.rows // BLOCKS)) // self.request.block_cut))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: terms, and margins and outputs of the moves of a grid."""
+        margins = self.additive.n_margins
+        terms = (len(self.features) + 6) * margins
+        widest = max((grid.n_points + columns_of(grid) for grid in self.ale_grids), default=0)
+        moves = 4 * widest * max(margins, self.outputs)
+        rows = min(self.block_rows, self.request.rows)
+        return int(rows * (FLOAT * (terms + moves) + self.additive.prepared_bytes) + self.state_bytes)
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the moments of the differences in each cell of every grid."""
+        block = block.weighted()
+        states: dict[tuple[str, int], CellMoments | Counts] = {}
+        if not len(block.table):
+            return Keyed(states)
+        terms = terms_of(self.additive, self.features, block)
+        for number, grid in enumerate(self.ale_grids):
+            located = grid.locate(block)
+            if len(located.cells):
+                predictions = self._predictions(number, grid, located, terms)
+                moments, positions = collected(grid, located, predictions, block.weights)
+                states["local", number], states["places", number] = moments, positions
+        return Keyed(states)
+
+    def _predictions(self, number: int, grid: AleGrid, located: RowCells, terms: Floats) -> Floats:
+        """Return the outputs ``(o, b, i)`` of rows at the nodes of their moves."""
+        linear = self.additive.link.linear
+        if grid.silent or (linear and len(grid.axes) == 2):  # nothing moves, or nothing together
+            return np.zeros((self.outputs, grid.n_points, len(located.cells)))
+        own = [self.features.index(axis.feature) for axis in grid.axes]
+        rest = self.additive.rest(terms, own)
+        if located.kept is not None:
+            rest = rest[:, located.kept]
+        # What stays the same has no part in a difference, and no rounding of it either.
+        margins = np.zeros_like(rest)[:, None] if linear else rest[:, None]
+        for axis, values in enumerate(self.values[number]):
+            margins = margins + values[:, located.index[..., axis]]
+        return self.additive.outputs(margins)
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedAle(AlePass):
+    """The differences of brute force for single features, each between two points of a row's own curve."""
+
+    model: Model
+    request: AleRequest
+    built: CombinedExact
+
+    name: ClassVar[str] = "combined_local"
+    structure: ClassVar[type | None] = Combination
+    shortcut: ClassVar[bool] = True
+    how: ClassVar[str] = "draws the curve of every row from the structures of its models"
+    threaded: ClassVar[bool] = True
+
+    @classmethod
+    def covers(cls, request: Any) -> tuple[int, ...]:
+        """Return the numbers of the effects of one feature."""
+        return tuple(number for number, grid in enumerate(request.ale_grids) if len(grid.bins) == 1)
+
+    @classmethod
+    def build(cls, model: Model, request: AleRequest) -> CombinedAle:
+        """Build what draws the curves at all values of each feature."""
+        return cls(model, request, CombinedExact.build(model, _at_values(request)))
+
+    @cached_property
+    def exact(self) -> CombinedExact:
+        """What draws curves, cut as this evaluator is."""
+        return replace(self.built, request=_at_values(self.request))
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block."""
+        return self.exact.block_rows
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: a drawing of curves, and the moves of a feature."""
+        widest = max((grid.n_points + columns_of(grid) for grid in self.ale_grids), default=0)
+        moves = 4 * FLOAT * min(self.block_rows, self.request.rows) * widest * self.outputs
+        return self.exact.worker_bytes + moves + self.state_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of all parts."""
+        return self.exact.held_bytes
+
+    def prepare(self) -> None:
+        """Prepare to draw the curves of each feature by itself."""
+        self.exact.prepare_curves([(number,) for number, size in enumerate(self.exact.sizes) if size])
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the moments of the differences in each cell of every grid."""
+        block = block.weighted()
+        states: dict[tuple[str, int], CellMoments | Counts] = {}
+        if not len(block.table):
+            return Keyed(states)
+        rows = self.exact.read(block)
+        for number, grid in enumerate(self.ale_grids):
+            located = grid.locate(block)
+            if len(located.cells):
+                predictions = self._predictions(number, located, rows)
+                moments, positions = collected(grid, located, predictions, block.weights)
+                states["local", number], states["places", number] = moments, positions
+        return Keyed(states)
+
+    def _predictions(self, number: int, located: RowCells, rows: Array) -> Floats:
+        """Return the outputs ``(o, b, i)`` of rows before and after their moves, some rows at a time."""
+        grid = self.ale_grids[number]
+        found = np.zeros((self.outputs, grid.n_points, len(located.cells)))
+        if grid.silent:  # rows are counted all the same
+            return found
+        rows = rows if located.kept is None else rows[:, located.kept]
+        size = self.exact.portion(self.exact.sizes[number])
+        for first in range(0, len(located.cells), size):
+            some = slice(first, first + size)
+            drawn = self.exact.curves((number,), np.ascontiguousarray(rows[:, some]))
+            found[..., some] = np.take_along_axis(drawn, located.index[None, :, some, 0], axis=1)
+        return found
+
+
+def _at_values(request: AleRequest) -> AleRequest:
+    """Return the same request for curves at all values between which rows are moved."""
+    return replace(request, grids=tuple(Grid(grid.axes) for grid in request.grids))

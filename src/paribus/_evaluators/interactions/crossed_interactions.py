@@ -12,8 +12,7 @@ import numpy as np
 
 from paribus._budget import FLOAT, format_bytes
 from paribus._contracts import Floats
-from paribus._data.rows import ONE_PART, Block, Parts
-from paribus._data.sampling import Sample
+from paribus._data.rows import ONE_PART, Block, Parts, Sample
 from paribus._evaluators.interactions.effect_moments import (
     EffectMoments,
     JointMoments,
@@ -21,14 +20,17 @@ from paribus._evaluators.interactions.effect_moments import (
     ratios_of,
     strongest_triples,
 )
-from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
-from paribus._evaluators.interactions.interaction_request import InteractionPasses
-from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
+from paribus._evaluators.interactions.requests import (
+    FeatureCurves,
+    InfluenceSample,
+    InteractionPasses,
+    InteractionStatistics,
+)
 from paribus._evaluators.request import Fold, Passes
 from paribus._evaluators.trees.leaf_boxes import parts_of
 from paribus._models import Model
 from paribus._states import Keyed
-from paribus._states.overflow import ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 
 Group = tuple[int, ...]
 TRIPLE_PARTS = 4  # sets of two features or three that are evaluated for a triple

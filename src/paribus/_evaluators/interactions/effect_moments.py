@@ -11,9 +11,8 @@ from itertools import combinations
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
-from paribus._evaluators.interactions.interaction_statistics import Ratio
-from paribus._states.overflow import ignore_fp_errors
+from paribus._evaluators.interactions.requests import FeatureCurves, InfluenceSample, Ratio
+from paribus._states.sums import ignore_fp_errors
 
 NEGLIGIBLE = 1e-8  # of the prediction's standard deviation: a strength that is called zero
 SINGLE, DOUBLE = 4, 16  # roundings of a prediction that a strength may be made of; of averages, a quarter

@@ -1,17 +1,18 @@
-"""Strengths of tree ensembles on every row, from leaves as boxes."""
+"""Interactions of tree ensembles."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Floats
-from paribus._data.sampling import Sample
+from paribus._data.rows import Block, Sample
 from paribus._evaluators.interactions.effect_moments import (
     EffectMoments,
     JointMoments,
@@ -19,27 +20,37 @@ from paribus._evaluators.interactions.effect_moments import (
     ratios_of,
     strongest_triples,
 )
-from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
-from paribus._evaluators.interactions.interaction_request import ExactInteractions, InteractionRequest
-from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics, Ratio
+from paribus._evaluators.interactions.requests import (
+    ExactInteractions,
+    FeatureCurves,
+    InfluenceSample,
+    InteractionRequest,
+    InteractionStatistics,
+    Ratio,
+)
 from paribus._evaluators.interactions.tree_passes import (
     CoveragePass,
     CoverageTables,
     PredictionPass,
     influence_within,
 )
-from paribus._evaluators.interactions.triples import counting_of, joint_of
-from paribus._evaluators.interactions.tuple_pass import TuplePass
 from paribus._evaluators.request import Fold, Passes
-from paribus._evaluators.trees.leaf_boxes import ExpectedLeaves, Leaves, ThresholdCells
-from paribus._evaluators.trees.programs import family_of, program_of
-from paribus._evaluators.trees.tuple_cells import Tuples, columns_of, in_tuples
+from paribus._evaluators.trees.leaf_boxes import (
+    TABLE_CELLS,
+    ExpectedLeaves,
+    Leaves,
+    ThresholdCells,
+    Tuples,
+    columns_of,
+    in_tuples,
+)
+from paribus._evaluators.trees.programs import codes_of, family_of, program_of
 from paribus._kernels import kernels
 from paribus._kernels.program import ACTIVE, SLOT, Ints, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.trees import Trees
-from paribus._states import Keyed
+from paribus._states import CodeTuples, Keyed
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 
 BLOCK_ROWS = 16_384
@@ -399,3 +410,115 @@ def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
     tests[of_slot[feature >= 0], feature[feature >= 0]] = 1.0
     one, other = np.nonzero(np.triu(tests.T @ tests, 1))
     return tuple(zip(one.tolist(), other.tolist(), strict=True))
+
+
+Group = tuple[int, ...]
+
+
+def counting_of(
+    ensemble: Ensemble,
+    request: InteractionRequest,
+    sample: Sample,
+    triples: tuple[Group, ...],
+    tuples: Tuples,
+) -> CoveragePass:
+    """Return who counts the coverage of triples, which takes one more pass over the rows.
+
+    ``tuples`` are those of codes that occur, of features that own several columns.
+    """
+    program = program_of(ensemble, family_of(_named(request, triples)), kernels())
+    leaves = Leaves.of(program, kernels(), TABLE_CELLS // request.block_cut, tuples)
+    return CoveragePass(program, ensemble, leaves, None, sample.numbers)
+
+
+def _named(request: InteractionRequest, triples: tuple[Group, ...]) -> list[Group]:
+    """Return the columns of each triple, in their order in the table."""
+    return [tuple(sorted(request.features[j] for j in triple)) for triple in triples]
+
+
+def joint_of(
+    ensemble: Ensemble,
+    request: InteractionRequest,
+    triples: tuple[Group, ...],
+    witnesses: InfluenceSample,
+    tables: CoverageTables,
+) -> JointMoments:
+    """Return the statistics of triples from their coverage."""
+    features = tables.leaves.program.family.features
+    position = {feature: number for number, feature in enumerate(features)}
+    positions = [tuple(position[feature] for feature in triple) for triple in _named(request, triples)]
+    found = [_triple(ensemble, tables, triple, witnesses) for triple in positions]
+    squares, functions, inner = zip(*found, strict=True)
+    return JointMoments.of(triples, squares, functions, inner)
+
+
+def _triple(
+    ensemble: Ensemble, tables: CoverageTables, triple: Group, witnesses: InfluenceSample
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
+    at, weight, own = tables.points(triple)
+    sharing = [
+        group for size in (2, 3) for group in combinations(triple, size) if len(tables.leaves.testing(group))
+    ]
+    effect = sum(tables.effects[position][:, at[way]] for way, position in enumerate(triple))
+    interaction = np.zeros_like(effect)
+    for group in sharing:
+        values = tables.interaction(group, at[[triple.index(position) for position in group]])
+        effect = effect + values
+        interaction = values if len(group) == 3 else interaction
+    square, functions = tables.squared(np.stack([interaction, effect]), weight, own)
+    return square, functions, _inner(ensemble, tables, sharing, functions, witnesses)
+
+
+def _inner(
+    ensemble: Ensemble,
+    tables: CoverageTables,
+    sharing: list[Group],
+    functions: Floats,
+    witnesses: InfluenceSample,
+) -> Floats:
+    """Return what witnesses do through averages that move two or three of the features."""
+    if not sharing:
+        return np.zeros_like(functions)
+    weighed = witnesses.centered(functions) * witnesses.share
+    # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
+    functions_of = np.stack(
+        [weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing]
+    )
+    return np.asarray(influence_within(ensemble, tables, sharing, functions_of).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class TuplePass:
+    """A pass over the rows before all others; more than ``most`` tuples of a feature are refused."""
+
+    program: Program
+    ensemble: Ensemble
+    features: tuple[int, ...]
+    most: int
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the tuples of a block."""
+        block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        codes = codes_of(self.program, self.ensemble, block, kernels())
+        return Keyed(
+            {
+                ("tuples", feature): CodeTuples.of(codes[columns_of(self.program, feature)], self.most)
+                for feature in self.features
+            }
+        )
+
+    def finish(self, state: Keyed, names: tuple[str, ...]) -> Tuples:
+        """Return the tuples of all rows; ``names`` are those of the columns of the table."""
+        found: dict[int, CodeTuples] = {feature: state.parts["tuples", feature] for feature in self.features}
+        for feature, own in found.items():
+            columns, count = own.tuples.shape
+            if count > own.most:
+                raise RefusalError(
+                    f"its trees test {columns} columns made of {names[feature]!r}, of which X has more than "
+                    f"{own.most:,} combinations, the most that max_memory permits",
+                    RefusalCode.MEMORY,
+                )
+        return {feature: own.tuples for feature, own in found.items()}

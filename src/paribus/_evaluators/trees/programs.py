@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
-from paribus._evaluators.prepared_rows import prepared_rows
+from paribus._evaluators.brute_force import prepared_rows
 from paribus._grid import Grid, moved_values
 from paribus._kernels.patterns import MOST_CODES, has_few_tests
 from paribus._kernels.program import (

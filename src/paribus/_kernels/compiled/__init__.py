@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from paribus._kernels.compiled.coverage import cover, lose, weigh
-from paribus._kernels.compiled.drawing import Lines, Trace, average, averages, curves, trace, trace_bytes
-from paribus._kernels.compiled.encoding import lay_out, locate, mark, rank, tally
+from paribus._kernels.compiled.coverage import CHUNK, cover, lay_out, locate, lose, mark, rank, tally, weigh
 from paribus._kernels.compiled.interactions import count_pairs, interact, look_up, pair_moments, passing
-from paribus._kernels.compiled.moving import collect, move, shift
-from paribus._kernels.compiled.row_memory import CHUNK
+from paribus._kernels.compiled.row_curves import (
+    Lines,
+    Trace,
+    average,
+    averages,
+    collect,
+    curves,
+    move,
+    shift,
+    trace,
+    trace_bytes,
+)
 
 __all__ = [
     "CHUNK",

@@ -1,26 +1,25 @@
-"""How many rows reach each leaf with features free, and what rows lose with one averaged out."""
+"""Coverage of leaves, codes of rows and memory of rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
-from paribus._contracts import Floats
-from paribus._kernels.compiled.row_memory import (
-    CHUNK,
-    NO_WEIGHTS,
-    WORDS,
-    Lists,
-    Masks,
-    add_by_patterns,
-    pattern_room,
-    tests_of_patterns,
-)
-from paribus._kernels.flow import LANES, flow_of
-from paribus._kernels.flow import WORDS as MASK_WORDS
-from paribus._kernels.pattern_tables import losses
-from paribus._kernels.patterns import Patterns, patterns_of
-from paribus._kernels.program import Ints, Program
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels import reference
+from paribus._kernels.jit import common, program_layout
+from paribus._kernels.patterns import Lookups, Patterns, losses, patterns_of
+from paribus._kernels.preorder import LANES, flow_of
+from paribus._kernels.preorder import WORDS as MASK_WORDS
+from paribus._kernels.program import BINS, Bytes, CodeColumn, Ints, Layout, Program
 
+CHUNK = int(common.CHUNK)
+WORDS = CHUNK // 64
+LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
+NO_WEIGHTS = np.empty(0)
+NOTHING = np.empty(0, np.int32)
 TALLIED = CHUNK * 1_000  # rows counted in short numbers, eight a slot: at most an eighth of them in each
 
 
@@ -33,7 +32,7 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     if program.patterned < program.shallow:
         _cover_shallow(program, codes, weights, counts)
     if program.shallow < len(program.entries):
-        from paribus._kernels.jit.lists import cover_by_lists
+        from paribus._kernels.jit.coverage import cover_by_lists
 
         lists, exactly = Lists.of(program, codes.shape[1]), np.zeros(len(program.family.sets) + 1)
         for some in lists.portions:
@@ -54,11 +53,11 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
     )
     steps = flow.steps, flow.parted, flow.whole
     if weights is not None:
-        from paribus._kernels.jit.weight_masks import weigh_by_masks
+        from paribus._kernels.jit.coverage import weigh_by_masks
 
         weigh_by_masks(codes, weights, *tests, *steps, *memory, counts)
     else:
-        from paribus._kernels.jit.cover_masks import cover_by_masks
+        from paribus._kernels.jit.coverage import cover_by_masks
 
         for first in range(0, codes.shape[1], TALLIED):
             tallies = np.zeros(LANES * program.n_slots, np.uint16)
@@ -72,7 +71,7 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
 
 def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts: Floats) -> None:
     """Write the weight of the rows at each slot of trees of few tests."""
-    from paribus._kernels.jit.pattern_rows import LANES, cover_by_patterns
+    from paribus._kernels.jit.pattern_walks import LANES, cover_by_patterns
 
     found = np.zeros(len(patterns.leaf) * int(LANES))
     tables = np.empty((2, 3 ** int(np.diff(patterns.first).max())))
@@ -84,7 +83,7 @@ def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts:
 
 def weigh(program: Program, fraction: Floats) -> Floats:
     """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
-    from paribus._kernels.jit.paths import weigh as multiply
+    from paribus._kernels.jit.program_layout import weigh as multiply
 
     shares = np.empty(program.n_slots)
     held = np.empty(program.levels * program.most)
@@ -110,7 +109,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
         lookups = losses(patterns_of(program), share, single)
         add_by_patterns(patterns_of(program), lookups, codes, sums, all_but_rounded)
     if program.patterned < program.shallow:
-        from paribus._kernels.jit.lost_masks import lose_by_masks
+        from paribus._kernels.jit.feature_loss import lose_by_masks
 
         masks, entries = Masks.of(program), program.entries[program.patterned : program.shallow]
         room = *(np.empty(size, np.uint64) for size in (CHUNK, 3 * WORDS, 8, 8)), np.empty(8)
@@ -125,7 +124,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
             for array, added in zip((rounded, plain, lost), part, strict=True):
                 array[..., some] = added[..., : array[..., some].shape[-1]]
     if program.shallow < len(program.entries):
-        from paribus._kernels.jit.lost_lists import lose_by_lists
+        from paribus._kernels.jit.feature_loss import lose_by_lists
 
         lists, place = Lists.of(program, rows), np.empty(len(program.family.sets), np.uint64)
         for some in lists.portions:
@@ -145,3 +144,134 @@ def _padded(array: Floats) -> Floats:
     sums = np.zeros((*array.shape[:-1], CHUNK if array.shape[-1] else 0))
     sums[..., : array.shape[-1]] = array
     return sums
+
+
+FEW_NUMBERS, FEW_ROWS = 8_192, 65_536  # for which NumPy takes less time than loading a kernel
+
+
+def rank(column: CodeColumn, numbers: Floats) -> Ints:
+    """Return the codes of numbers: how many thresholds are smaller."""
+    if len(numbers) <= FEW_NUMBERS and not program_layout.rank.loaded:
+        return reference.rank(column, numbers)
+    codes = np.empty(len(numbers), np.int32)
+    if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
+        numbers = numbers.copy()
+    program_layout.rank(numbers, column.known, column.scale, column.below, codes)
+    return codes
+
+
+def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
+    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    from paribus._kernels.jit.interactions import locate as search
+
+    codes = np.empty(len(numbers), np.uint8)
+    padded = np.full(BINS - 1, np.inf)
+    padded[: len(edges)] = edges
+    search(numbers, padded, missing, codes)
+    return codes
+
+
+def tally(codes: Bytes) -> Integers:
+    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    from paribus._kernels.jit.interactions import tally as count
+
+    rows = np.zeros((len(codes), BINS), np.int64)
+    count(codes, rows)
+    return rows
+
+
+def mark(codes: Bytes, pairs: Ints) -> Bytes:
+    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+
+    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
+    """
+    from paribus._kernels.jit.interactions import mark as store
+
+    tables = np.zeros((len(pairs), BINS * BINS), np.uint8)
+    store(codes, pairs, tables)
+    return tables
+
+
+def lay_out(
+    roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
+) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    if max(rows, len(inner)) <= FEW_ROWS:
+        return reference.lay_out(roots, left, right, inner, feature, step)
+    nodes = len(inner)
+    node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
+    stack = np.empty((nodes + 1, 4), np.int32)
+    program_layout.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
+    sets = np.empty((int(depth.max(initial=0)) + 1, len(step)), np.int32)
+    up_first, slot_first = np.zeros(nodes, np.int64), np.full(nodes, -1, np.int64)
+    up = slot_set = NOTHING
+    totals = np.zeros(2, np.int64)
+    tested = np.where(inner, feature, -1).astype(np.int32)[node]
+    for _ in range(2):  # first to know how much there is, then to write it
+        program_layout.lay_out(
+            parent, depth, tested, step, sets, active, up_first, up, slot_first, slot_set, totals
+        )  # fmt: skip
+        if not len(slot_set):
+            up, slot_set = np.empty(totals[0], np.int32), np.empty(totals[1], np.int32)
+    return Layout(node, parent, depth, side, end, active, up_first, up, slot_first, slot_set)
+
+
+def add_by_patterns(patterns: Patterns, lookups: Lookups, codes: Ints, sums: Floats, single: int) -> None:
+    """Add to sums ``(n, i)``, in single precision from one of them on, what tables have for the rows."""
+    from paribus._kernels.jit.pattern_walks import add_by_patterns as add_rows
+
+    items = lookups.first, lookups.items, lookups.table, single
+    add_rows(codes, *tests_of_patterns(patterns), *items, *pattern_room(patterns), sums.reshape(-1))
+
+
+def tests_of_patterns(patterns: Patterns) -> tuple[Ints, Bytes, Integers, Ints]:
+    """Return the tests of trees that have few."""
+    return patterns.conditions, patterns.program.truth, patterns.first, patterns.tests
+
+
+def pattern_room(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
+    """Return memory for the codes and patterns of a chunk, and for how each test turns out."""
+    return np.empty((2, CHUNK), np.uint16), np.empty(len(patterns.conditions) * CHUNK, np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Memory for masks: of active sets at each level, of codes, of conditions."""
+
+    arrays: tuple[int, Integers, Integers, Integers, Integers]
+
+    @classmethod
+    def of(cls, program: Program) -> Masks:
+        """Take the memory that a program needs."""
+        held = program.levels * program.most
+        return cls(
+            (
+                program.most,
+                np.zeros(held * WORDS, np.uint64),
+                np.zeros(held, np.uint64),
+                np.empty((int(program.n_codes.max(initial=0)) + 1) * WORDS, np.uint64),
+                np.zeros((len(program.conditions) + 1) * WORDS, np.uint64),
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Deep trees, and memory for lists of rows: of nodes on the way, and which of these wait."""
+
+    trees: tuple[Ints, Integers, Bytes, Ints, Ints, int]
+    portions: tuple[slice, ...]
+    arrays: tuple[Integers, Integers]
+
+    @classmethod
+    def of(cls, program: Program, rows: int) -> Lists:
+        """Take the memory that a program needs for some rows."""
+        # What is left of a word beside a row must hold every set.
+        shift = min(LISTED.bit_length() - 1, 32 - len(program.family.sets).bit_length())
+        size = min(rows, 1 << shift)
+        nodes, tests = program.deep_nodes, (program.truth, program.owner, program.family.step)
+        return cls(
+            (nodes, program.deep_roots, *tests, shift),
+            tuple(slice(first, first + size) for first in range(0, rows, max(1, size))),
+            (np.empty(program.levels * size, np.uint32), np.empty((program.levels, 3), np.uint64)),
+        )

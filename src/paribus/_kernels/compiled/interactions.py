@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._kernels.compiled.row_memory import CHUNK, NO_WEIGHTS, WORDS
+from paribus._kernels.compiled.coverage import CHUNK, NO_WEIGHTS, WORDS
 from paribus._kernels.program import Boxes, CellPoints, Grouped, Ints, Items, Program, Runs
 
 PARTS = 8  # of pairs of features, for threads
@@ -55,7 +55,7 @@ def pair_moments(
     The latter ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are what leaves
     add where a row passes the tests of the first feature, of the second, and of both.
     """
-    from paribus._kernels.jit.pair_tables import pair_moments as tabulate
+    from paribus._kernels.jit.interactions import pair_moments as tabulate
 
     assert items.weights is not None
     grouped, size, pairs = items.grouped(len(points.pairs)), points.size, points.pairs
@@ -84,7 +84,7 @@ def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Flo
 
     For where a table over all cells, of which each feature has ``size``, would be too large.
     """
-    from paribus._kernels.jit import box_points as boxes
+    from paribus._kernels.jit.boxes import add_boxes, sweep
 
     values = np.zeros((weight.shape[1], at.shape[1]))
     order = np.argsort(at[0], kind="stable")
@@ -93,10 +93,10 @@ def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Flo
         events = np.concatenate(
             [np.argsort(begin[:, 0], kind="stable"), np.argsort(end[:, 0], kind="stable")]
         )
-        boxes.sweep(begin, end, events, weight, at, order, np.zeros((len(values), int(size[1]) + 1)), values)
+        sweep(begin, end, events, weight, at, order, np.zeros((len(values), int(size[1]) + 1)), values)
     else:
         first = np.searchsorted(at[0][order], np.arange(int(size[0]) + 1))
-        boxes.add_boxes(begin, end, weight, at, first, order, values)
+        add_boxes(begin, end, weight, at, first, order, values)
     return values
 
 
@@ -107,7 +107,7 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
     ``functions (t, q, m, i)`` are several g for each group; so is the result.
     """
-    from paribus._kernels.jit.background_influence import spread
+    from paribus._kernels.jit.interactions import spread
 
     groups, several, margins, rows = functions.shape
     if not len(items.group):
@@ -172,7 +172,7 @@ def _pair_sums(
     boxes: Boxes, items: Grouped, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
     """Return the sums of functions over the rows that pass leaves' tests of one feature and of both."""
-    from paribus._kernels.jit.background_influence import sum_pairs
+    from paribus._kernels.jit.interactions import sum_pairs
 
     columns, width = boxes.value.shape[1] * several, functions.shape[2]
     sums = np.zeros((3, len(items.leaf), columns))

@@ -1,7 +1,6 @@
-"""Eight words at a time: what the compiler does not find by itself in loops over a mask.
+"""Masks of 8 and 16 words in LLVM IR, for loops that LLVM does not vectorize.
 
-Written for its intermediate language, which has no width of its own: each processor does it with what it
-has.
+The IR has no fixed vector width: each processor uses the instructions it has.
 """
 
 # The types of numba's and llvmlite's functions are unknown to a type checker.
@@ -12,12 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-WORDS = 8
-MASK = ir.VectorType(ir.IntType(64), WORDS)
+from paribus._kernels.preorder import LANES, WORDS
+
+EIGHT = 8
+MASK = ir.VectorType(ir.IntType(64), EIGHT)
 
 
 @intrinsic
@@ -60,11 +61,11 @@ def differ(
             for at, test in ((one, one_test), (other, other_test))
         )
         apart = builder.xor(mine, theirs)
-        behind = builder.add(place, ir.Constant(ir.IntType(64), WORDS))
+        behind = builder.add(place, ir.Constant(ir.IntType(64), EIGHT))
         for mask, at in ((apart, place), (theirs, behind)):
             builder.store(mask, place_of(context, builder, kinds[7], found, at), align=8)
-        some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * WORDS))
-        return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), ir.IntType(64))
+        some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * EIGHT))
+        return builder.zext(builder.bitcast(some, ir.IntType(EIGHT)), ir.IntType(64))
 
     arguments = pool, one, other, masks, one_test, other_test, flip, found, place
     return types.uint64(*arguments), generate
@@ -85,5 +86,71 @@ def place_of(context: Any, builder: Any, kind: Any, array: Any, at: Any, eight: 
 def _repeated(builder: Any, word: Any) -> Any:
     nothing = ir.Constant(MASK, ir.Undefined)
     first = builder.insert_element(nothing, word, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT)
     return builder.shuffle_vector(first, nothing, everywhere)
+
+
+WIDE_MASK = ir.VectorType(ir.IntType(64), WORDS)
+SHORTS = ir.VectorType(ir.IntType(16), LANES)
+
+
+def _splitter(left_counted: bool, right_counted: bool) -> Any:
+    """Return a function that splits a mask by a test, and stores or counts what goes left and right."""
+
+    def split(context: Any, pool: Any, at: Any, masks: Any, test: Any, tallies: Any, left: Any, right: Any):  # type: ignore[no-untyped-def]
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = signature.args
+            mask = _load(context, builder, kinds[0], arguments[0], arguments[1])
+            met = builder.and_(mask, _load(context, builder, kinds[2], arguments[2], arguments[3]))
+            for part, counted, target in (
+                (met, left_counted, arguments[5]),
+                (builder.xor(mask, met), right_counted, arguments[6]),
+            ):
+                if counted:
+                    _count(context, builder, kinds[4], arguments[4], target, part)
+                else:
+                    place = place_of(context, builder, kinds[0], arguments[0], target, WIDE_MASK)
+                    builder.store(part, place, align=8)
+            return context.get_dummy_value()
+
+        return types.void(pool, at, masks, test, tallies, left, right), generate
+
+    return intrinsic(split)
+
+
+store_both = _splitter(False, False)
+store_left = _splitter(False, True)
+store_right = _splitter(True, False)
+count_both = _splitter(True, True)
+
+
+@intrinsic
+def count(context: Any, pool: Any, at: Any, tallies: Any, place: Any) -> Any:
+    """Add the bits set in a mask to the short counts of a slot."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = _load(context, builder, signature.args[0], arguments[0], arguments[1])
+        _count(context, builder, signature.args[2], arguments[2], arguments[3], mask)
+        return context.get_dummy_value()
+
+    return types.void(pool, at, tallies, place), generate
+
+
+def _count(context: Any, builder: Any, kind: Any, tallies: Any, at: Any, mask: Any) -> None:
+    population = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(WIDE_MASK, [WIDE_MASK]), f"llvm.ctpop.v{WORDS}i64"
+    )
+    ones = builder.call(population, [mask])
+    nothing = ir.Constant(WIDE_MASK, ir.Undefined)
+    numbers = ir.VectorType(ir.IntType(32), LANES)
+    total = None
+    for first in range(0, WORDS, LANES):
+        lanes = ir.Constant(numbers, list(range(first, first + LANES)))
+        part = builder.shuffle_vector(ones, nothing, lanes)
+        total = part if total is None else builder.add(total, part)
+    held = place_of(context, builder, kind, tallies, at, SHORTS)
+    builder.store(builder.add(builder.load(held, align=2), builder.trunc(total, SHORTS)), held, align=2)
+
+
+def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    return builder.load(place_of(context, builder, kind, array, at, WIDE_MASK), align=8)

@@ -17,13 +17,13 @@ from typing import Any
 from numba import config, f8, njit, u8
 from numba.core import event, options
 
-from paribus._kernels import cache_folder, watch
+from paribus._kernels import cache_folder
 from paribus._loading import uncollected
 
 import_module("numba.np.arrayobj")  # no kernel is loaded without it, and meanwhile no garbage is collected
 
 CHUNK = u8(512)  # rows whose masks are eight words
-ZERO, ONE = u8(0), u8(1)
+ZERO, ONE, TWO = u8(0), u8(1), u8(2)
 LOG = logging.getLogger("paribus")
 LOCK = RLock()  # one kernel is compiled at a time, as numba has it, and its folder is that of the others
 
@@ -127,7 +127,7 @@ class _Started(event.Listener):  # type: ignore[misc]
         """Say so before it begins."""
         if event.data["dispatcher"] is self.run:
             self._began = perf_counter()
-            watch.compiling(self.kernel.name, self.kept)
+            cache_folder.compiling(self.kernel.name, self.kept)
 
     def on_end(self, event: Any) -> None:
         """Say so when it ends."""

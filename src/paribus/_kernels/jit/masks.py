@@ -1,20 +1,80 @@
-"""Rows as masks, led down trees: a bit per row of a chunk."""
+"""Rows as masks, 64 rows to a word: bit operations, tests of rows, and the walk of masks down trees."""
 
 # The types of numba's decorated functions are unknown to a type checker.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
 
-from numba import i4, u8
+from numba import i4, i8, u8
 
-from paribus._kernels.jit.bits import lowest, meet
+from paribus._kernels.jit.bits import EIGHT, lowest, meet
 from paribus._kernels.jit.common import ONE, ZERO, helper
-from paribus._kernels.jit.row_masks import SIX, WORDS
-from paribus._kernels.program import ABOVE, DEPTH, SIDE, TEST, UPS
+from paribus._kernels.program import ABOVE, COLUMN, CUT, DEPTH, MISSING_LEFT, SIDE, TABLE, TEST, UPS
+
+WORDS = u8(EIGHT)  # of a mask: one cache line
+SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
+EVERY = u8(0xFFFFFFFFFFFFFFFF)
 
 
 @helper
-def descend(entries, entry, up, kept, most, pool, masks):
+def _join(masks, at, others, other, words):
+    for w in range(words):
+        masks[at + w] |= others[other + w]
+
+
+@helper
+def mask_rows(pool, rows, words):
+    """Write the mask of all rows of a chunk, the first in the pool."""
+    for w in range(words):
+        left = i8(rows) - i8(64) * i8(w)
+        pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
+
+
+@helper
+def all_rows(pool, rows):
+    """Write the mask of all rows of a chunk of the usual size."""
+    mask_rows(pool, rows, WORDS)
+
+
+@helper
+def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, words):
+    """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
+    number, total = ZERO, u8(conditions.shape[0])
+    for column in range(u8(codes.shape[0])):
+        size = u8(n_codes[column])
+        running, missing = size * words, (size - ONE) * words
+        for b in range((size + ONE) * words):
+            buckets[b] = ZERO
+        for i in range(rows):
+            buckets[u8(codes[column, first + i]) * words + (i >> SIX)] |= ONE << (i & LOW)
+        done = ZERO  # buckets that have joined the running mask of `code <= cut`
+        while number < total and u8(conditions[number, COLUMN]) == column:
+            mask = number * words
+            if conditions[number, TABLE] < 0:
+                while done <= u8(conditions[number, CUT]):
+                    _join(buckets, running, buckets, done * words, words)
+                    done += ONE
+                for w in range(words):
+                    masks[mask + w] = buckets[running + w]
+                if conditions[number, MISSING_LEFT]:
+                    _join(masks, mask, buckets, missing, words)
+            else:
+                for w in range(words):
+                    masks[mask + w] = ZERO
+                for code in range(size):
+                    if truth[u8(conditions[number, TABLE]) + code]:
+                        _join(masks, mask, buckets, code * words, words)
+            number += ONE
+
+
+@helper
+def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
+    """Write the mask of every condition for a chunk of the usual size."""
+    mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
+
+
+@helper
+def descend_masks(entries, entry, up, kept, most, pool, masks):
     """Write the masks of an inner node's active sets, each next to where it is kept.
 
     A set that contains the tested feature is not concerned; a set that is new below the test has the mask

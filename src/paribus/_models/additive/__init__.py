@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from paribus._models.additive.additive import Additive, refuse_overflow
-from paribus._models.additive.linear import is_linear, read_linear
-from paribus._models.additive.readers import additive_for, is_additive
+from paribus._models.additive.readers import additive_for, is_additive, is_linear, read_linear
 
 __all__ = ["Additive", "additive_for", "is_additive", "is_linear", "read_linear", "refuse_overflow"]

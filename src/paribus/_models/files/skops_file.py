@@ -1,17 +1,223 @@
-"""skops files: read by skops, of types that the user names, with trees checked before they predict."""
+"""skops files: types that the user names, with trees checked before they predict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from paribus._models.files.json_text import parsed_json
-from paribus._models.files.reading_bound import check_room
-from paribus._models.files.sklearn_check import check_sklearn_trees
-from paribus._models.files.skops_trees import array_header, check_tree_arguments
-from paribus.errors import ModelFileError, OptionError
+import numpy as np
+
+from paribus._contracts import Array, Integers
+from paribus._models.ensemble import LEAF, Encoding, Ensemble, within
+from paribus._models.files.documents import check_room, parsed_json
+from paribus._models.libraries.library import MOST_COLUMNS, counted
+from paribus._models.parameters import attribute
+from paribus.errors import ModelFileError, OptionError, RefusalError
+
+REFERENCE = "CachedNode"  # a part that is written elsewhere, under the same id
+LOADERS = ["TupleNode", "JsonNode", "JsonNode", "DictNode", *["NdArrayNode"] * 3]
+
+
+def check_tree_arguments(schema: Any, archive: ZipFile) -> None:
+    """Refuse trees that are made of other numbers than they say, or of parts that are not what they seem."""
+    written: dict[Any, list[dict[str, Any]]] = {}
+    trees = []
+    for part in _schema_parts(schema):
+        identity, loader = part.get("__id__"), part.get("__loader__")
+        if isinstance(identity, int) and loader != REFERENCE:
+            written.setdefault(identity, []).append(part)
+        if loader == "TreeNode":
+            trees.append(part)
+    parts = PartsById(written)
+    for tree in trees:
+        _check_arguments(tree, parts, archive)
+
+
+@dataclass(frozen=True, eq=False)
+class PartsById:
+    """The parts of a schema by their ids: skops takes the first that it meets of an id for all of them."""
+
+    written: dict[Any, list[dict[str, Any]]]
+    agreed: set[int] = field(default_factory=set)
+
+    def find(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Return a part, or the one it refers to, if all of its id are the same."""
+        identity = part["__id__"]
+        first, *others = self.written[identity]
+        if identity not in self.agreed and any(other != first for other in others):
+            raise ModelFileError("two parts of a tree in it have one id and are not the same")
+        self.agreed.add(identity)
+        return first
+
+
+def array_header(archive: ZipFile, member: ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an array, without its numbers."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        header = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = header(file)
+    return shape, dtype
+
+
+def _schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every part of a schema."""
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _check_arguments(tree: dict[str, Any], parts: PartsById, archive: ZipFile) -> None:
+    """Refuse a tree whose arrays do not have the nodes and outputs that it says."""
+    try:
+        made_of, state = parts.find(tree["__reduce__"]["args"]), parts.find(tree["content"])
+        columns, classes, outputs = map(parts.find, made_of["content"])
+        nodes, values = (parts.find(state["content"][name]) for name in ("nodes", "values"))
+        used = made_of, columns, outputs, state, classes, nodes, values
+        loaders = [part["__loader__"] for part in used]
+        arrays = [array_header(archive, archive.getinfo(part["file"])) for part in used[4:]]
+        n_columns, n_outputs = (json.loads(part["content"]) for part in (columns, outputs))
+    except ModelFileError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError("a tree in it is not made as scikit-learn makes one") from error
+    whole = all(type(number) is int for number in (n_columns, n_outputs))
+    if loaders != LOADERS or not whole or n_columns < 0:
+        raise ModelFileError("a tree in it is not made as scikit-learn makes one")
+    (shape, dtype), (of_nodes, _), (of_values, _) = arrays
+    if n_outputs < 1 or shape != (n_outputs,) or dtype.kind not in "iu":
+        raise ModelFileError(f"a tree in it has {n_outputs} outputs, and numbers of classes of {shape}")
+    if len(of_nodes) != 1 or len(of_values) != 3 or of_values[:2] != (*of_nodes, n_outputs):
+        raise ModelFileError(f"a tree in it has nodes of shape {of_nodes} and values of {of_values}")
+
+
+# These hand their rows on to trees that do not count the columns again.
+TRUSTING = ("sklearn.ensemble._forest", "sklearn.ensemble._gb", "sklearn.ensemble._iforest")
+WORDS = 8  # of 32 bits, of a set of categories
+
+
+def check_sklearn_trees(model: Any) -> None:
+    """Refuse a model with a tree whose nodes point out of it, in a circle, or at columns it has not."""
+    seen: dict[tuple[int, int | None], Any] = {}
+    waiting: list[tuple[Any, int | None]] = [(model, None)]
+    while waiting:
+        one, columns = waiting.pop()
+        if (id(one), columns) in seen:
+            continue
+        seen[id(one), columns] = one
+        if _is(one, "sklearn.tree._tree", "Tree"):
+            _check_tree(one, columns)
+            continue
+        below = _columns_below(one, columns)
+        for predictor in _predictors(one):
+            _check_predictor(predictor, one, below)
+        waiting += [(part, below) for part in _held_objects(one)]
+
+
+def _is(one: Any, module: str, name: str) -> bool:
+    return any(base.__module__ == module and base.__name__ == name for base in type(one).__mro__)
+
+
+def _columns_below(one: Any, columns: int | None) -> int | None:
+    """Return how many columns the trees get that an object holds itself; None where others count them."""
+    if isinstance(one, (list, tuple, dict, np.ndarray)):
+        return columns
+    own = attribute(one, "n_features_in_")
+    trusting = any(base.__module__ in TRUSTING for base in type(one).__mro__)
+    if not (trusting or attribute(one, "tree_") is not None or attribute(one, "_predictors") is not None):
+        return None
+    if not isinstance(own, (int, np.integer)):
+        raise RefusalError(f"{type(one).__name__} has trees, and does not say of how many columns")
+    known = [int(own)] if columns is None else [int(own), columns]
+    chosen = attribute(one, "estimators_features_")
+    if trusting and chosen is not None:
+        known += [len(features) for features in chosen]
+    return counted("a number of columns", min(known), 0, MOST_COLUMNS)
+
+
+def _held_objects(one: Any) -> Iterator[Any]:
+    """Yield what an object holds that may hold trees."""
+    if isinstance(one, dict):
+        yield from one.values()
+    elif isinstance(one, (list, tuple, set, frozenset)):
+        yield from one
+    elif isinstance(one, np.ndarray):
+        yield from one.ravel().tolist() if one.dtype == object else ()
+    elif not isinstance(one, type):
+        yield from getattr(one, "__dict__", {}).values()
+
+
+def _predictors(one: Any) -> Iterator[Any]:
+    """Yield the trees of histogram gradient boosting."""
+    for trees in attribute(one, "_predictors") or ():
+        yield from trees
+
+
+@lru_cache(maxsize=8)
+def _encodings(columns: int) -> tuple[Encoding, ...]:
+    return tuple(Encoding(column) for column in range(columns))
+
+
+def _check_nodes(leaf: Array, feature: Array, left: Array, right: Array, columns: int) -> None:
+    """Let nodes pass for an ensemble of one tree, which is checked as every other."""
+    inner = ~np.asarray(leaf, dtype=bool)
+    nodes = len(inner)
+    within("columns", feature[inner], 0, columns)
+    within("children", np.concatenate([left[inner], right[inner]]), 0, nodes)
+
+    def whole(numbers: Array, at_leaf: int) -> Integers:
+        return np.where(inner, numbers, at_leaf).astype(np.int64)
+
+    Ensemble(
+        roots=np.zeros(1, np.int32),
+        column=whole(feature, LEAF),  # type: ignore[arg-type]
+        threshold=np.zeros(nodes),
+        left=whole(left, 0),  # type: ignore[arg-type]
+        right=whole(right, 0),  # type: ignore[arg-type]
+        missing_left=np.zeros(nodes, bool),
+        value=np.zeros((nodes, 1)),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(1),
+        encodings=_encodings(columns),
+        links={},
+    )
+
+
+def _check_tree(tree: Any, columns: int | None) -> None:
+    """Check a tree; more nodes than it has room for would be read from other memory."""
+    if not 0 < tree.node_count <= tree.capacity or columns is None:
+        raise RefusalError(
+            "its trees cannot be read: a tree has no nodes, or more than there are, or no owner"
+        )
+    left = tree.children_left
+    _check_nodes(left == -1, tree.feature, left, tree.children_right, columns)
+
+
+def _check_predictor(predictor: Any, owner: Any, columns: int | None) -> None:
+    """Check a tree of histogram gradient boosting, and the sets of categories it tests."""
+    nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
+    leaf = nodes["is_leaf"] != 0
+    _check_nodes(leaf, nodes["feature_idx"], nodes["left"], nodes["right"], columns or 0)
+    tests = nodes[~leaf & (nodes["is_categorical"] != 0)]
+    if not len(tests):
+        return
+    nominal = np.asarray(owner._bin_mapper.is_categorical_, dtype=bool)
+    within("sets of categories", tests["bitset_idx"], 0, len(sets))
+    within("columns", tests["feature_idx"], 0, len(nominal))
+    if sets.ndim != 2 or sets.shape[1] != WORDS or not nominal[tests["feature_idx"]].all():
+        raise RefusalError("its trees cannot be read: they test categories of a column that has none")
+
 
 MOST_MEMBERS = 1_000_000
 MOST_TIMES, SPARE = 50, 16_000_000  # of its size, where it is compressed, which skops does not do by itself

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from paribus._models.estimators import attribute, steps_of
 from paribus._models.libraries.catboost import CatBoost
 from paribus._models.libraries.interpret import Interpret
 from paribus._models.libraries.library import Library
 from paribus._models.libraries.lightgbm import LightGBM
 from paribus._models.libraries.sklearn import Sklearn
 from paribus._models.libraries.xgboost import XGBoost
+from paribus._models.parameters import attribute, steps_of
 
 LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), Interpret())
 PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # by the name they are imported by

@@ -12,7 +12,7 @@ from paribus._contracts import Array, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.libraries.library import Library
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 MODELS = ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor")

@@ -15,7 +15,7 @@ from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
 from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted, whole
-from paribus._models.link import Link
+from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 SINGLE_WHOLE = 2**24  # up to here single precision holds every integer
@@ -137,10 +137,10 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
     text = LightGBMText.of(model_text)
-    return ensemble_in(text, lists, **_responses(estimator, text))
+    return lightgbm_ensemble(text, lists, **_responses(estimator, text))
 
 
-def ensemble_in(
+def lightgbm_ensemble(
     text: LightGBMText, lists: list[list[Any]], links: Mapping[str, Link], refused: Mapping[str, str]
 ) -> Ensemble:
     """Return the trees in a text; the links are those of margins that are not averaged."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes
-from paribus._models.estimators import attribute
 from paribus._models.libraries.library import Curves, Library
-from paribus._models.link import Link
+from paribus._models.parameters import attribute
+from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")

@@ -23,8 +23,7 @@ from paribus._models.libraries.library import (
     whole,
     whole_numbers,
 )
-from paribus._models.link import Link
-from paribus._models.predictor import Predictor
+from paribus._models.predictor import Link, Predictor
 from paribus.errors import RefusalError
 
 Singles = NDArray[np.float32]
@@ -246,7 +245,7 @@ def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
     is_wrapper = hasattr(estimator, "get_booster")
     best = getattr(estimator, "best_iteration", None) if is_wrapper else None
     links, refused = _links(estimator, objective_in(learner))
-    return ensemble_in(learner, links, refused, best=best, accepts_infinite=is_wrapper)
+    return xgboost_ensemble(learner, links, refused, best=best, accepts_infinite=is_wrapper)
 
 
 def objective_in(learner: Json) -> str:
@@ -257,7 +256,7 @@ def objective_in(learner: Json) -> str:
     return objective
 
 
-def ensemble_in(
+def xgboost_ensemble(
     learner: Json,
     links: Mapping[str, Link],
     refused: Mapping[str, str],

@@ -1,18 +1,312 @@
-"""Which score is meant."""
+"""Target, distribution family and the metrics that fit them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from paribus._contracts import Array
+import numpy as np
+
+from paribus._contracts import Array, Flags, Floats
+from paribus._data.kinds import kind_of_objects, missing_objects, typed
+from paribus._data.rows import Rows
 from paribus._data.table import Table
 from paribus._models.adapter import RESPONSES
-from paribus._models.scoring.external_scorers import from_function, is_scorer, scorer_called, scorer_of
-from paribus._models.scoring.losses import OWN, has_classes
-from paribus._models.scoring.score import RowScore, Score, ScoringInput
-from paribus.errors import OptionError, check_choice
+from paribus._models.parameters import attribute, steps_of, value_text
+from paribus._models.predictor import Model
+from paribus._models.scoring.losses import (
+    OWN,
+    RowScore,
+    Score,
+    ScoringInput,
+    codes_of,
+    from_function,
+    has_classes,
+    is_scorer,
+    known_classes,
+    scorer_called,
+    scorer_of,
+)
+from paribus._text import count
+from paribus.errors import FeatureError, InputError, OptionError, check_choice
+
+
+def target_of(y: Any, rows: Rows) -> Array:
+    """Read the target of each row with positive weight: shape ``(n,)``, or ``(n, o)`` for several.
+
+    Anything numpy reads is taken: arrays, lists, series of pandas and polars, Arrow columns. A row of weight
+    zero may be without.
+    """
+    array = _read_target(y)
+    if array.ndim not in (1, 2) or len(array) != len(rows):
+        size = count(len(rows), "row")
+        raise InputError(f"y has shape {array.shape} and X has {size}; give one value per row")
+    counted = np.arange(len(rows)) if rows.weights is None else np.flatnonzero(rows.weights)
+    array = array[counted]
+    unusable = _unusable(array)
+    if unusable.any():
+        position = int(np.flatnonzero(unusable)[0])
+        shown = array[position].tolist() if isinstance(array[position], np.ndarray) else array[position]
+        raise InputError(
+            f"y[{counted[position]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
+            "drop such rows from X and y, or set their weights to zero"
+        )
+    return _typed_target(array)
+
+
+def _read_target(y: Any) -> Array:
+    if y is None:
+        raise InputError("y is needed to score predictions; pass the target of each row of X")
+    if np.ma.is_masked(y):
+        raise InputError("y is a masked array; leave the rows that are masked out of X and y")
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y cannot be read as one value per row: {error}") from error
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _unusable(array: Array) -> Flags:
+    """Return which rows have a missing or infinite value."""
+    if array.dtype.kind == "f":
+        flags = ~np.isfinite(array)
+    elif array.dtype.kind in "OT":
+        flags = missing_objects(array.ravel()).reshape(array.shape)
+    else:
+        flags = np.zeros(array.shape, dtype=bool)
+    return np.asarray(flags if flags.ndim == 1 else flags.any(axis=1))
+
+
+def _typed_target(array: Array) -> Array:
+    """Give numbers that came as objects their dtype; labels stay as they are."""
+    if array.dtype.kind == "O":
+        try:
+            array = typed("y", array, kind_of_objects("y", array.ravel()))
+        except FeatureError as error:
+            raise InputError(f"y holds {type(array.flat[0]).__name__}s; pass numbers or labels") from error
+    if array.dtype.kind not in "fiubOUST":
+        raise InputError(f"y has dtype {array.dtype}; pass numbers or labels")
+    return array
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Turns a target into numbers ``(n, o)``, one for each output of a model.
+
+    With ``classes``, labels become indicators: that of the second class for one output, else one for each.
+    Without, ``y`` has a column of numbers for each output. ``bounded`` ones are compared with probabilities.
+    """
+
+    outputs: int
+    classes: tuple[Any, ...] | None = None
+    bounded: bool = False
+
+    def numbers(self, target: Array) -> Floats:
+        """Return what came out as numbers, or refuse what cannot be compared with the outputs."""
+        if self.classes is not None and target.ndim == 1:
+            codes = codes_of(target, self.classes)
+            labels = np.array([1]) if self.outputs == 1 else np.arange(self.outputs)
+            return np.asarray(codes[:, None] == labels, dtype=np.float64)
+        if target.dtype.kind not in "fiub":
+            label = target.ravel()[:1].tolist()[0]
+            raise InputError(
+                f"y holds {label!r}, which cannot be averaged; code it as numbers, such as 0 and 1"
+            )
+        result = target.astype(np.float64).reshape(len(target), -1)
+        if result.shape[1] != self.outputs:
+            raise InputError(
+                f"y has shape {target.shape} and the model has {count(self.outputs, 'output')}; give a "
+                "column for each, such as an indicator of its class"
+            )
+        if self.bounded and not ((result >= 0) & (result <= 1)).all():
+            raise InputError(
+                f"y holds {result[(result < 0) | (result > 1)][0]:g} where probabilities are predicted; code "
+                "each column as 0 and 1"
+            )
+        return result
+
+
+def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
+    """Return how a target of so many columns is compared with what a model predicts, or refuse."""
+    if model is None:
+        return Outcome(columns)
+    if model.response == "decision_function":
+        raise OptionError(
+            f"y cannot be compared with a {model.scale} of {model.name}, which has another scale; request "
+            "response_method='predict_proba' or 'predict' if it has them, or leave y out"
+        )
+    if model.response != "predict_proba":
+        return Outcome(model.n_outputs)
+    classes = known_classes(estimator) or tuple(range(max(2, model.n_outputs)))
+    # A classifier of several targets knows a list of classes for each.
+    single = not any(np.ndim(label) for label in classes) and len(classes) == max(2, model.n_outputs)
+    return Outcome(model.n_outputs, classes if single else None, bounded=True)
+
+
+HANDING_ON = "best_estimator_"  # where a search holds the model it chose
+FITTED_BY_CLASS = {"PoissonRegressor": 1.0, "GammaRegressor": 2.0}
+OBJECTIVES = ("objective", "loss", "loss_function", "criterion")
+POWERS = {
+    "poisson": 1.0,
+    "count:poisson": 1.0,
+    "gamma": 2.0,
+    "reg:gamma": 2.0,
+    "tweedie": None,
+    "reg:tweedie": None,
+}
+PROBABILITIES = ("binary", "binary:logistic", "cross_entropy", "reg:logistic", "xentropy")
+# Objectives whose predict returns margins, labels or scores that only rank, by how their names begin.
+OTHER_SCALES = (
+    *("binary:hinge", "binary:logitraw", "multi:softmax", "rank:", "lambdarank", "rank_xendcg"),
+    *("logloss", "crossentropy", "multiclass", "multilogloss", "yetirank", "pairlogit", "queryrmse"),
+)
+TWEEDIE_POWER = 1.5  # that boosting libraries take where none is given
+
+
+@dataclass(frozen=True)
+class Family:
+    r"""Tweedie distributions of a power: 1 is Poisson, 2 is gamma.
+
+    The unit deviance of :math:`y` predicted as :math:`f` is
+
+    .. math:: 2 \left( \frac{y^{2-p}}{(1-p)(2-p)} - \frac{y f^{1-p}}{1-p} + \frac{f^{2-p}}{2-p} \right)
+
+    and its limits :math:`2 (y \log(y / f) - y + f)` and :math:`2 (\log(f / y) + y / f - 1)`.
+    """
+
+    power: float
+
+    @property
+    def name(self) -> str:
+        """What its deviance is called."""
+        names = {1.0: "Poisson", 2.0: "gamma"}
+        return names.get(self.power, f"Tweedie (power {self.power:g})")
+
+    def deviance(self, y: Floats, f: Floats) -> Floats:
+        """Return the deviance of each row, NaN where ``y`` or ``f`` is out of its range."""
+        return self._beyond(y, f, 2 * (self.own_term(y) + self.mean_term(y, f)))
+
+    def own_term(self, y: Floats) -> Floats:
+        """Return the part of half the deviance that depends on ``y`` alone."""
+        with np.errstate(all="ignore"):
+            if self.power == 1:
+                return np.asarray(np.where(y > 0, y * np.log(np.where(y > 0, y, 1.0)), 0.0) - y)
+            if self.power == 2:
+                return np.asarray(-np.log(y) - 1)
+            return np.asarray(y ** (2 - self.power) / ((1 - self.power) * (2 - self.power)))
+
+    def mean_term(self, y: Any, f: Any) -> Floats:
+        """Return the other part, which is linear in ``y``."""
+        p = self.power
+        with np.errstate(all="ignore"):
+            if p == 1:
+                return np.asarray(f - y * np.log(f))
+            if p == 2:
+                return np.asarray(np.log(f) + y / f)
+            return np.asarray(f ** (2 - p) / (2 - p) - y * f ** (1 - p) / (1 - p))
+
+    def _beyond(self, y: Floats, f: Floats, found: Floats) -> Floats:
+        fits = (f > 0) & (y > 0 if self.power >= 2 else y >= 0)
+        return np.where(fits, found, np.nan)
+
+
+def family_of(estimator: Any) -> Family | None:
+    """Return the family of positive numbers a model was fitted to, None where it names none."""
+    steps = steps_of(estimator)
+    if steps:
+        return family_of(steps[-1])
+    chosen = attribute(estimator, HANDING_ON)
+    if chosen is not None:
+        return family_of(chosen)
+    kind = type(estimator).__name__
+    if kind in FITTED_BY_CLASS:
+        return Family(FITTED_BY_CLASS[kind])
+    if kind == "TweedieRegressor":
+        return _of_power(attribute(estimator, "power"))
+    settings = _settings(estimator)
+    objective = _objective(settings)
+    name, _, option = (objective, "", "") if objective in POWERS else objective.partition(":")
+    if name not in POWERS:
+        return None
+    power = POWERS[name]
+    return Family(power) if power is not None else _of_power(_tweedie_power(settings, option))
+
+
+def _objective(settings: dict[str, Any]) -> str:
+    """Return what a model was fitted to minimize, in lower case; nothing where it does not say so."""
+    return next((settings[name] for name in OBJECTIVES if isinstance(settings.get(name), str)), "").lower()
+
+
+def objective_of(estimator: Any) -> str | None:
+    """Return the loss that a model was fitted to minimize, as its library calls it; None if it names none."""
+    steps = steps_of(estimator)
+    inner = steps[-1] if steps else attribute(estimator, HANDING_ON)
+    if inner is not None:
+        return objective_of(inner)
+    facts = attribute(estimator, "facts")  # of a model file
+    chosen = attribute(facts, "objective") or attribute(estimator, "objective_")  # what LightGBM chose
+    if chosen is None:
+        settings = _settings(estimator)
+        chosen = next((settings[name] for name in OBJECTIVES if settings.get(name) is not None), None)
+    return None if chosen is None else chosen if isinstance(chosen, str) else value_text(chosen)
+
+
+def other_scale(estimator: Any) -> str | None:
+    """Return why what ``predict`` returns is not on the scale of ``y``, None where nothing says so."""
+    if has_classes(estimator):
+        return "predict returns labels of classes; request response_method='predict_proba'"
+    objective = _objective(_settings(estimator))
+    if not objective.startswith(OTHER_SCALES):
+        return None
+    return f"predict of the objective {objective!r} returns margins, labels or scores, which y is not"
+
+
+def predicts_probability(estimator: Any) -> bool:
+    """Return whether the objective of a native booster says that it predicts one probability."""
+    native = not callable(attribute(estimator, "get_params"))
+    return native and _settings(estimator).get("objective") in PROBABILITIES
+
+
+def _of_power(power: Any) -> Family | None:
+    """Return a family whose deviance is defined for every number above zero."""
+    known = isinstance(power, (int, float)) and (power == 1 or 1 < power <= 2)
+    return Family(float(power)) if known else None
+
+
+def _tweedie_power(settings: dict[str, Any], option: str) -> Any:
+    """Return the power a boosting library was given, or takes by default."""
+    if option.startswith("variance_power="):  # as CatBoost writes it
+        return float(option.partition("=")[2])
+    given = settings.get("tweedie_variance_power")
+    return TWEEDIE_POWER if given is None else float(given)
+
+
+def _settings(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a model of scikit-learn's interface, or of a native booster."""
+    params = attribute(estimator, "get_params")
+    if callable(params):
+        try:
+            found = dict(params())
+        except Exception:  # a class whose parameters cannot be read does not say what it was fitted to
+            return {}
+        more = attribute(estimator, "_other_params")  # where LightGBM keeps what it has no argument for
+        return found | (more if isinstance(more, dict) else {})
+    own = attribute(estimator, "params")
+    if isinstance(own, dict):
+        return dict(own)
+    config = attribute(estimator, "save_config")
+    return _of_config(config) if callable(config) else {}
+
+
+def _of_config(config: Any) -> dict[str, Any]:
+    """Return what an XGBoost booster says of its objective."""
+    objective = json.loads(config()).get("learner", {}).get("objective", {})
+    found = {"objective": objective.get("name")}
+    power = objective.get("tweedie_regression_param", {}).get("tweedie_variance_power")
+    return found if power is None else found | {"tweedie_variance_power": float(power)}
+
 
 # Scores of scikit-learn that are a constant minus a mean over rows, which is known more about.
 MEANS: Mapping[str, tuple[str, float]] = {

@@ -1,19 +1,148 @@
-"""Losses of our own: of numbers, and of labels."""
+"""Scores of rows: losses, and scorers of other libraries."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from paribus._contracts import Array, Floats, Integers
+from paribus._data.table import Table
 from paribus._models.adapter import adapt, describe, library_of
-from paribus._models.scoring.score import RowFunction, RowScore, ScoringInput, TotalScore
+from paribus._models.predictor import Model
 from paribus._text import count
-from paribus.errors import InputError, ModelError, OptionError
+from paribus.errors import InputError, ModelError, OptionError, did_you_mean
+
+RowFunction: TypeAlias = Callable[[Array, Floats], Floats]
+# Losses and scores of our own, by name.
+NAMES = ("squared_error", "absolute_error", "poisson", "gamma", "log_loss", "error_rate", "r2")
+
+
+@dataclass(frozen=True, eq=False)
+class RowScore:
+    """A weighted mean over rows of ``function(target (m,), predictions (m, o)) -> (m,)``, a loss.
+
+    With a ``constant`` it is the constant minus that loss, and greater is better.
+    """
+
+    name: str
+    model: Model
+    target: Array
+    function: RowFunction
+    constant: float | None = None
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether good predictions score high."""
+        return self.constant is not None
+
+    @property
+    def response(self) -> str:
+        """How the model predicts."""
+        return self.model.response
+
+    def of_rows(self, predictions: Floats, first: int) -> Floats:
+        """Return the score of each of the rows from number ``first`` on, predicted as ``(m, o)``."""
+        losses = self.function(self.target[first : first + len(predictions)], predictions)
+        return losses if self.constant is None else self.constant - losses
+
+
+@dataclass(frozen=True, eq=False)
+class TotalScore:
+    """A number for the predictions of all rows, such as R squared: no mean over rows."""
+
+    name: str
+    model: Model
+    target: Array
+    function: Callable[..., Any]
+    greater_is_better: bool
+
+    @property
+    def response(self) -> str:
+        """How the model predicts."""
+        return self.model.response
+
+    def total(self, predictions: Floats, weights: Floats | None) -> float:
+        """Return the score of predictions ``(n, o)`` of all rows."""
+        keywords = {} if weights is None else {"sample_weight": weights}
+        try:
+            return number(self.function(self.target, squeezed(predictions), **keywords), self.name)
+        except InputError:
+            raise
+        except Exception as error:  # whatever a foreign function raises, the user needs to know on what
+            raise OptionError(failure(self.name, self.response, error)) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A scorer in the sense of scikit-learn, which evaluates the model: ``scorer(estimator, X, y)``."""
+
+    name: str
+    estimator: Any
+    target: Array
+    function: Callable[..., Any]
+
+    greater_is_better: ClassVar[bool] = True
+    response: ClassVar[str] = "scorer"
+
+    def total(self, table: Any, weights: Floats | None) -> float:
+        """Return the score of the model on a native table of all rows."""
+        keywords = {} if weights is None else {"sample_weight": weights}
+        try:
+            return number(self.function(self.estimator, table, self.target, **keywords), self.name)
+        except InputError:
+            raise
+        except Exception as error:  # whatever a foreign scorer raises, the user needs to know on what
+            raise OptionError(
+                f"scoring={self.name!r} failed for {describe(self.estimator)}: {type(error).__name__}: "
+                f"{error}. Choose another, such as {', '.join(map(repr, NAMES))}, or pass a function "
+                "(y_true, y_pred)"
+            ) from error
+
+
+Score: TypeAlias = RowScore | TotalScore | Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringInput:
+    """Input of a score: a model, rows and target."""
+
+    estimator: Any
+    target: Array
+    table: Table
+    response_method: str
+
+    def model(self, response_method: str) -> Model:
+        """Return the model with the user's response method, or with the given default."""
+        asked = response_method if self.response_method == "auto" else self.response_method
+        return adapt(self.estimator, self.table, response_method=asked)
+
+
+def squeezed(predictions: Floats) -> Floats:
+    """Return one output as ``(n,)``, several as they are."""
+    return predictions[:, 0] if predictions.shape[1] == 1 else predictions
+
+
+def number(value: Any, name: str) -> float:
+    """Hold a score to one number."""
+    if np.size(value) != 1:
+        raise OptionError(f"scoring={name} returned shape {np.shape(value)}; it must return a number")
+    return float(np.asarray(value).item())
+
+
+def failure(name: str, response: str, error: Exception) -> str:
+    """Say that a function failed, on what, and the way out."""
+    return (
+        f"scoring={name} failed on y and the {response} of the model: {type(error).__name__}: "
+        f"{error}. Choose another response_method, or another scoring"
+    )
+
 
 CLOSEST = float(np.finfo(np.float64).eps)  # a probability is taken to be at least so far from 0 and 1
 SLACK = 1e-4  # by which a probability in single precision may leave the range from 0 to 1
@@ -224,3 +353,103 @@ OWN: Mapping[str, Callable[[ScoringInput], RowScore | TotalScore]] = {
     "error_rate": _error_rate,
     "r2": _r_squared,
 }
+
+
+TRIAL_ROWS = 32  # given to a function to see whether it scores row by row
+
+
+@dataclass(frozen=True, eq=False)
+class RowByRow:
+    """A user's function that returns one value per row, held to that."""
+
+    name: str
+    response: str
+    function: Callable[..., Any]
+
+    def __call__(self, y: Array, predictions: Floats) -> Floats:
+        """Return the loss of each row."""
+        try:
+            losses = np.asarray(self.function(y, squeezed(predictions)), dtype=np.float64)
+        except Exception as error:  # whatever a foreign function raises, the user needs to know on what
+            raise OptionError(failure(self.name, self.response, error)) from error
+        if losses.shape != (len(y),):
+            raise OptionError(
+                f"scoring={self.name} returned shape {losses.shape} for {len(y)} rows; it must return one "
+                "value per row, or always a number"
+            )
+        return losses
+
+
+def from_function(given: ScoringInput, name: str, function: Callable[..., Any], weighted: bool) -> Score:
+    """Return the score that a function of ``y`` and predictions returns."""
+    model = given.model("auto")
+    # A function of scikit-learn says by its name which way is better; any other is a loss.
+    foreign = str(getattr(function, "__module__", "")).startswith("sklearn.metrics")
+    greater = foreign and name.endswith("_score")
+    if _scores_rows(given, model, function):
+        return RowScore(name, model, given.target, RowByRow(name, model.response, function))
+    if weighted and not _takes_weight(function):
+        raise OptionError(
+            f"scoring={name} has no keyword sample_weight, and the rows have weights; add it, or return one "
+            "value per row"
+        )
+    return TotalScore(name, model, given.target, function, greater)
+
+
+def _scores_rows(given: ScoringInput, model: Model, function: Callable[..., Any]) -> bool:
+    """Return whether a function returns one value per row; other functions may fail on a few rows."""
+    some = given.table.slice(0, TRIAL_ROWS)
+    predictions = model.predict(some.native, len(some))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            losses = function(given.target[: len(some)], squeezed(predictions))
+    except Exception:  # it is evaluated again about all rows, where what it raises is reported
+        return False
+    return bool(np.shape(losses) == (len(some),))
+
+
+def scorer_of(given: ScoringInput, name: str, function: Callable[..., Any], weighted: bool) -> Scorer:
+    """Return a scorer that calls the model itself."""
+    if given.response_method != "auto":
+        raise OptionError(
+            f"response_method={given.response_method!r}: a scorer such as {name!r} calls the model itself; "
+            f"leave it at 'auto'"
+        )
+    if weighted and not _takes_weight(function):
+        raise OptionError(f"scoring={name} has no keyword sample_weight, and the rows have weights; add it")
+    return Scorer(name, given.estimator, given.target, function)
+
+
+def scorer_called(name: str) -> Callable[..., Any]:
+    """Return a scorer of scikit-learn by name."""
+    try:
+        metrics = import_module("sklearn.metrics")
+    except ImportError as error:
+        raise OptionError(
+            f"scoring={name!r} is not one of {', '.join(map(repr, NAMES))}; scorers of scikit-learn need it "
+            "installed"
+        ) from error
+    names = metrics.get_scorer_names()
+    if name not in names:
+        raise OptionError(f"scoring={name!r} is not known{did_you_mean(name, [*NAMES, *names])}")
+    scorer: Callable[..., Any] = metrics.get_scorer(name)
+    return scorer
+
+
+def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # compiled functions may not say
+        return []
+
+
+def is_scorer(function: Callable[..., Any]) -> bool:
+    """Distinguish ``scorer(estimator, X, y)`` from ``loss(y_true, y_pred)``."""
+    parameters = _parameters(function)
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (0, 1)]
+    return len(needed) == 3 or bool(parameters and parameters[0].name == "estimator")
+
+
+def _takes_weight(function: Callable[..., Any]) -> bool:
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in _parameters(function))

@@ -1,0 +1,157 @@
+"""Files that commands read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from paribus._data.scan.listing import WILD, split_options, without_secret
+from paribus.errors import InputError, SourceError, TableError, did_you_mean
+from paribus.results import Explanation, load
+
+DELIMITERS = (",", ";", "\t", "|")
+MOST_BYTES = 2**31 - 1  # of a CSV, which is one block so that its types are those of all rows
+CSV = (".csv", ".tsv", ".txt")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+ARROW_FILE, FEATHER, PARQUET = b"ARROW1", b"FEA1", b"PAR1"  # how these begin
+ARROW_STREAM = b"\xff\xff\xff\xff"
+
+
+class Data(NamedTuple):
+    """Rows, and what of them is the target and the weight, as the functions of paribus take them.
+
+    ``rows`` is the number of those of a file that was read into memory, None for Parquet.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    columns: tuple[str, ...]
+    rows: int | None
+
+
+def read_data(
+    path: str,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    model: Any = None,
+    on_error: str = "raise",
+) -> Data:
+    """Open a file, or Parquet by folder or pattern; target and weight stay features of a model with them."""
+    place = Path(path)
+    if not (place.exists() or "://" in path or WILD.search(path)):
+        raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
+    reader = _reader(place) if place.is_file() else None
+    if reader is None:
+        return _parquet(path, target, weight, on_error)
+    try:
+        table = reader(place)
+    except (OSError, ValueError) as error:  # errors of Arrow are of these
+        raise SourceError(f"DATA {path} cannot be read: {error}") from error
+    return _in_memory(table, target, weight, model)
+
+
+def _reader(place: Path) -> Callable[[Path], Any] | None:
+    """Return what reads a file into memory, None for Parquet; CSV is known by its name, others by content."""
+    with place.open("rb") as file:
+        head = file.read(8)
+    if head.startswith(PARQUET):
+        return None
+    if head.startswith((ARROW_FILE, FEATHER, ARROW_STREAM)):
+        return _arrow_stream if head.startswith(ARROW_STREAM) else _arrow
+    suffixes = [suffix.lower() for suffix in place.suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in CSV:
+        return _csv
+    raise SourceError(
+        f"DATA {place} does not begin as a Parquet or Arrow file, and a CSV is named {', '.join(CSV)}"
+    )
+
+
+def _csv(place: Path) -> Any:
+    """Read CSV: numbers, dates and text by their content, empty fields and NA as missing."""
+    from pyarrow import csv, input_stream
+
+    with input_stream(str(place)) as stream:
+        content = stream.read()
+    if len(content) > MOST_BYTES:
+        raise SourceError(f"DATA {place} is larger than 2 GB as CSV; write it as Parquet, which is streamed")
+    from pyarrow import BufferReader
+
+    first = content.split(b"\n", 1)[0].decode("utf-8", "replace")
+    delimiter = max(DELIMITERS, key=first.count)
+    return csv.read_csv(
+        BufferReader(content),
+        read_options=csv.ReadOptions(block_size=max(len(content), 1)),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True),
+    )
+
+
+def _arrow(place: Path) -> Any:
+    from pyarrow import feather
+
+    return feather.read_table(str(place))
+
+
+def _arrow_stream(place: Path) -> Any:
+    from pyarrow import ipc
+
+    with ipc.open_stream(str(place)) as stream:
+        return stream.read_all()
+
+
+def _check_names(names: tuple[str, ...], target: str | None, weight: str | None) -> None:
+    for option, name in (("--target", target), ("--weight", weight)):
+        if name is not None and name not in names:
+            raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
+
+
+def _in_memory(table: Any, target: str | None, weight: str | None, model: Any) -> Data:
+    """Take target and weight out of a table, unless they are features as well."""
+    from paribus._models.columns import fitted_on
+
+    names = tuple(table.column_names)
+    _check_names(names, target, weight)
+    fitted = fitted_on(model)
+    places = (None if fitted is None else fitted.places(names)) or ()
+    features = {names[place] for place in places if place is not None}
+    y, weights = (None if name is None else _values(table.column(name)) for name in (target, weight))
+    apart = [name for name in {target, weight} if name is not None and name not in features]
+    return Data(table.drop_columns(apart) if apart else table, y, weights, names, len(table))
+
+
+def _values(column: Any) -> Any:
+    return column.combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def _parquet(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
+    """Leave Parquet where it is: it is read in blocks, target and weight by the names of their columns."""
+    from paribus._data.read import source_of
+
+    if Path(path).is_dir() and not any(Path(path).rglob("*.parq*")):
+        raise SourceError(
+            f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
+        )
+    source = source_of(path, on_error)  # whose footers are read here, and not again
+    names = tuple(source.schema.names)
+    _check_names(names, target, weight)
+    return Data(source, target, weight, names, None)
+
+
+def name_of(path: str) -> str:
+    """Return the last part of a path or an address, without options and credentials."""
+    return Path(split_options(without_secret(path))[0]).name
+
+
+def read_explanation(path: str) -> Explanation:
+    """Return a saved explanation, or that of a report."""
+    found = load(path)
+    if not isinstance(found, Explanation):
+        raise InputError(
+            f"{path} holds a {type(found).__name__}; pass .json or .html that paribus explain wrote"
+        )
+    return found

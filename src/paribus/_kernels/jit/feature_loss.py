@@ -1,0 +1,162 @@
+"""Predictions of rows without a feature: walks with masks and with lists."""
+
+# The types of numba's decorated functions are unknown to a type checker.
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from llvmlite import ir
+from numba import f4, f8, i4, i8, types, u1, u4, u8, void
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from paribus._kernels.jit.bits import EIGHT, lowest, place_of
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
+from paribus._kernels.jit.coverage import list_rows, next_leaf
+from paribus._kernels.jit.masks import SIX, WORDS, all_rows, descend_masks, fill_masks, listed
+from paribus._kernels.program import ABOVE, ACTIVE, BELOW, CUT_AT, DEPTH, MARGIN, NODE, SLOT
+
+DIGITS = 3
+MOST = (1 << DIGITS) - 1  # features that are numbered with so many binary digits, from 1
+TWO, SEVEN = u8(2), u8(MOST)
+
+
+@intrinsic
+def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> Any:
+    """Write the number of the mask that a row is in, of seven and from 1, if it is not in ``pool[own]``.
+
+    ``ways`` are where the masks are; no row is in two of them. Each binary digit is a mask.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds, (pool, own, ways, digits) = signature.args, arguments
+
+        def loaded(at: Any) -> Any:
+            return builder.load(place_of(context, builder, kinds[0], pool, at), align=8)
+
+        data = make_array(kinds[2])(context, builder, ways).data
+        at = [builder.gep(data, [ir.Constant(ir.IntType(64), way)]) for way in range(MOST)]
+        every = [loaded(builder.load(one)) for one in at]
+        others = builder.not_(loaded(own))
+        for digit in range(DIGITS):
+            some = [rows for number, rows in enumerate(every, 1) if number >> digit & 1]
+            place = place_of(context, builder, kinds[3], digits, ir.Constant(ir.IntType(64), digit * EIGHT))
+            builder.store(builder.and_(reduce(builder.or_, some), others), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(pool, own, ways, digits), generate
+
+
+@helper
+def _add_others(digits, start, amounts, lost):
+    """Add to the sums of rows, each of which has the number of its feature."""
+    for w in range(WORDS):
+        low, middle, high = digits[w], digits[w + WORDS], digits[w + WORDS + WORDS]
+        word = low | middle | high
+        while word:
+            bit = lowest(word)
+            word &= word - ONE
+            number = (low >> bit & ONE) | (middle >> bit & ONE) << ONE | (high >> bit & ONE) << TWO
+            lost[start[number] + (w << SIX) + bit] += amounts[number]
+
+
+@kernel(
+    void(
+        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
+        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], u8[::1], f8[::1],
+        f8[::1], f8[::1], f8[::1]
+    ),
+)  # fmt: skip
+def lose_by_masks(
+    codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, slot_set,
+    members_of, value, share, members, digits, start, ways, amounts, rounded, plain, lost
+):  # fmt: skip
+    """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out.
+
+    A row that is led to a leaf only with a feature averaged out is so with one feature alone: of each such
+    row the number of that feature is written, and all of them are added to in one go.
+    """
+    rows = u8(codes.shape[1])
+    features = u8(lost.size) // u8(plain.size)
+    fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
+    all_rows(pool, rows)
+    kept[ZERO] = ZERO
+    for entry in range(u8(entries.shape[0])):
+        if entries[entry, ABOVE]:
+            descend_masks(entries, entry, up, kept, most, pool, masks)
+        if entries[entry, SLOT] < 0:
+            continue
+        here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
+        own, slot, active = kept[here], u8(entries[entry, SLOT]), u8(entries[entry, ACTIVE])
+        n = listed(pool, own, members)
+        for k in range(u8(value.shape[1])):
+            margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
+            amount = value[leaf, k]
+            for i in range(n):
+                at = margin * CHUNK + members[i]
+                plain[at] += amount
+                if rounded.size:
+                    rounded[at] = f8(f4(rounded[at] + amount))
+            for first in range(ONE, active, SEVEN):
+                for number in range(SEVEN):
+                    a = first + number
+                    ways[number] = kept[here + a] if a < active else own
+                for a in range(first, min(first + SEVEN, active)):
+                    feature, part = u8(members_of[u8(slot_set[slot + a]), ZERO]), share[slot + a]
+                    at = (margin * features + feature) * CHUNK
+                    start[a - first + ONE], amounts[a - first + ONE] = at, -amount * part
+                    for i in range(n):
+                        lost[at + members[i]] += amount * (1.0 - part)
+                number_others(pool, own, ways, digits)
+                _add_others(digits, start, amounts, lost)
+
+
+@helper
+def _lose(first, stop, row, own, amount, slot_set, place, share, at, rows, lost):
+    """Add what a row loses of a leaf that it reaches by itself, or with the feature of its set free.
+
+    The sets that are active at the leaf are the empty one, and then those of one feature, which are numbered
+    from one on.
+    """
+    if own:
+        lost[at + (own - ONE) * rows + row] -= amount * share[place[own]]
+    else:
+        for slot in range(first + ONE, stop):
+            lost[at + (u8(slot_set[slot]) - ONE) * rows + row] += amount * (1.0 - share[slot])
+
+
+@kernel(
+    void(
+        i4[:, ::1], i4[:, ::1], i8[::1], u1[::1], i4[::1], i4[:, ::1], u8, i4[::1], u8[::1], u4[::1],
+        u8[:, ::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
+    ),
+)  # fmt: skip
+def lose_by_lists(
+    codes, nodes, roots, truth, owner, step, shift, slot_set, place, lists, waiting, entries, value, share,
+    rounded, plain, lost
+):  # fmt: skip
+    """Add the margins of rows in deep trees, and what they lose with a feature averaged out."""
+    rows, features = u8(codes.shape[1]), u8(lost.size) // u8(plain.size)
+    low = (ONE << shift) - ONE
+    for tree in range(u8(roots.size)):
+        top = list_rows(lists, rows, u8(roots[tree]), waiting)
+        while top:
+            node, base, n, top = next_leaf(nodes, codes, truth, owner, step, shift, lists, waiting, top)
+            first, stop = u8(nodes[node, CUT_AT]), u8(nodes[node, BELOW])
+            for slot in range(first, stop):
+                place[u8(slot_set[slot])] = slot
+            for k in range(u8(value.shape[1])):
+                margin = k if entries[node, MARGIN] < 0 else u8(entries[node, MARGIN])
+                amount = value[u8(entries[node, NODE]), k]
+                for i in range(n):
+                    row, own = u8(lists[base + i]) & low, u8(lists[base + i]) >> shift
+                    if own == ZERO:
+                        plain[margin * rows + row] += amount
+                        if rounded.size:
+                            single = rounded[margin * rows + row] + amount
+                            rounded[margin * rows + row] = f8(f4(single))
+                    at = margin * features * rows
+                    _lose(first, stop, row, own, amount, slot_set, place, share, at, rows, lost)

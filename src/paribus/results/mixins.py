@@ -1,0 +1,319 @@
+"""Base class of results, and methods that draw and report them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from paribus._typing import OutputLayout, PlotBackend
+from paribus.errors import InputError, did_you_mean
+from paribus.results.repr_text import describe
+from paribus.results.storage import Saveable
+
+if TYPE_CHECKING:
+    from paribus._display.figure import Figure as Figure
+
+
+class NotebookReprMixin(Saveable):
+    """Display as text, and in notebooks with a plot."""
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """Return all representations for a notebook, drawn once."""
+        from paribus._display.output import bundle
+
+        return bundle(self)
+
+    def _figure(self, *options: Any) -> Figure:
+        """Return the picture as plain data."""
+        from paribus._display.pictures import figure_for
+
+        return figure_for(self, *options)
+
+    def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
+        """Draw the picture."""
+        from paribus._display.output import draw_result
+
+        return draw_result(self, figure, backend, ax)
+
+    def to_svg(
+        self: Any, *args: Any, dark: bool = False, id_prefix: str | None = None, **options: Any
+    ) -> str:
+        """Return the plot as a standalone SVG image, to embed in a page or to write to a file.
+
+        It needs no plotting package. It has no scripts and no styles, and refers to nothing outside it; text
+        is kept as text, and screen readers have a title and a description. It is the same to the byte each
+        time.
+
+        Parameters
+        ----------
+        *args
+            Those of `figure`.
+        dark : bool
+            Whether to draw light marks on a dark ground.
+        id_prefix : str, optional
+            What the ids in the SVG begin with, so that several can be embedded in one page; derived from what
+            is drawn by default.
+        **options
+            Those of `figure`.
+
+        Returns
+        -------
+        str
+            An ``<svg>`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
+        >>> effect.to_svg() == effect.to_svg()
+        True
+        """
+        from paribus._display.output import render_svg
+
+        return render_svg(self.figure(*args, **options), dark=dark, id_prefix=id_prefix)
+
+    def _repr_html_(self) -> str:
+        html: str = self._repr_mimebundle_()["text/html"]
+        return html
+
+    def _repr_png_(self) -> bytes | None:
+        return self._repr_mimebundle_().get("image/png")
+
+
+class PlotMixin(NotebookReprMixin):
+    """A result, or a mapping of results, that can be plotted."""
+
+    def figure(
+        self,
+        *,
+        output: str | int | None = None,
+        outputs: OutputLayout | None = None,
+        k: int = 24,
+        columns: int = 3,
+        share_y: bool = True,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Return the plot as plain data: panels of lines, bands, points and cells, with their text.
+
+        Two figures are equal if all their numbers and texts are. Parameters are those of `plot`.
+
+        Returns
+        -------
+        Figure
+            Panels, their axes and marks, before any plotting library.
+        """
+        return self._figure(output, outputs, k, columns, share_y, title, figsize)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        output: str | int | None = None,
+        outputs: OutputLayout | None = None,
+        k: int = 24,
+        columns: int = 3,
+        share_y: bool = True,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Plot one panel per effect, strongest first.
+
+        Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
+        sparse, and missing values have a narrow panel of their own. Categories without an order are sorted by
+        effect, numbers and booleans are not; beyond twenty the rarest are pooled. The legend explains the
+        bands: ± two standard errors, ± two standard deviations between models, or quantiles of the rows.
+        Notes are shown below.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Axes to draw on, one per panel. Their content, labels, titles and positions are kept; make their
+            figure with ``layout="constrained"`` for room around them. A new figure by default.
+        output : str or int, optional
+            One output of several, by name or position; all by default.
+        outputs : {"color", "rows"}, optional
+            How to show several outputs: one color each ("color") or one row of panels each ("rows"). Default:
+            "color" unless color already encodes something else.
+        k : int
+            Maximum number of effects to plot, strongest first; a line below the plot says if there are more.
+        columns : int
+            Maximum number of panels per row.
+        share_y : bool
+            Whether panels of the same unit share the y-axis.
+        title : str, optional
+            Title of the figure; none by default.
+        figsize : tuple of two numbers, optional
+            Width and height of a new figure in inches; by default as large as its panels need.
+        backend : {"matplotlib", "plotly"}
+            Plotting library. With plotly a pointer shows values, effects, standard errors and shares of the
+            data.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
+            For matplotlib the axes if there is a single panel, otherwise the figure.
+        """
+        figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
+        return self._drawn(figure, backend, ax)
+
+
+class BarsMixin(NotebookReprMixin):
+    """Draw numbers of features as bars: importance, and what has moved."""
+
+    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
+        """Return the plot as plain data; parameters are those of `plot`.
+
+        Returns
+        -------
+        Figure
+            Panels, their axes and marks, before any plotting library.
+        """
+        return self._figure(k, output)
+
+    def plot(
+        self,
+        *,
+        k: int = 15,
+        output: str | int | None = None,
+        ax: Any = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Draw the largest as bars, with their standard errors.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most.
+        output : str or int, optional
+            One output of several, by name or position. Required if there are several.
+        ax : matplotlib Axes, optional
+            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
+            figure by default.
+        backend : {"matplotlib", "plotly"}
+            Plotting library.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or plotly.graph_objects.Figure
+        """
+        return self._drawn(self._figure(k, output), backend, ax)
+
+
+class Result(PlotMixin, Mapping[str, Any]):
+    """A record whose fields are keys as well.
+
+    Those that are optional come first, and are absent where they were not requested, which is where they are
+    None.
+    """
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self:
+            raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
+        return getattr(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        optional = [name for name, declared in self.declared.items() if declared.optional]
+        yield from (name for name in optional if getattr(self, name) is not None)
+        yield from (name for name in self.__dataclass_fields__ if name not in optional)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _check(self) -> None:
+        """Refuse a missing point that has other numbers than the curve, or is of several features."""
+        missing = getattr(self, "missing", None)
+        if missing is not None and len(self["grid_values"]) != 1:
+            raise InputError("missing is of several features together; leave it out")
+        for name in () if missing is None else missing.declared:
+            if (getattr(self, name) is None) != (getattr(missing, name) is None):
+                raise InputError(f"{name} and missing.{name} need each other; pass both or none")
+        for name, declared in self.declared.items():
+            part = getattr(self, name)
+            if declared.nested and hasattr(part, "missing") and (part.missing is None) != (missing is None):
+                raise InputError(f"{name}.missing and missing need each other; pass both or none")
+
+
+class ReportMixin(NotebookReprMixin):
+    """Write an explanation as one HTML file, or as Markdown."""
+
+    def report(
+        self: Any,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        about: Mapping[str, str] | None = None,
+        compare: Any = None,
+    ) -> None:
+        """Write everything to one HTML file that needs nothing else.
+
+        It opens without a network and without scripts, prints with all sections open, and has every number
+        inside: `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and
+        no row of the data. The same explanation gives the same file to the byte: what differs between runs
+        (date, duration, threads, folders) is left out, see `Provenance.reproducible`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, such as ``"report.html"``; an existing one is replaced once the new one is complete.
+        title : str, optional
+            Title of the page; one that names the model by default.
+        about : mapping of str to str, optional
+            What readers should know and no computation can tell, such as ``purpose``, ``owner``,
+            ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
+            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` and
+            ``limitations`` stand below the title.
+        compare : Explanation, optional
+            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
+            section.
+
+        Raises
+        ------
+        OptionError
+            If title, about or compare are of another type.
+        FormatError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import numpy as np, pathlib, tempfile, paribus
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> explanation = paribus.explain(lambda X: X[:, 0] * X[:, 1], X)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> explanation.report(path, about={"owner": "pricing team"})
+        >>> paribus.load(path).feature_names == explanation.feature_names
+        True
+        """
+        from paribus._report.pages import write_page
+
+        write_page(self, path, title, about, compare)
+
+    def to_markdown(self: Any, *, title: str | None = None) -> str:
+        """Return the verdict and the tables of the model as Markdown, for merge requests.
+
+        Names from the data are escaped: they are text, whatever they contain. Files have no folders.
+
+        Parameters
+        ----------
+        title : str, optional
+            Its heading; one that names the model by default.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> print(paribus.explain(lambda X: X[:, 0] * X[:, 1], X).to_markdown(title="Ours").splitlines()[0])
+        # Ours
+        """
+        from paribus._report.pages import markdown
+
+        return markdown(self, title)
