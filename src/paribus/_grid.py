@@ -147,9 +147,9 @@ class Axis:
     def count_categories(self, summary: Summary) -> Integers:
         """Return how many rows lie in each cell, where every category was counted."""
         counts = np.zeros(self.n_cells, np.int64)
-        assert summary.levels is not None
-        assert summary.level_weights is not None
-        for category, count in zip(summary.levels.tolist(), summary.level_weights, strict=True):
+        assert summary.categories is not None
+        assert summary.category_weights is not None
+        for category, count in zip(summary.categories.tolist(), summary.category_weights, strict=True):
             if category in self._codes:
                 counts[self._codes[category]] += int(count)
         return counts
@@ -403,17 +403,17 @@ def outer_axis(axis: Axis, like: Table) -> Axis | None:
 
 def _by_quantiles(summary: Summary, options: GridOptions) -> bool:
     """Return whether values lie between quantiles, not at every distinct value or between the extremes."""
-    return summary.levels is None and options.percentiles != (0.0, 1.0)
+    return summary.categories is None and options.percentiles != (0.0, 1.0)
 
 
 def _hardly_varies(summary: Summary) -> list[Note]:
     """Return a note on a feature that is nearly always the same."""
     value, weight = summary.common or (0.0, 0.0)
-    if summary.ends is None and summary.level_weights is not None and len(summary.level_weights):
-        position = int(np.argmax(summary.level_weights))
-        assert summary.levels is not None
-        value, weight = summary.levels[position], float(summary.level_weights[position])
-    single = summary.levels is not None and len(summary.levels) == 1
+    if summary.ends is None and summary.category_weights is not None and len(summary.category_weights):
+        position = int(np.argmax(summary.category_weights))
+        assert summary.categories is not None
+        value, weight = summary.categories[position], float(summary.category_weights[position])
+    single = summary.categories is not None and len(summary.categories) == 1
     if single or weight < CONSTANT * summary.weight:
         return []
     shown = str(value) if summary.ends is None else _written_number(value, summary)
@@ -424,13 +424,13 @@ def _hardly_varies(summary: Summary) -> list[Note]:
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
     """Choose the values of an axis: the categories, the distinct values, or evenly spaced ones."""
-    categories, name = summary.levels, summary.name
-    if categories is not None and summary.level_weights is not None and summary.ends is None:
+    categories, name = summary.categories, summary.name
+    if categories is not None and summary.category_weights is not None and summary.ends is None:
         if not len(categories):
             none = Note(NoteCode.NO_VALUE, f"{name} has no finite value for a grid", name)
             return _as_unit(categories, summary.unit), [none]
         return _most_frequent(
-            summary, categories, summary.level_weights, max(options.resolution, MAX_CATEGORIES)
+            summary, categories, summary.category_weights, max(options.resolution, MAX_CATEGORIES)
         )
     if categories is not None:
         return _as_unit(categories, summary.unit), [] if len(categories) > 1 else [_single_value(name)]
@@ -454,7 +454,7 @@ def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:
 
     There are none where the grid has every distinct value.
     """
-    if summary.tails is None or summary.extremes is None or not len(values) or summary.levels is not None:
+    if summary.tails is None or summary.extremes is None or not len(values) or summary.categories is not None:
         return values[:0], values[:0]
     low, high = summary.extremes
     if summary.kind == "numeric":

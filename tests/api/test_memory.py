@@ -105,7 +105,7 @@ def test_portions_predicted_in_several_calls_are_those_of_one(columns, bound):
 def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
     request = EvaluationRequest((), "average", 10, 10, 8, 10**6, 1)
     assert request.cuts == tuple(2**power for power in range(13)) == (*request.cuts[:-1], MOST_CUTS)
-    free = EvaluationRequest((), "average", 10, 10, 8, 10**6, 1, given=False)
+    free = EvaluationRequest((), "average", 10, 10, 8, 10**6, 1, memory_was_given=False)
     assert max(free.cuts) == CALLS_FIRST
     X = np.random.default_rng(0).normal(size=(20_000, 30))
     options = {"grid_resolution": 4, "sample_weight": np.arange(20_000) % 5, **QUIET}

@@ -163,7 +163,7 @@ def test_states_of_columns_merge_to_those_of_all_rows():
 def test_declared_categories_have_a_limit(monkeypatch):
     monkeypatch.setattr(survey, "MOST_CATEGORIES", 3)
     two = DeclaredCategories(("a", "b"))
-    assert two.merge(DeclaredCategories(("b", "c"))).levels == ("a", "b", "c")
+    assert two.merge(DeclaredCategories(("b", "c"))).categories == ("a", "b", "c")
     with pytest.raises(paribus.TableError, match=r"more than 3 categories \('a', 'b', ...\)"):
         two.merge(DeclaredCategories(("c", "d")))
 

@@ -129,7 +129,7 @@ def test_trees_models_of_categories_do_split_by_categories(name):
     model = fitted(name)
     library = type(model).__module__.split(".")[0]
     reader = import_module(f"paribus._models.libraries.{library}")
-    assert (reader.read(model).level_set >= 0).any()
+    assert (reader.read(model).category_set >= 0).any()
 
 
 @pytest.mark.parametrize("name", ["hist", "forest, three classes", "xgboost, two classes"])

@@ -105,7 +105,7 @@ def test_trees_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kin
 
     def wrong(target, table):
         found = read(target, table)
-        encoding = next(one for one in found.encodings if one.levels is not None)
+        encoding = next(one for one in found.encodings if one.categories is not None)
         numbers = encoding.numbers(table_of(frame, None).cells(2, np.array(["d", "e"], object)).column)
         assert {*"abcde"} <= {*table.column(2).values}  # rows with rare categories are predicted first
         swapped = [
@@ -113,9 +113,9 @@ def test_trees_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kin
                 np.where(one.listed == numbers[0], numbers[1], np.where(one.listed == numbers[1], numbers[0], one.listed)).astype(int),
                 one.listed_left,
             )
-            for one in found.level_sets
+            for one in found.category_sets
         ]  # fmt: skip
-        return dataclasses.replace(found, level_sets=tuple(swapped))
+        return dataclasses.replace(found, category_sets=tuple(swapped))
 
     monkeypatch.setattr(structure, "read_trees", wrong)
     provenance = paribus.partial_dependence(model, frame, "x").provenance
@@ -131,7 +131,7 @@ def test_trees_root_split_that_is_read_little_wrongly_is_noticed(library, monkey
 
     def wrong(target, table):
         found = read(target, table)
-        compared = found.roots[(found.level_set[found.roots] < 0)]
+        compared = found.roots[(found.category_set[found.roots] < 0)]
         threshold = found.threshold.copy()
         moved = np.nextafter(threshold[compared].astype(np.float32), np.float32(np.inf))
         threshold[compared] = np.where(np.abs(moved) < 1e-30, 1e-20, moved)

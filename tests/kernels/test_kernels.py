@@ -23,7 +23,7 @@ from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
 from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus._kernels import compiled, reference
 from paribus._kernels.jit import common
-from paribus._kernels.program import ACTIVE, SLOT, CellPoints, CodeColumn, Layout, level_codes
+from paribus._kernels.program import ACTIVE, SLOT, CellPoints, CodeColumn, Layout, category_codes
 from paribus._models.ensemble import CategorySet, Encoding, Ensemble
 from paribus._models.predictor import Link
 from paribus._states import BinnedSum, CellMoments, ExactSum, merge_in_order
@@ -575,7 +575,7 @@ HOSTILE = {
 
 
 def ranked_as_searched(known, numbers):
-    column = CodeColumn.of(0, np.unique(known), levels=False)
+    column = CodeColumn.of(0, np.unique(known), is_nominal=False)
     want = np.where(np.isnan(numbers), len(column.known) + 1, np.searchsorted(column.known, numbers))
     for kernels in KERNELS:
         found = kernels.rank(column, numbers)
@@ -609,9 +609,9 @@ def test_codes_are_places_among_thresholds(known, numbers, random):
 )
 def test_codes_of_levels_are_their_places(listed, numbers):
     known = sorted(listed)
-    column = CodeColumn.of(0, np.array(known, float), levels=True)
+    column = CodeColumn.of(0, np.array(known, float), is_nominal=True)
     want = [known.index(x) if x in listed else len(known) + (x != x) for x in numbers]
-    assert level_codes(column, np.array(numbers, float)).tolist() == want
+    assert category_codes(column, np.array(numbers, float)).tolist() == want
 
 
 # ---------------------------------------------------------------- what is no tree
@@ -633,7 +633,7 @@ STUMP_AND_LEAF = Ensemble(
     base=np.zeros(2),
     encodings=(Encoding(0),),
     links={"predict": Link()},
-    level_sets=(CategorySet(np.arange(2)),),
+    category_sets=(CategorySet(np.arange(2)),),
 )
 LEAVES_AND_CYCLE = {"column": ints(-1, 0, -1, -1), "left": ints(0, 1, 0, 0), "right": ints(0, 2, 0, 0)}
 MALFORMED = {
@@ -657,8 +657,8 @@ MALFORMED = {
         "an output beyond": {"output": ints(0, 2)},
         "a negative output": {"output": ints(0, -1)},
         "no margins": {"base": np.empty(0)},
-        "a set of categories beyond": {"level_set": ints(1, -1, -1, -1)},
-        "a negative set of categories": {"level_set": ints(-2, -1, -1, -1)},
+        "a set of categories beyond": {"category_set": ints(1, -1, -1, -1)},
+        "a negative set of categories": {"category_set": ints(-2, -1, -1, -1)},
     },
     "threshold is NaN": {"a threshold": {"threshold": np.full(4, NAN)}},
     "not finite": {
@@ -673,7 +673,7 @@ MALFORMED = {
     "differ in length": {"too few outputs": {"output": ints(0)}}
     | {
         f"too short {name}": {name: getattr(STUMP_AND_LEAF, name)[:3]}
-        for name in ("threshold", "left", "right", "missing_left", "value", "level_set")
+        for name in ("threshold", "left", "right", "missing_left", "value", "category_set")
     },
 }
 
@@ -693,7 +693,7 @@ def test_what_is_not_read_may_be_anything():
 
 def test_an_ensemble_without_trees_is_its_baseline():
     none = {field.name: getattr(STUMP_AND_LEAF, field.name) for field in fields(Ensemble)[:8]}
-    empty = replace(STUMP_AND_LEAF, **{name: array[:0] for name, array in none.items()}, level_set=ints())
+    empty = replace(STUMP_AND_LEAF, **{name: array[:0] for name, array in none.items()}, category_set=ints())
     case = Case(empty, (np.zeros(3),), None, ({0: np.array([1.0, NAN])},))
     for kernels in KERNELS:
         program = program_of(empty, case.family, kernels)

@@ -29,8 +29,8 @@ def ensemble(**changes):
         "base": np.array([0.5, 0.25]),
         "encodings": (Encoding(0), Encoding(1)),
         "links": {"predict": Link()},
-        "level_set": np.array([-1, -1, 0, -1, -1, -1, -1, -1]),
-        "level_sets": (CategorySet(np.array([2, 3])),),
+        "category_set": np.array([-1, -1, 0, -1, -1, -1, -1, -1]),
+        "category_sets": (CategorySet(np.array([2, 3])),),
     }
     return Ensemble(**facts | changes)
 
@@ -47,7 +47,7 @@ def test_margins_are_sums_of_the_leaves_that_rows_reach():
     assert trees.n_margins == 2
     table = table_of(ROWS)
     np.testing.assert_array_equal(trees.margins(trees.numbers(table)), MARGINS)
-    other = replace(trees, level_sets=(CategorySet(np.array([2, 3]), listed_left=False),))
+    other = replace(trees, category_sets=(CategorySet(np.array([2, 3]), listed_left=False),))
     assert other.leaves(ROWS)[:4, 0].tolist() == [1, 4, 3, 4]
 
 
@@ -64,7 +64,7 @@ def test_order_of_nodes_does_not_matter():
     place = np.append(np.argsort(order), -9)
     facts = {
         name: getattr(trees, name)[order]
-        for name in ("column", "threshold", "missing_left", "value", "level_set")
+        for name in ("column", "threshold", "missing_left", "value", "category_set")
     }
     facts |= {name: place[getattr(trees, name)[order]] for name in ("left", "right")}
     moved = ensemble(roots=place[trees.roots], **facts)
@@ -92,8 +92,8 @@ def test_order_of_nodes_does_not_matter():
         ({"encodings": (Encoding(0), Encoding(-1))}, "columns out of range"),
         ({"encodings": (Encoding(0),)}, "columns out of range"),
         ({"column": np.array([0, -2, 1, LEAF, LEAF, 0, LEAF, LEAF])}, "columns out of range"),
-        ({"level_sets": ()}, "sets of categories out of range"),
-        ({"level_set": np.array([-1, -1, -2, -1, -1, -1, -1, -1])}, "sets of categories out of range"),
+        ({"category_sets": ()}, "sets of categories out of range"),
+        ({"category_set": np.array([-1, -1, -2, -1, -1, -1, -1, -1])}, "sets of categories out of range"),
         ({"left": np.array([1, -9, 8, -9, -9, 6, -9, -9])}, "children out of range"),
         ({"left": np.array([-1, -9, 3, -9, -9, 6, -9, -9])}, "children out of range"),
         ({"left": np.array([3, -9, 3, -9, -9, 6, -9, -9])}, "no parent, or several"),
@@ -114,13 +114,13 @@ def test_node_that_is_its_own_ancestor_is_refused():
     with pytest.raises(RefusalError, match="some node is its own ancestor"):
         ensemble(
             roots=np.array([0]), column=column, left=left, right=right, output=np.array([0]),
-            level_set=np.full(7, -1), **facts,
+            category_set=np.full(7, -1), **facts,
         )  # fmt: skip
     # A parent after its children is none.
     upside = ensemble(
         roots=np.array([2]), column=np.array([LEAF, LEAF, 0]), left=np.array([-9, -9, 0]), right=np.array([-9, -9, 1]),
         threshold=np.zeros(3), missing_left=np.zeros(3, bool), value=np.array([[1.0], [2.0], [NAN]]),
-        output=np.array([0]), level_set=np.full(3, -1),
+        output=np.array([0]), category_set=np.full(3, -1),
     )  # fmt: skip
     assert upside.margins(np.array([[0.0, 0.0], [1.0, 0.0]]))[:, 0].tolist() == [1.5, 2.5]
 
@@ -193,14 +193,14 @@ def test_categories_become_their_numbers():
         {"w": pd.Categorical(["b", "a", None, "c"], ["c", "b", "a"]), "t": ["b", "a", None, "z"]}
     )
     table = table_of(words)
-    np.testing.assert_array_equal(Encoding(0, levels="declared").read(table), [1.0, 2.0, NAN, 0.0])
+    np.testing.assert_array_equal(Encoding(0, categories="declared").read(table), [1.0, 2.0, NAN, 0.0])
     known = {"a": 5.0, "b": 6.0}
-    np.testing.assert_array_equal(Encoding(1, levels=known).read(table), [6.0, 5.0, NAN, NAN])
+    np.testing.assert_array_equal(Encoding(1, categories=known).read(table), [6.0, 5.0, NAN, NAN])
     np.testing.assert_array_equal(
-        Encoding(1, levels=known, unseen=-1.0, missing=9.0).read(table), [6.0, 5.0, 9.0, -1.0]
+        Encoding(1, categories=known, unseen=-1.0, missing=9.0).read(table), [6.0, 5.0, 9.0, -1.0]
     )
     with pytest.raises(RefusalError, match="'t' declares no categories"):
-        Encoding(1, levels="declared").read(table)
+        Encoding(1, categories="declared").read(table)
     assert Encoding(4, position=1).place == 1
     assert Encoding(4).place == 4
 

@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._data.read import table_of
-from paribus._models.columns import Place
+from paribus._models.columns import PipelinePosition
 from paribus._models.preprocessing.dependencies import NAMED, Dependencies, StandIn, by_number
 from paribus._models.preprocessing.preparation import Preparation
 from paribus._models.wrappers import passed_on
@@ -324,7 +324,7 @@ def test_only_pipelines_of_scikit_learn_are_followed():
             return -super().predict(X)
 
     model = Other([("i", FILLED), ("t", Ridge())]).fit(X, Y)
-    assert passed_on(model, Place(table_of(X)), "predict") is None
+    assert passed_on(model, PipelinePosition(table_of(X)), "predict") is None
     assert "Other is not a class of scikit-learn" in refusal_of(model, X, "age")
     inner = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3))
     model = make_pipeline(FILLED, "passthrough", inner).fit(X, Y)
@@ -343,7 +343,7 @@ def test_steps_that_sample_rows_act_in_fit_alone():
     ]
     sampling = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(steps).fit(X, Y)
     sampling.steps.insert(1, ("sampler", Sampler()))
-    last, place = passed_on(sampling, Place(table_of(X)), "predict")
+    last, place = passed_on(sampling, PipelinePosition(table_of(X)), "predict")
     preparation = place.preparation
     assert last is sampling.steps[-1][1]
     assert [type(step).__name__ for step in preparation.steps] == ["ColumnTransformer", "FrozenEstimator"]

@@ -308,8 +308,8 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
             assert one.missing_at == two.missing_at
             assert one.missing_row.to_pylist().__repr__() == two.missing_row.to_pylist().__repr__()
         if one.sketch is None:
-            assert dict(zip(one.levels.found, one.levels.weights, strict=True)) == dict(
-                zip(two.levels.found, two.levels.weights, strict=True)
+            assert dict(zip(one.categories.found, one.categories.weights, strict=True)) == dict(
+                zip(two.categories.found, two.categories.weights, strict=True)
             )
         else:
             mine, theirs = one.sketch.with_ends(), two.sketch.with_ends()
@@ -436,4 +436,4 @@ def test_digests_add_up_in_any_order(totals, random):
 def test_declared_levels_are_met_once_in_order(found):
     assume(any(found))
     merged = merge_in_order(DeclaredCategories(tuple(levels)) for levels in found)
-    assert merged.levels == tuple(dict.fromkeys(level for levels in found for level in levels))
+    assert merged.categories == tuple(dict.fromkeys(level for levels in found for level in levels))

@@ -27,18 +27,18 @@ ENCODINGS = [
     Encoding(0),
     Encoding(1),
     Encoding(3),
-    Encoding(4, levels={"a": 0.0, "b": 1.0, "c": 2.0}),
+    Encoding(4, categories={"a": 0.0, "b": 1.0, "c": 2.0}),
     Encoding(2),
     Encoding(0, single=True),
     Encoding(0, missing=0.5),
     Encoding(1, zero_is_missing=True),
     Encoding(3, whole=True),
-    Encoding(4, levels="declared"),
-    Encoding(4, levels={"a": 0.5, "c": -1.0}, unseen=1.0, missing=2.0),
+    Encoding(4, categories="declared"),
+    Encoding(4, categories={"a": 0.5, "c": -1.0}, unseen=1.0, missing=2.0),
 ]
-FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"  # of nodes
+FIELDS = "column", "threshold", "left", "right", "missing_left", "category_set"  # of nodes
 EDGES = [63, 64, 65, 511, 512, 513, 1025]  # about the words and chunks of masks, and twice a chunk
-level_sets = st.builds(
+category_sets = st.builds(
     CategorySet,
     st.lists(st.integers(0, 3), max_size=4).map(lambda listed: np.array(listed, np.int64)),
     st.booleans(),
@@ -70,7 +70,7 @@ def ensembles(draw, most_trees=5, most_leaves=11):
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     encodings = tuple(draw(st.lists(st.sampled_from(ENCODINGS), min_size=3, max_size=6)))
     pool = draw(st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=5))
-    sets = tuple(draw(st.lists(level_sets, min_size=1, max_size=3)))
+    sets = tuple(draw(st.lists(category_sets, min_size=1, max_size=3)))
     even = draw(st.booleans())  # chance tests everything; hypothesis prefers to repeat itself
 
     def pick(options):
@@ -89,7 +89,7 @@ def ensembles(draw, most_trees=5, most_leaves=11):
             below = (roots[-1] + child for child in children)
             nodes.append((column, threshold, pick([False, True]), number, *below))
     margins = draw(st.integers(1, 3))
-    column, threshold, missing_left, level_set, left, right = (
+    column, threshold, missing_left, category_set, left, right = (
         np.array(part) for part in zip(*nodes, strict=True)
     )
     value = rng.normal(size=(len(nodes), margins if draw(st.booleans()) else 1))
@@ -108,8 +108,8 @@ def ensembles(draw, most_trees=5, most_leaves=11):
         base=rng.normal(size=margins),
         encodings=encodings,
         links={"predict": Link()},
-        level_set=level_set[order].astype(np.int32),
-        level_sets=sets,
+        category_set=category_set[order].astype(np.int32),
+        category_sets=sets,
     )
 
 
@@ -186,7 +186,7 @@ def column_of(values):
     """Return a column as a table would; NaN or None is missing."""
     if values.dtype == object:
         missing = np.array([value is None for value in values])
-        return Column("text", "category", values[~missing], missing, levels=("c", "a", "d", "b"))
+        return Column("text", "category", values[~missing], missing, categories=("c", "a", "d", "b"))
     missing = np.isnan(values)
     return Column("number", "numeric", values[~missing], missing)
 
@@ -263,7 +263,7 @@ def symmetric(ensemble, depths, seed, repeat=True):
         chosen = rng.choice(tests, depth + 1, replace=repeat)
         parts["column"].append(np.where(heap < inner, ensemble.column[chosen][level], LEAF))
         parts["threshold"].append(ensemble.threshold[chosen][level])
-        parts["level_set"].append(ensemble.level_set[chosen][level])
+        parts["category_set"].append(ensemble.category_set[chosen][level])
         parts["missing_left"].append((rng.random(depth + 1) < 0.5)[level])
         parts["left"].append(start + 2 * heap + 1)
         parts["right"].append(start + 2 * heap + 2)

@@ -111,7 +111,7 @@ def _digest(model):
     if ensemble is None:
         return None
     arrays = [one.tobytes() for one in vars(ensemble).values() if isinstance(one, np.ndarray)]
-    sets = [one.listed.tobytes() for one in ensemble.level_sets]
+    sets = [one.listed.tobytes() for one in ensemble.category_sets]
     facts = {name: one for name, one in vars(model.facts).items() if name != "library"}
     encodings = [repr(dict(vars(one), splits=None)) for one in ensemble.encodings]
     return hash((*arrays, *sets, *encodings, repr(ensemble.links), repr(facts)))

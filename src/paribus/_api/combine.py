@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._api.model_facts import of_model
-from paribus._api.run import Estimated
+from paribus._api.run import ModelEstimates
 from paribus._api.runner import digest
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import InteractionStatistics, Ratio
@@ -100,7 +100,7 @@ def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Not
 
 
 def combine_facts(
-    estimated: Sequence[Estimated],
+    estimated: Sequence[ModelEstimates],
     verified: Sequence[float | None] | None = None,
     models: Sequence[dict[str, str]] | None = None,
 ) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, Trial
-from paribus._api.run import Estimated, Rounds, State, Statistic, Verification, Work, lockstep
+from paribus._api.run import ModelEstimates, Rounds, RunContext, State, Statistic, Verification, lockstep
 from paribus._api.runner import Runner
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
@@ -43,7 +43,7 @@ CROSSING = ("interactions", "permutation")  # whose passes over the model itself
 
 
 @dataclass(eq=False)
-class TrialWork(Work):
+class TrialWork(RunContext):
     """Work on the rows of a trial, of which any sample is at hand; ``sampled`` has size and seed of each.
 
     ``facts`` are those that the statistics before found out.
@@ -107,16 +107,16 @@ def forecast(
     facts: dict[str, Any] = {}
     with ThreadPoolExecutor(threads or _budget.threads(-1)) as pool:
 
-        def work(data: ExplainerData, some: Rows) -> TrialWork:
+        def context(data: ExplainerData, some: Rows) -> TrialWork:
             shared = Runner(False), *bounds, pool, fingerprint, several
             return TrialWork(data, models, *shared, some=some, facts=facts)
 
         planned, verifying, clocks = [], [], []
         for one in statistics:
-            whole = work(trial.data, trial.rows)
+            whole = context(trial.data, trial.rows)
             plans, reads = _plans(one, whole)
             verified = one.verification(whole, plans)
-            clock = _timed(one, plans, trial.rows, work, reads)
+            clock = _timed(one, plans, trial.rows, context, reads)
             if not whole.rows.in_memory:  # which are read to draw some of them, and to verify
                 clock.per_row = [0.0] * len(whole.sampled) + clock.per_row + [0.0] * verified.passes
             planned.append(plans)
@@ -151,9 +151,9 @@ def _with_predictions(
     )
 
 
-def _plans(statistic: Statistic, work: TrialWork) -> tuple[list[Plan], bool]:
+def _plans(statistic: Statistic, context: TrialWork) -> tuple[list[Plan], bool]:
     """Return the plans of the first round, and whether it reads the rows; none of one without passes."""
-    rounds = lockstep([statistic.evaluate(work)], work.facts)
+    rounds = lockstep([statistic.evaluate(context)], context.facts)
     try:
         passes = next(rounds)
     except StopIteration:
@@ -162,7 +162,7 @@ def _plans(statistic: Statistic, work: TrialWork) -> tuple[list[Plan], bool]:
     return [one.plan for one in passes if one.plan is not None], any(one.reads for one in passes)
 
 
-def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
+def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     brute = [p for p in crossing if isinstance(p.evaluator, BruteInteractions)]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
@@ -176,13 +176,15 @@ def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads
         return clock
     if brute and len(brute) == len(plans) and _crossing_seconds(brute, rows) <= DRIVEN_SECONDS:
         # What is crossed takes more than its predictions where these are fast, and as long where many are.
-        return max(_crossed(statistic, brute, rows, work), _predicted(brute, rows), key=lambda one: one.fixed)
+        return max(
+            _crossed(statistic, brute, rows, context), _predicted(brute, rows), key=lambda one: one.fixed
+        )
     if crossing or not plans:
         return _predicted(crossing, rows)
     crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]
     if crossed:
-        return _crossed(statistic, crossed, rows, work)
-    return [_driven(statistic, rows, work, count) for count in (min(WARM_ROWS, size), size)][-1]
+        return _crossed(statistic, crossed, rows, context)
+    return [_driven(statistic, rows, context, count) for count in (min(WARM_ROWS, size), size)][-1]
 
 
 def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
@@ -207,20 +209,20 @@ def _crossing_seconds(plans: list[Plan], rows: Rows) -> float:
     return seconds
 
 
-def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:
+def _driven(statistic: Statistic, rows: Rows, context: Any, count: int) -> Clock:
     """Return what a statistic takes on some rows."""
     some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
     clock = Clock(count)
-    own = work(InMemoryData(some, True), some)
+    own = context(InMemoryData(some, True), some)
     # Facts about a few rows are not those about all.
     clock.drive(lockstep([statistic.evaluate(own)], dict(own.facts)), some)
     return clock
 
 
-def _crossed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
+def _crossed(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any) -> Clock:
     """Return what a statistic takes whose rows are crossed with each other: in part their square."""
     few, more = (min(size, len(rows)) for size in (WARM_ROWS, TIMED_ROWS))
-    clocks = [_driven(statistic, rows, work, count) for count in (few, few, more)]  # once to compile
+    clocks = [_driven(statistic, rows, context, count) for count in (few, few, more)]  # once to compile
     short, long = (clock.fixed + clock.rows * sum(clock.per_row) for clock in clocks[1:])
     each = max(0.0, long - short) / max(1, more**2 - few**2)
     most = max(plan.evaluator.request.points for plan in plans)
@@ -334,9 +336,9 @@ def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> C
     plans = [plan for each in planned for plan in each]
     cores, used = _budget.threads(-1), max((plan.threads for plan in plans), default=1)
 
-    def wall(work: float) -> float:
+    def wall(context: float) -> float:
         """Return the time of one row where reading and work go on at the same time."""
-        return max(trial.reading, work / used, (trial.reading + work) / cores)
+        return max(trial.reading, context / used, (trial.reading + context) / cores)
 
     rounds = max((len(clock.per_row) for clock in clocks), default=0)
     passes = [
@@ -344,7 +346,7 @@ def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> C
     ]
     if not trial.data.rows.in_memory:
         passes.insert(0, trial.surveying)
-    row = sum(wall(work) for work in passes)
+    row = sum(wall(context) for context in passes)
     fixed = sum(clock.fixed for clock in clocks)
     evaluators = [plan.evaluator for plan in plans]
     requests = [request for each in planned for request in _requests(each)]
@@ -373,15 +375,15 @@ class PredictionBudget:
     """The predictions of one call, divided equally among its models, and the rows that were drawn so far."""
 
     given: int
-    work: Work
+    context: RunContext
     seed: int
     verb: str
-    _drawn: dict[int, Rows] = field(default_factory=dict)
+    _samples: dict[int, Rows] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: int | None, work: Work, seed: int, verb: str) -> PredictionBudget | None:
+    def of(cls, given: int | None, context: RunContext, seed: int, verb: str) -> PredictionBudget | None:
         """Return the budget of a call, None where it has none."""
-        return None if given is None else cls(given, work, seed, verb)
+        return None if given is None else cls(given, context, seed, verb)
 
     def bound(
         self, model: Model, *, reads: bool, recomputed: tuple[int, ...] = (), verified: int = 0
@@ -390,38 +392,38 @@ class PredictionBudget:
 
         ``recomputed`` and ``verified`` are those of ``verify=True``.
         """
-        work = self.work
+        context = self.context
         spent = model.tried + (reading_predictions(model) if reads else 0)
-        if work.runner.checkpoint is not None and not work.rows.in_memory:
-            spent += len(work.rows.table)  # which say whether it is the model of a kept state
-        most = self.given // len(work.models) - spent
-        return PredictionBound(self.given, most, work.rows.n_weighted, self.rows, recomputed, verified)
+        if context.runner.checkpoint is not None and not context.rows.in_memory:
+            spent += len(context.rows.table)  # which say whether it is the model of a kept state
+        most = self.given // len(context.models) - spent
+        return PredictionBound(self.given, most, context.rows.n_weighted, self.rows, recomputed, verified)
 
     def rows(self, size: int) -> Rows:
         """Return rows that were drawn."""
-        if size not in self._drawn:
+        if size not in self._samples:
             raise RowsNeededError(size)
-        return self._drawn[size]
+        return self._samples[size]
 
     def draw(self, size: int) -> Rounds:
         """Draw rows, which takes a pass where they are read."""
-        self._drawn[size] = yield from self.work.subsample(size, self.seed, self.verb)
+        self._samples[size] = yield from self.context.subsample(size, self.seed, self.verb)
 
 
-def drawn_rows(estimated: Sequence[Estimated], count: int) -> list[Rows | None]:
+def fewest_rows(estimated: Sequence[ModelEstimates], count: int) -> list[Rows | None]:
     """Return the rows that were drawn for each of ``count`` effects, the fewest of all models."""
     fewest: list[Rows | None] = [None] * count
     for plan in (plan for one in estimated for plan in one.plans):
-        for number in plan.numbers if plan.drawn is not None else ():
+        for number in plan.numbers if plan.sampled is not None else ():
             before = fewest[number]
-            if plan.drawn is not None and (before is None or len(plan.drawn) < len(before)):
-                fewest[number] = plan.drawn
+            if plan.sampled is not None and (before is None or len(plan.sampled) < len(before)):
+                fewest[number] = plan.sampled
     return fewest
 
 
-def drawn_provenance(provenance: Provenance, drawn: Rows | None, seed: int) -> Provenance:
+def sampled_provenance(provenance: Provenance, sampled: Rows | None, seed: int) -> Provenance:
     """Return the record of an effect, with the number of rows that were drawn for it."""
-    return provenance if drawn is None else replace(provenance, sampled_rows=len(drawn), seed=seed)
+    return provenance if sampled is None else replace(provenance, sampled_rows=len(sampled), seed=seed)
 
 
 def bound_note(
@@ -429,9 +431,9 @@ def bound_note(
 ) -> Note:
     """Return what is said of rows that were drawn, and the error that results as a ``share`` of something."""
     shown = "" if share is None else f"; standard errors are up to {share:.1%} of {of}"
-    drawn, rows = provenance.sampled_rows or 0, provenance.rows
+    sampled, rows = provenance.sampled_rows or 0, provenance.rows
     text = (
-        f"{drawn:,} of {rows:,} rows were drawn (seed={provenance.seed}) to keep max_predictions={given}, "
+        f"{sampled:,} of {rows:,} rows were drawn (seed={provenance.seed}) to keep max_predictions={given}, "
         f"which took {provenance.predictions:,} predictions{shown}"
     )
     return Note(NoteCode.PREDICTIONS_BOUNDED, text, value=share)

@@ -25,7 +25,7 @@ from paribus._api.options import (
     check_flags,
     options_from,
 )
-from paribus._api.run import Statistic, Work, run, surveying_of
+from paribus._api.run import RunContext, Statistic, run, surveying_of
 from paribus._api.runner import Runner
 from paribus._data.features import (
     Features,
@@ -62,7 +62,7 @@ ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 # than usual, to know without a plan that it is short.
 SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
-KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
+EXPECTED_COMPILATIONS, FEW_COMPILATIONS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
 
 class Explainer:
@@ -703,13 +703,13 @@ class Explainer:
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
-        kernels = sum(KERNELS.get(one.verb, FEW_KERNELS) for one in statistics)
+        kernels = sum(EXPECTED_COMPILATIONS.get(one.verb, FEW_COMPILATIONS) for one in statistics)
         with showing_compilation(kernels, self._runner.progress):
             return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
 
     def _work(
         self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest
-    ) -> Work:
+    ) -> RunContext:
         """Open what the statistics need: the target, the models, and what a survey finds."""
         targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
         data = self._subject.data.with_target(self._subject.y) if targeted else self._subject.data
@@ -721,7 +721,7 @@ class Explainer:
                 pool.submit(prefetch_structure, model)
         if self._fingerprint is None:
             self._fingerprint = pool.submit(self._subject.data.rows.fingerprint, target=False)
-        return Work(
+        return RunContext(
             data,
             models,
             self._runner,

@@ -188,7 +188,7 @@ def _surveyed(summary: Summary, dtype: str) -> ColumnRecord:
     """Return what a survey found of a column."""
     name, kind, missing = summary.name, summary.kind, summary.missing_share
     if kind in NOMINAL:
-        count = None if summary.levels is None else len(summary.levels)
+        count = None if summary.categories is None else len(summary.categories)
         return ColumnRecord(name, kind, dtype, None, None, missing, count)
     ends: tuple[Any, Any] = summary.extremes or (None, None)
     if summary.unit is not None and summary.extremes is not None:

@@ -102,27 +102,27 @@ class Statistic(Protocol):
         """How many predictions it may make, None for any number."""
         ...
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Return what ``verify=True`` takes besides, of results by these plans."""
         ...
 
-    def evaluate(self, work: Work) -> Steps:
+    def evaluate(self, context: RunContext) -> Steps:
         """Yield rounds of passes and return what builds the result."""
         ...
 
 
 @dataclass(eq=False)
-class Work:
-    """What the statistics of a run share: the rows, the models, bounds, and who runs the passes.
+class RunContext:
+    """Shared by the statistics of a run: rows, models, bounds and the runner of passes.
 
-    ``threads`` None leaves their number to the evaluator; ``given`` says that the user gave ``memory``.
+    ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
     """
 
     data: ExplainerData
     models: tuple[Model, ...]
     runner: Runner
     memory: int
-    given: bool
+    memory_was_given: bool
     threads: int | None
     pool: ThreadPoolExecutor
     fingerprint: Future[str]
@@ -130,7 +130,7 @@ class Work:
     started: float = field(default_factory=perf_counter)
 
     def __post_init__(self) -> None:
-        self._drawn: dict[tuple[int, int], Rows] = {}
+        self._sampled: dict[tuple[int, int], Rows] = {}
         self._shared: dict[int, tuple[Any, Any]] = {}
         self._known: dict[int, str] = {}
 
@@ -182,21 +182,21 @@ class Work:
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
         """Return rows in memory that are sampled without replacement; those that are read take a pass."""
-        if (size, seed) not in self._drawn:
+        if (size, seed) not in self._sampled:
             rows = self.rows
             if rows.in_memory or rows.n_weighted < len(rows):
                 # Ranks among rows of positive weight need the rows in order.
                 self.runner.passes += not rows.in_memory
-                self._drawn[size, seed] = rows.subsample(size, seed)
+                self._sampled[size, seed] = rows.subsample(size, seed)
             else:
                 (state,) = yield [self._sampling(size, seed, verb)]
                 assert isinstance(state, Keyed)
-                self._drawn[size, seed] = rows_taker(rows, size, seed).finish(state)
-        return self._drawn[size, seed]
+                self._sampled[size, seed] = rows_taker(rows, size, seed).finish(state)
+        return self._sampled[size, seed]
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class ModelEstimates:
     """Estimates of one model in the order of the grids, and the plans that made them.
 
     ``state`` is that of the first pass, with what was counted beside it.
@@ -296,8 +296,8 @@ def each_model(generators: Sequence[Rounds]) -> Rounds:
     return results
 
 
-def evaluated(
-    work: Work,
+def evaluate_model(
+    context: RunContext,
     model: Model | None,
     requested: Callable[[type[StatisticEvaluator] | None], Request],
     method: str,
@@ -326,7 +326,7 @@ def evaluated(
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
         count = sum(len(plan.numbers) for plan in plans)
         driven = [
-            _driven(work, model, plan, own, beside if index == 0 else (), settings, count, observe)
+            _drive_passes(context, model, plan, own, beside if index == 0 else (), settings, count, observe)
             for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
         results = yield from lockstep(driven)
@@ -338,7 +338,7 @@ def evaluated(
         if refusals:
             refused |= refusals
             continue
-        return Estimated(
+        return ModelEstimates(
             model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1]
         )
 
@@ -359,8 +359,8 @@ def _in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
     return [numbered[number] for number in sorted(numbered)]
 
 
-def _driven(
-    work: Work,
+def _drive_passes(
+    context: RunContext,
     model: Model | None,
     plan: Plan,
     name: str,
@@ -374,12 +374,12 @@ def _driven(
     ``count`` is the number of parts of the request that all evaluators have together.
     """
     evaluator = plan.evaluator
-    rows: Background = plan.drawn or evaluator.request.background or work.rows
+    rows: Background = plan.sampled or evaluator.request.background or context.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
     # What is counted is counted on every row and for every part.
-    some = plan.drawn is not None or len(plan.numbers) < count
-    apart = [_apart(work, name, plan, beside, settings, count)] if some and beside else []
+    some = plan.sampled is not None or len(plan.numbers) < count
+    apart = [_separate_pass(context, name, plan, beside, settings, count)] if some and beside else []
     if apart:
         beside, settings = (), ()
     while True:
@@ -393,8 +393,8 @@ def _driven(
             rows.blocks(fold.block_rows, fold.parts),
             plan.threads,
             evaluator.memory(plan.threads),
-            work.identity(rows, model, cut, *fold.settings, *settings),
-            reads=work.rows.in_memory or not rows.in_memory,
+            context.identity(rows, model, cut, *fold.settings, *settings),
+            reads=context.rows.in_memory or not rows.in_memory,
             plan=plan,
             rows=rows,
         )
@@ -410,8 +410,8 @@ def _driven(
             return refusal
 
 
-def _apart(
-    work: Work,
+def _separate_pass(
+    context: RunContext,
     name: str,
     plan: Plan,
     beside: tuple[Evaluator[Any, Keyed], ...],
@@ -419,10 +419,10 @@ def _apart(
     count: int,
 ) -> Pass:
     """Return a pass over all rows for what is counted beside an evaluator of some rows or some parts."""
-    rows, request = work.rows, plan.evaluator.request
+    rows, request = context.rows, plan.evaluator.request
     parts = ((tuple(range(count)), request.points),)
-    identity = work.identity(rows, None, *request.settings, *settings)
-    blocks, threads = rows.blocks(COUNTED_ROWS, parts), work.threads or 1
+    identity = context.identity(rows, None, *request.settings, *settings)
+    blocks, threads = rows.blocks(COUNTED_ROWS, parts), context.threads or 1
     return Pass(f"{name}-support", Together(beside), blocks, threads, identity=identity, rows=rows)
 
 
@@ -446,16 +446,16 @@ def both_ways(
     method: str,
 ) -> list[list[Any]]:
     """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
-    estimates_by_model = []
+    estimates_by_method = []
     for way in (method, "brute"):
         plans = choose(model, requested, way)
-        estimates_by_model.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
-    return estimates_by_model
+        estimates_by_method.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
+    return estimates_by_method
 
 
 def run(
     statistics: Sequence[Statistic],
-    prepare: Callable[[ThreadPoolExecutor, SurveyRequest], Work],
+    prepare: Callable[[ThreadPoolExecutor, SurveyRequest], RunContext],
     *,
     threads: int | None,
     max_memory: int | None,
@@ -464,8 +464,8 @@ def run(
     # Our own work may take every core; a model that predicts brings its own threads.
     surveying = surveying_of(statistics, threads, max_memory)
     with ThreadPoolExecutor(surveying.threads) as pool:
-        work = prepare(pool, surveying)
-        rounds = lockstep([one.evaluate(work) for one in statistics])
+        context = prepare(pool, surveying)
+        rounds = lockstep([one.evaluate(context) for one in statistics])
         states: list[State] | None = None
         announced: set[str | None] = {None}
         while True:
@@ -477,7 +477,7 @@ def run(
                 if one.plan is not None and one.plan.warning not in announced:
                     announced.add(one.plan.warning)
                     announce(one.plan.warning)
-            states = work.runner.fold(passes, work.memory)
+            states = context.runner.fold(passes, context.memory)
 
 
 def surveying_of(

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
     from paribus._data.scan.model_table import ModelTable
 
-MOST_LEVELS = 23  # of a nominal column that have a bin of their own; the rest are pooled
+MOST_BINS = 23  # of a nominal column that have a bin of their own; the rest are pooled
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnBins:
-    """Numbers between ``edges``, each bin with its upper end, or ``levels`` with a bin each.
+    """Numbers between ``edges``, each bin with its upper end, or ``categories`` with a bin each.
 
     Behind its ``own`` bins there is one of values that are in none of them, such as rare categories, and one
     of missing values.
     """
 
     edges: Floats
-    levels: Mapping[Any, int] | None = None
+    categories: Mapping[Any, int] | None = None
 
     @property
     def own(self) -> int:
         """Number of bins that hold certain values."""
-        return len(self.edges) + 1 if self.levels is None else len(self.levels)
+        return len(self.edges) + 1 if self.categories is None else len(self.categories)
 
     @property
     def pooled(self) -> int:
@@ -50,9 +50,9 @@ class ColumnBins:
 
     def of_categories(self, column: Column) -> Array:
         """Return the bin of each row of a column of categories."""
-        assert self.levels is not None
+        assert self.categories is not None
         codes, occurring = column.factorized()
-        own = (self.levels.get(plain(category), self.pooled) for category in occurring)
+        own = (self.categories.get(plain(category), self.pooled) for category in occurring)
         positions = np.fromiter(own, np.uint8, len(occurring))
         bins = np.full(len(column.missing), self.missing, np.uint8)
         bins[~column.missing] = positions[codes]
@@ -66,7 +66,7 @@ def bins_of(column: Column, *, nominal: bool, most: int) -> ColumnBins:
         counts = np.bincount(codes, minlength=len(occurring))
         order = sorted(np.flatnonzero(counts).tolist(), key=lambda c: (-counts[c], str(plain(occurring[c]))))
         return ColumnBins(
-            np.empty(0), {plain(occurring[c]): position for position, c in enumerate(order[:MOST_LEVELS])}
+            np.empty(0), {plain(occurring[c]): position for position, c in enumerate(order[:MOST_BINS])}
         )
     numbers = numbers_of(column)
     ordered = np.sort(numbers[np.isfinite(numbers)])

@@ -25,7 +25,7 @@ SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 class Summary:
     """All the grid needs to know of a feature.
 
-    ``levels`` are the distinct present values with their weights: all of them for a nominal feature, the
+    ``categories`` are the distinct present values with their weights: all of them for a nominal feature, the
     sorted ones of a number or date when there are fewer than the limit requested, else None. ``declared`` are
     the categories a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
     quantiles at the percentiles requested, ``extremes`` the smallest and largest finite value, both None for
@@ -45,8 +45,8 @@ class Summary:
     missing_row: Table | None
     declared: tuple[Any, ...] | None = None
     infinite: float = 0.0
-    levels: Array | None = None
-    level_weights: Floats | None = None
+    categories: Array | None = None
+    category_weights: Floats | None = None
     ends: tuple[float, float] | None = None
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
@@ -93,7 +93,7 @@ def summarize(
         "weight": float(len(rows) if weights is None else weights.sum()),
         "missing": float(np.count_nonzero(missing) if weights is None else weights[missing].sum()),
         "missing_row": None if first is None else rows.table.slice(first, first + 1),
-        "declared": column.levels,
+        "declared": column.categories,
         "ranked": column.ranked,
     }
     present = None if weights is None else weights[~column.missing]
@@ -132,8 +132,8 @@ def _numbers(
     facts: dict[str, Any] = {
         "unit": unit,
         "infinite": infinite,
-        "levels": categories,
-        "level_weights": counts,
+        "categories": categories,
+        "category_weights": counts,
     }
     facts["dtype"] = numbers.dtype
     if not len(numbers):
@@ -270,7 +270,7 @@ def _categories(column: Column, weights: Floats | None, kind: Kind) -> dict[str,
     """Return the categories that occur, and their weights."""
     codes, occurring = column.factorized()
     counts = np.bincount(codes, weights, minlength=len(occurring)).astype(np.float64)
-    return order_categories(occurring, counts, column.levels, kind, column.values.dtype)
+    return order_categories(occurring, counts, column.categories, kind, column.values.dtype)
 
 
 def order_categories(
@@ -292,4 +292,4 @@ def order_categories(
     categories = objects(found[c] for c in order)
     if dtype.kind not in "OUST":  # text and objects stay what they are
         categories = np.array(categories.tolist(), dtype=dtype)
-    return {"levels": categories, "level_weights": counts[order]}
+    return {"categories": categories, "category_weights": counts[order]}

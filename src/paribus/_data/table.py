@@ -30,8 +30,8 @@ from paribus.errors import GridError, TableError
 class Column:
     """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
 
-    ``levels`` is the declared order of a category column, else None; ``ranked`` says that it is one of rank,
-    as of ordered categories. ``codes`` and ``codes_in_use`` spell the values as ``codes_in_use[codes]`` where
+    ``categories`` is the declared order of a categorical column, else None; ``ranked`` says that the
+    categories are ordered. ``codes`` and ``codes_in_use`` spell the values as ``codes_in_use[codes]`` where
     the library knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
     """
 
@@ -39,7 +39,7 @@ class Column:
     kind: Kind
     values: Array
     missing: Flags
-    levels: tuple[Any, ...] | None = None
+    categories: tuple[Any, ...] | None = None
     codes: Integers | None = None
     codes_in_use: tuple[Any, ...] = ()
     ranked: bool = False

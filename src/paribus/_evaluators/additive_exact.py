@@ -169,8 +169,8 @@ class AdditiveExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        drawn = [self._rest(q, rows)[:, None, :] + self._at_points(q)[:, :, None] for q in group]
-        return self.additive.outputs(np.concatenate(drawn, axis=1))
+        computed = [self._rest(q, rows)[:, None, :] + self._at_points(q)[:, :, None] for q in group]
+        return self.additive.outputs(np.concatenate(computed, axis=1))
 
 
 def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
@@ -305,7 +305,7 @@ class CombinedExact(ExactEffects):
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average outputs of a grid: those of every part, added up."""
-        drawn = []
+        computed = []
         for position, one in enumerate(self.evaluators):
             begin = f"{position} "
             own = {
@@ -313,14 +313,14 @@ class CombinedExact(ExactEffects):
                 for (name, k), s in state.parts.items()
                 if name.startswith(begin)
             }
-            drawn.append(one.average_outputs(Keyed(own), number, total))
-        return self.combination.outputs(drawn)
+            computed.append(one.average_outputs(Keyed(own), number, total))
+        return self.combination.outputs(computed)
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
         split = self._split_rows(rows)
-        drawn = [one.curves(group, own) for one, own in zip(self.evaluators, split, strict=True)]
-        return self.combination.outputs(drawn)
+        computed = [one.curves(group, own) for one, own in zip(self.evaluators, split, strict=True)]
+        return self.combination.outputs(computed)
 
 
 def exact_of(model: Model, request: EvaluationRequest) -> ExactEffects:

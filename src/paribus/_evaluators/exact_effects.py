@@ -231,14 +231,16 @@ class ExactEffects(SinglePass):
         if self.request.individual:
             curves = [state.parts["curves", number].finish() for number in range(len(self.sizes))]
             weights = state.parts["row weights", 0].finish()[0]
-            spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
+            spreads = [
+                _spread(computed, mean, weights**2) for computed, mean in zip(curves, averages, strict=True)
+            ]
             errors = [_error(squares, self.request.n_weighted, total) for squares in spreads]
             own = weights if self.request.weighted else None
-            quantiles = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
-            drawn_estimates = zip(averages, errors, curves, quantiles, strict=True)
+            quantiles = [quantile_state(self.request, computed, own, None, threads) for computed in curves]
+            computed_estimates = zip(averages, errors, curves, quantiles, strict=True)
             return [
-                EffectEstimate(mean, error, drawn, *own_quantiles, own)
-                for mean, error, drawn, own_quantiles in drawn_estimates
+                EffectEstimate(mean, error, computed, *own_quantiles, own)
+                for mean, error, computed, own_quantiles in computed_estimates
             ]
         errors = self.errors(state, averages, total, threads)
         values = [state.parts.get(("values", number)) for number in range(len(self.sizes))]
@@ -257,19 +259,19 @@ class ExactEffects(SinglePass):
                 portion = np.ascontiguousarray(codes[:, first : first + size])
                 yield group, first, self.curves(group, portion)
 
-    def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
+    def _split(self, group: tuple[int, ...], computed: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield each grid of a group with its part of what was drawn."""
         first = 0
         for number in group:
-            yield number, drawn[:, first : first + self.sizes[number]]
+            yield number, computed[:, first : first + self.sizes[number]]
             first += self.sizes[number]
 
     def _curve_states(self, codes: Array, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
         states: dict[tuple[str, int], Any] = {}
         kept: dict[int, list[Floats]] = {number: [] for number in self._with_points}
-        for group, first, drawn in self._curves(codes):
-            portion = None if weights is None else weights[first : first + drawn.shape[-1]]
-            for number, outputs in self._split(group, drawn):
+        for group, first, computed in self._curves(codes):
+            portion = None if weights is None else weights[first : first + computed.shape[-1]]
+            for number, outputs in self._split(group, computed):
                 if self.request.individual:
                     kept[number].append(outputs.transpose(0, 2, 1))
                 elif self._sizes is not None:
@@ -324,9 +326,9 @@ class ExactEffects(SinglePass):
         def spread(portion: tuple[tuple[int, ...], int, int]) -> list[tuple[int, Floats]]:
             group, first, size = portion
             some = np.ascontiguousarray(codes[:, first : first + size])
-            drawn = self.curves(group, some)
+            computed = self.curves(group, some)
             own = squares[first : first + size]
-            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
+            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, computed)]
 
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(spread, portions):

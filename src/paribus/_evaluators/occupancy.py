@@ -53,14 +53,18 @@ class RowSample:
             bins = bins_of(column, nominal=feature in nominal, most=most)
             codes = binned(column, bins, kernels_of(small=True))
             categories = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
-            binned_columns[feature] = bins, codes, numbers_of(column) if bins.levels is None else categories
+            binned_columns[feature] = (
+                bins,
+                codes,
+                numbers_of(column) if bins.categories is None else categories,
+            )
         shape = len(binned_columns), len(table)
         return cls(
             tuple(binned_columns),
             tuple(bins for bins, _, _ in binned_columns.values()),
             np.array([codes for _, codes, _ in binned_columns.values()], np.uint8).reshape(shape),
             np.array([values for _, _, values in binned_columns.values()], np.float64).reshape(shape),
-            np.array([bins.levels is not None for bins, _, _ in binned_columns.values()], bool),
+            np.array([bins.categories is not None for bins, _, _ in binned_columns.values()], bool),
         )
 
     def between(self, one: int, other: int) -> tuple[float, Association]:
@@ -171,7 +175,7 @@ def kernels_of(*, small: bool) -> ModuleType:
 
 def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:
     """Return the bin of each row of a column."""
-    if bins.levels is not None:
+    if bins.categories is not None:
         return bins.of_categories(column)
     if is_ordered(column):
         codes: Bytes = kernels.locate(numbers_of(column), bins.edges, bins.missing)
@@ -224,7 +228,7 @@ class Occupancy:
     @property
     def settings(self) -> tuple[Any, ...]:
         """What a kept state depends on besides the rows."""
-        own = [(bins.edges.tolist(), bins.levels) for bins in self.bins]
+        own = [(bins.edges.tolist(), bins.categories) for bins in self.bins]
         return self.features, self.pairs.tolist(), own
 
     def evaluate(self, block: Block) -> Keyed:
@@ -388,7 +392,7 @@ def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
 
 def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
     """Return the bin of each row; floats are read as they lie."""
-    floats = block.table.floats(feature) if bins.levels is None else None
+    floats = block.table.floats(feature) if bins.categories is None else None
     if floats is not None:
         codes: Array = kernels.locate(floats, bins.edges, bins.missing)
         return codes

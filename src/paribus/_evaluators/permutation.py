@@ -80,7 +80,7 @@ class PermutationRequest:
     cut: int = 1
 
     @property
-    def given(self) -> bool:
+    def memory_was_given(self) -> bool:
         """Whether the user gave the bound: no shortcut could exceed it."""
         return True
 
@@ -464,11 +464,11 @@ class RepeatChanges:
             return GroupImportance(float(repeats.mean()), float(error), repeats)
 
 
-def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[Note, ...]:
+def _notes(score: Score, repeats: int, used_rows: int, counted: int, seed: int) -> tuple[Note, ...]:
     notes = []
-    if drawn < counted:
-        text = f"values and standard errors are of {drawn} rows drawn from {counted} (seed={seed})"
-        notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=drawn))
+    if used_rows < counted:
+        text = f"values and standard errors are of {used_rows} rows drawn from {counted} (seed={seed})"
+        notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=used_rows))
     if not isinstance(score, RowScore):
         error = (
             "there is no standard error with one repeat"

@@ -84,7 +84,7 @@ EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
 class Plan:
     """Which evaluator computes which grids, why, why the others do not, on how many threads.
 
-    ``drawn`` are the rows it goes through where a bound on predictions allows no more.
+    ``sampled`` are the rows it goes through where a bound on predictions allows no more.
     """
 
     evaluator: StatisticEvaluator
@@ -93,7 +93,7 @@ class Plan:
     refusals: dict[str, Refusal]
     threads: int
     warning: str | None = None
-    drawn: Rows | None = None
+    sampled: Rows | None = None
 
 
 def choose(
@@ -148,7 +148,7 @@ def choose(
             except MemoryBoundError as shortage:
                 if method != "auto" or not candidate.shortcut:
                     raise
-                if request.given:
+                if request.memory_was_given:
                     raise MemoryBoundError(f"{shortage}{BRUTE}") from shortage
                 reason = short = str(shortage)
                 code = RefusalCode.MEMORY
@@ -183,15 +183,15 @@ def _planned(
     within: Callable[[Any], tuple[Any, Rows | None]] | None = None,
 ) -> Plan:
     some = request if len(numbers) == request.n_parts else request.only(numbers)
-    built, drawn = candidate.build(model, some), None
+    built, sampled = candidate.build(model, some), None
     if within is not None:
-        built, drawn = within(built)
+        built, sampled = within(built)
     evaluator, threads = fitted(built)
     why = f"requested by method={method!r}"
     if method == "auto":
         why = "the fastest that applies" if short is None else "the fastest that fits max_memory"
     warning = None if short is None else evaluator.fallback(short)
-    return Plan(evaluator, numbers, why, {}, threads, warning, drawn)
+    return Plan(evaluator, numbers, why, {}, threads, warning, sampled)
 
 
 def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal]) -> str:
@@ -311,8 +311,8 @@ class PredictionBound:
         if evaluator.predictions + self.rows * again + besides <= self.most:
             return evaluator, None
         assert self.draw is not None
-        drawn = self.draw(self.size(evaluator.row_predictions + again, besides))
-        return replace(evaluator, request=evaluator.request.among(drawn)), drawn
+        sampled = self.draw(self.size(evaluator.row_predictions + again, besides))
+        return replace(evaluator, request=evaluator.request.among(sampled)), sampled
 
     def _recomputed(self, numbers: Iterable[int]) -> int:
         return sum(self.recomputed[number] for number in numbers) if self.recomputed else 0

@@ -62,10 +62,10 @@ class EvaluationRequest:
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
-    are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the
-    model is expensive however few rows it predicts. ``background`` are the rows that passes go through, None
-    for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows, where
-    the structure of the model gives it.
+    are rounded. Blocks are only cut for a memory bound that the user gave. ``few_calls`` says that a call of
+    the model is expensive however few rows it predicts. ``background`` are the rows of the passes, None for
+    all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows, where the
+    structure of the model gives it.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -80,7 +80,7 @@ class EvaluationRequest:
     sample: Sample | None = None
     out_of_core: bool = False
     quantiles: QuantileRequest | None = None
-    given: bool = True
+    memory_was_given: bool = True
     cut: int = 1
     few_calls: bool = False
     background: Background | None = None
@@ -96,7 +96,7 @@ class EvaluationRequest:
     @property
     def cuts(self) -> tuple[int, ...]:
         """How often sizes may be cut, until what is evaluated fits the memory bound."""
-        most = MOST_CUTS if self.given else CALLS_FIRST
+        most = MOST_CUTS if self.memory_was_given else CALLS_FIRST
         return tuple(2**power for power in range(most.bit_length()))
 
     @property
@@ -231,7 +231,7 @@ class Request(Protocol):
         """Bytes that may be held."""
 
     @property
-    def given(self) -> bool:
+    def memory_was_given(self) -> bool:
         """Whether the user gave the bound, which is half of the free memory otherwise."""
 
     @property

@@ -29,10 +29,10 @@ SURVEY_ROWS, SURVEY_BYTES = 131_072, 16_000_000  # of a block, whichever is less
 EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if they all fit in:
 EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
-MOST_LEVELS = 100_000  # of a nominal feature
+MOST_LISTED = 100_000  # of a nominal feature
 MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
 SEED = 0  # of the few rows that show how columns are binned
-DRAWN = 4_097  # rows of highest priority: one more than the most that give errors of strengths
+SAMPLED = 4_097  # rows of highest priority: one more than the most that give errors of strengths
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ColumnSketch:
     missing_at: int
     infinite: float
     sketch: Sketch | None
-    levels: CategoryWeights | None
+    categories: CategoryWeights | None
     declared: tuple[Any, ...] | None
     ranked: bool
     steps: Steps | None = None
@@ -172,7 +172,7 @@ class ColumnSketch:
             first.missing_at,
             self.infinite + other.infinite,
             self.sketch.merge(other.sketch) if self.sketch and other.sketch else None,
-            self.levels.merge(other.levels) if self.levels and other.levels else None,
+            self.categories.merge(other.categories) if self.categories and other.categories else None,
             union(self.declared, other.declared),
             self.ranked and other.ranked,
             self.steps.merge(other.steps) if self.steps and other.steps else self.steps or other.steps,
@@ -194,17 +194,17 @@ class UnusableColumn:
 class DeclaredCategories:
     """The categories a column declares over all rows, or the values that occur, in the order they are met."""
 
-    levels: tuple[Any, ...]
+    categories: tuple[Any, ...]
 
     def merge(self, other: Self) -> Self:
         """Append those the other has besides."""
-        levels = union(self.levels, other.levels) or ()
-        if len(levels) > MOST_CATEGORIES:
+        categories = union(self.categories, other.categories) or ()
+        if len(categories) > MOST_CATEGORIES:
             raise TableError(
-                f"a column of categories has more than {MOST_CATEGORIES:,} categories ({levels[0]!r}, "
-                f"{levels[1]!r}, ...); write it as text or numbers, or leave it out"
+                f"a column of categories has more than {MOST_CATEGORIES:,} categories ({categories[0]!r}, "
+                f"{categories[1]!r}, ...); write it as text or numbers, or leave it out"
             )
-        return type(self)(levels)
+        return type(self)(categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,13 +302,13 @@ class Survey:
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
             for seed in self.seeds:
-                states["heavy", seed] = PrioritySample.of(numbers, weights, seed, DRAWN)
+                states["heavy", seed] = PrioritySample.of(numbers, weights, seed, SAMPLED)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
-            levels: dict[Any, None] = {}
+            categories: dict[Any, None] = {}
             for chunk in chunks:
-                levels |= dict.fromkeys(chunk.dictionary.to_pylist())
-            states["declared", feature] = DeclaredCategories(tuple(levels))
+                categories |= dict.fromkeys(chunk.dictionary.to_pylist())
+            states["declared", feature] = DeclaredCategories(tuple(categories))
         for feature in self.open:
             states["occurring", feature] = DeclaredCategories(_occurring(table.arrow.native.column(feature)))
         for number, spec in enumerate(self.specs):
@@ -325,11 +325,11 @@ class Survey:
         present = None if weights is None else weights[~column.missing]
         kind: Kind = "category" if spec.nominal and column.kind not in NOMINAL else column.kind
         dtype = column.values.dtype
-        sketch, levels, infinite, steps = None, None, 0.0, None
+        sketch, categories, infinite, steps = None, None, 0.0, None
         if kind in NOMINAL:
             codes, found = column.factorized()
             counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
-            levels = CategoryWeights(tuple(found), counts, MOST_LEVELS).within()
+            categories = CategoryWeights(tuple(found), counts, MOST_LISTED).within()
         else:
             sketch, infinite = _numbers(column.values, present, spec)
         if kind == "datetime":
@@ -343,8 +343,8 @@ class Survey:
             block.start + at,
             infinite,
             sketch,
-            levels,
-            column.levels,
+            categories,
+            column.categories,
             column.ranked,
             steps,
         )
@@ -356,9 +356,13 @@ class Survey:
             raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
         if reading.weight is not None and not weighed.n_weighted:
             raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
-        levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
+        known = {
+            reading.columns[j]: _known_categories(reading, j, state.parts["declared", j]) for j in self.coded
+        }
         unknown = [
-            unknown_to(reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].levels)
+            unknown_to(
+                reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].categories
+            )
             for j in self.open
         ]
         starts, unit = _starts(reading, state), weighed.weight_scale
@@ -366,7 +370,7 @@ class Survey:
         reading = replace(
             reading,
             weight_scale=reading.weight_scale * unit,  # survey weights were in the unit of the first ones
-            levels=levels,
+            known_categories=known,
             starts=starts,
             nullable=frozenset(reading.columns[position] for position in gaps),
             aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
@@ -412,8 +416,8 @@ class SurveyResult:
 
     def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
         """Return whether it holds all that is requested, so that the rows need not be read again."""
-        drawn = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
-        return drawn and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
+        sampled = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
+        return sampled and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
 
     def beside(self, other: SurveyResult) -> SurveyResult:
         """Return the same with what another survey of the same rows found."""
@@ -457,16 +461,16 @@ class SurveyResult:
         if sketched.sketch is not None:
             placed_by = _placed(sketched, sketched.sketch, wanted, unit)
             return Summary(**facts, **placed_by, rank_error=self._rank_error(sketched.sketch))
-        assert sketched.levels is not None
-        if sketched.levels.too_many and not wanted.given:
+        assert sketched.categories is not None
+        if sketched.categories.too_many and not wanted.given:
             raise FeatureError(
-                f"feature {facts['name']!r} has more than {MOST_LEVELS:,} categories, too many to be listed; "
+                f"feature {facts['name']!r} has more than {MOST_LISTED:,} categories, too many to be listed; "
                 "give those to ask in custom_values, or leave it out"
             )
-        categories, weights = sketched.levels.found, sketched.levels.weights / unit
+        categories, weights = sketched.categories.found, sketched.categories.weights / unit
         declared = None
         if sketched.declared is not None:
-            declared = tuple(rows.reading.levels[rows.reading.columns[feature]].to_pylist())
+            declared = tuple(rows.reading.known_categories[rows.reading.columns[feature]].to_pylist())
         ordered = order_categories(categories, weights, declared, sketched.kind, np.dtype(sketched.dtype))
         return Summary(**facts, **ordered, declared=declared)
 
@@ -480,8 +484,8 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     facts: dict[str, Any] = {
         "unit": dated,
         "dtype": np.dtype(np.int64) if dated is not None else ticks,
-        "levels": few if few is None or dated is None else few.view(np.int64),
-        "level_weights": None if weights is None else weights / unit,
+        "categories": few if few is None or dated is None else few.view(np.int64),
+        "category_weights": None if weights is None else weights / unit,
     }
     if not len(sketch.values):
         return facts
@@ -517,17 +521,19 @@ def _occurring(column: Any) -> tuple[Any, ...]:
     return tuple(value for value in values if value is not None and value == value)
 
 
-def _levels(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
+def _known_categories(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
     """Return the categories of a column of categories as Arrow holds them."""
     import pyarrow as pa
 
     name = reading.columns[feature]
     if name in reading.closed:
-        check_known(name, reading.closed[name], declared.levels)
+        check_known(name, reading.closed[name], declared.categories)
     if name in reading.categories:
-        return categories_with(name, reading.categories[name], declared.levels)
+        return categories_with(name, reading.categories[name], declared.categories)
     kind = reading.source.schema.field(name).type
-    return pa.array([category for category in declared.levels if category is not None], type=kind.value_type)
+    return pa.array(
+        [category for category in declared.categories if category is not None], type=kind.value_type
+    )
 
 
 def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:

@@ -165,7 +165,7 @@ class _Bar:
     def __init__(self, rows: int | None, before: float, doing: str) -> None:
         self.rows, self.done, self.doing = rows, before, doing
         self.all_done = False
-        self._drawn: Any = None
+        self._shown: Any = None
         self._closed = False
         self._lock = Lock()
         self._start = perf_counter(), before
@@ -179,8 +179,8 @@ class _Bar:
 
     def show(self) -> None:
         with self._lock:
-            if self._drawn is None and not self._closed:
-                self._drawn = self._bar() if has_bars() else self._lines()
+            if self._shown is None and not self._closed:
+                self._shown = self._bar() if has_bars() else self._lines()
 
     def _lines(self) -> LogLines:
         return LogLines(self.doing, self.rows, self.done, *self._start)
@@ -195,16 +195,16 @@ class _Bar:
             if self.rows is not None:
                 work = min(work, self.rows - self.done)  # parts of blocks add up to all rows but for rounding
             self.done += work
-            if self._drawn is not None:
-                self._drawn.update(work)
+            if self._shown is not None:
+                self._shown.update(work)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if isinstance(self._drawn, LogLines):
-                self._drawn.close(finished=self.all_done)
-            elif self._drawn is not None:
-                self._drawn.close()
+            if isinstance(self._shown, LogLines):
+                self._shown.close(finished=self.all_done)
+            elif self._shown is not None:
+                self._shown.close()
 
 
 class LogLines:

@@ -380,7 +380,7 @@ def average_changes(
     per slot. Before the first point every leaf adds what it does without a grid; those visited lose it there.
     """
     margins, entries = program.n_margins, program.entries
-    drawn, plain = np.zeros(margins * size), np.zeros(margins)
+    computed, plain = np.zeros(margins * size), np.zeros(margins)
     leaves = np.flatnonzero(entries[:, SLOT] >= 0)
     for margin, value in _values(program, leaves):
         plain += np.bincount(margin, value * share[entries[leaves, SLOT]], margins)
@@ -391,9 +391,11 @@ def average_changes(
         point, sign = edges[np.arange(len(owner)) + np.repeat(first - np.cumsum(count) + count, count)].T
         own, free = share[entries[leaf, SLOT]], share[entries[leaf, SLOT] + tag]
         for margin, value in _values(program, leaf):
-            drawn -= np.bincount(margin * size + start, value * own, margins * size)
-            drawn += np.bincount(margin[owner] * size + point, (value * free)[owner] * sign, margins * size)
-    averages = drawn.reshape(margins, size)
+            computed -= np.bincount(margin * size + start, value * own, margins * size)
+            computed += np.bincount(
+                margin[owner] * size + point, (value * free)[owner] * sign, margins * size
+            )
+    averages = computed.reshape(margins, size)
     for begin, end in zip(starts, np.append(starts[1:], size), strict=True):
         averages[:, begin:end] = np.cumsum(averages[:, begin:end], axis=1) + plain[:, None]
     return averages

@@ -121,7 +121,7 @@ LANES = 8  # counts of a slot, which are added up once all rows were counted
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class MaskSchedule:
     """What happens to masks, in the order of the nodes.
 
     Attributes
@@ -155,7 +155,7 @@ class Flow:
         return sum(a.nbytes for a in (self.steps, self.parted, self.whole, self.sums, self.alone))
 
     @classmethod
-    def of(cls, program: Program, begin: int, end: int) -> Flow:
+    def of(cls, program: Program, begin: int, end: int) -> MaskSchedule:
         """Write the flow of some trees of a program, those of the entries ``[begin, end)``."""
         entries = program.entries[begin:end]
         leaf, inner = entries[:, SLOT] >= 0, np.flatnonzero(entries[:, SLOT] < 0)
@@ -236,9 +236,9 @@ def _whole(
     return chosen, np.concatenate([np.stack(part[:3], axis=1)[part[3]] for part in parts])
 
 
-def flow_of(program: Program) -> Flow:
+def mask_schedule(program: Program) -> MaskSchedule:
     """Return the flow of the trees that are walked with masks, found once for a program."""
-    if "flow" not in program.kept:
-        program.kept["flow"] = Flow.of(program, program.patterned, program.shallow)
-    found: Flow = program.kept["flow"]
+    if "schedule" not in program.kept:
+        program.kept["schedule"] = MaskSchedule.of(program, program.patterned, program.shallow)
+    found: MaskSchedule = program.kept["schedule"]
     return found

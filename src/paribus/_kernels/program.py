@@ -60,12 +60,12 @@ class CodeColumn:
 
     encoding: int
     known: Floats
-    levels: bool
+    is_nominal: bool
     scale: float
     below: Ints
 
     @classmethod
-    def of(cls, encoding: int, known: Floats, *, levels: bool) -> CodeColumn:
+    def of(cls, encoding: int, known: Floats, *, is_nominal: bool) -> CodeColumn:
         """Prepare the table of cells."""
         cells = (FINE if len(known) <= FEW else COARSE) * len(known)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -75,7 +75,7 @@ class CodeColumn:
         scale = float(scale) if np.isfinite(scale) and np.isfinite(span) and span > 0 else 0.0
         places = ((known - known[0]) * scale).astype(np.int64) if scale else np.zeros(len(known), np.int64)
         below = np.cumsum(np.bincount(places + 1, minlength=cells + 2))
-        return cls(encoding, known, levels, scale, below.astype(np.int32))
+        return cls(encoding, known, is_nominal, scale, below.astype(np.int32))
 
     @property
     def missing(self) -> int:
@@ -93,7 +93,7 @@ class Coded:
         """A digest of all that codes depend on besides the numbers."""
         digest = xxhash.xxh3_128()
         for column in self.columns:
-            digest.update(repr((column.encoding, column.levels, len(column.known))).encode())
+            digest.update(repr((column.encoding, column.is_nominal, len(column.known))).encode())
             digest.update(column.known.tobytes())
         return digest.digest()
 
@@ -313,7 +313,7 @@ class PointCodes:
         return self.row.nbytes + self.codes.nbytes + (0 if self.place is None else self.place.nbytes)
 
 
-def level_codes(column: CodeColumn, numbers: Floats) -> Ints:
+def category_codes(column: CodeColumn, numbers: Floats) -> Ints:
     """Return the codes of numbers of categories."""
     place = np.searchsorted(column.known, numbers)
     found = np.append(column.known, np.nan)[place] == numbers

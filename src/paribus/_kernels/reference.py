@@ -207,15 +207,15 @@ def trace_bytes(program: Program, points: PointCodes) -> int:
 
 def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
     """Return the margins of at most ``CHUNK`` rows at each point of the grids, ``(m, g, i)``."""
-    drawn = []
+    computed = []
     for points in traced:
         margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]
         free = evaluated(program, points)
         for leaf in leaves(program):
             both = np.logical_and.outer(reaches(program, leaf, points), meets(program, leaf, codes, free))
             margins += added(program, leaf)[:, None, None] * both
-        drawn.append(margins)
-    return np.concatenate(drawn, axis=1)
+        computed.append(margins)
+    return np.concatenate(computed, axis=1)
 
 
 def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from paribus.errors import RefusalError, TableError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class PipelinePosition:
     """What a model receives of a few rows of the table.
 
     Attributes
@@ -59,7 +59,7 @@ class Place:
         made = self.received
         return table_of(made.toarray() if hasattr(made, "toarray") else made)
 
-    def behind(self, steps: Sequence[Any]) -> Place:
+    def behind(self, steps: Sequence[Any]) -> PipelinePosition:
         """Return the place behind further steps."""
         added = tuple(steps)
         if not added:
@@ -67,7 +67,7 @@ class Place:
         before = () if self.preparation is None else self.preparation.steps
         if self.columns is not None:
             before = (*before, ColumnSubset(self.columns))
-        return Place(self.sample, Preparation.of((*before, *added), self.sample, 0.0))
+        return PipelinePosition(self.sample, Preparation.of((*before, *added), self.sample, 0.0))
 
     @cached_property
     def whole_preparation(self) -> Preparation | None:
@@ -81,7 +81,7 @@ class Place:
         dependencies.owners = tuple(dependencies.owners[column] for column in self.columns)
         return replace(self.preparation, steps=(*self.preparation.steps, last), dependencies=dependencies)
 
-    def among(self, columns: Sequence[int]) -> Place:
+    def among(self, columns: Sequence[int]) -> PipelinePosition:
         """Return the place that receives some of the columns as an array."""
         chosen = tuple(map(int, columns))
         if self.columns is not None:

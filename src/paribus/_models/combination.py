@@ -52,9 +52,9 @@ class Combination:
     bound: float | None = None
     columns: tuple[int, ...] | None = None
 
-    def outputs(self, drawn: Sequence[Floats]) -> Floats:
+    def outputs(self, computed: Sequence[Floats]) -> Floats:
         """Return the outputs ``(o, ...)`` of those of each part."""
-        every = np.concatenate(drawn)
+        every = np.concatenate(computed)
         total = np.zeros((len(self.weights), *every.shape[1:]))
         for sum_number, row in enumerate(self.weights):
             total[sum_number] += self.constant[sum_number]
@@ -213,8 +213,8 @@ def arrays_of(structure: Structure) -> Iterator[Array]:
     else:
         nodes = structure.ensemble
         yield from (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value)
-        yield from (nodes.base, nodes.output, nodes.level_set)
-        yield from (one.listed for one in nodes.level_sets)
+        yield from (nodes.base, nodes.output, nodes.category_set)
+        yield from (one.listed for one in nodes.category_sets)
 
 
 def predicted(structure: Structure, table: Table) -> Floats:

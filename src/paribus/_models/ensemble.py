@@ -43,7 +43,7 @@ class Encoding:
         Number of each category; ``"declared"`` numbers the categories a category column declares; None reads
         the column as numbers.
     unseen : float
-        Number of a category that ``levels`` does not know.
+        Number of a category that ``categories`` does not know.
     missing : float
         Number of a missing value: NaN follows each node's missing direction, another is compared.
     zero_is_missing : bool
@@ -57,7 +57,7 @@ class Encoding:
     feature: int
     single: bool = False
     whole: bool = False
-    levels: Mapping[Any, float] | Literal["declared"] | None = None
+    categories: Mapping[Any, float] | Literal["declared"] | None = None
     unseen: float = np.nan
     missing: float = np.nan
     zero_is_missing: bool = False
@@ -77,7 +77,7 @@ class Encoding:
 
     def read(self, table: Table) -> Floats:
         """Return the numbers of a table's column; floats need no search for where they are missing."""
-        floats = table.floats(self.place) if self.plain and self.levels is None else None
+        floats = table.floats(self.place) if self.plain and self.categories is None else None
         if floats is None:
             return self.numbers(table.column(self.place))
         numbers = self._compared(floats)
@@ -94,7 +94,7 @@ class Encoding:
 
     def numbers(self, column: Column) -> Floats:
         """Return the numbers of a column, shape ``(n,)``."""
-        present = self._of_categories(column) if self.levels is not None else self._of_numbers(column)
+        present = self._of_categories(column) if self.categories is not None else self._of_numbers(column)
         if not self.accepts_infinite and np.isinf(present).any():
             raise ModelError(f"{column.name!r} {INFINITE}")
         if self.zero_is_missing:
@@ -123,10 +123,10 @@ class Encoding:
     def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
         known: Mapping[Any, float]
-        if isinstance(self.levels, Mapping):
-            known = self.levels
-        elif column.levels is not None:
-            known = {category: float(number) for number, category in enumerate(column.levels)}
+        if isinstance(self.categories, Mapping):
+            known = self.categories
+        elif column.categories is not None:
+            known = {category: float(number) for number, category in enumerate(column.categories)}
         else:
             raise RefusalError(f"{column.name!r} declares no categories, which the trees know by their order")
         plain = (category.item() if isinstance(category, np.generic) else category for category in occurring)
@@ -168,7 +168,7 @@ class Ensemble:
     missing_left : (n,)
         Where a missing value goes.
     level_set : (n,)
-        Which of ``level_sets`` a node tests, -1 where it compares with its threshold.
+        Which of ``category_sets`` a node tests, -1 where it compares with its threshold.
     value : (n, k)
         What a leaf adds: learning rates, tree weights and averaging included. Not read elsewhere.
     output : (t,)
@@ -198,17 +198,17 @@ class Ensemble:
     base: Floats
     encodings: tuple[Encoding, ...]
     links: Mapping[str, Link]
-    level_set: Nodes = field(default_factory=lambda: np.empty(0, np.int32))
-    level_sets: tuple[CategorySet, ...] = ()
+    category_set: Nodes = field(default_factory=lambda: np.empty(0, np.int32))
+    category_sets: tuple[CategorySet, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     cover: Floats | None = None
     single_sum: bool = False
     preparation: AnyPreparation = None
 
     def __post_init__(self) -> None:
-        if not len(self.level_set):
-            object.__setattr__(self, "level_set", np.full(len(self.column), -1, np.int32))
-        for name in ("roots", "column", "left", "right", "output", "level_set"):
+        if not len(self.category_set):
+            object.__setattr__(self, "category_set", np.full(len(self.column), -1, np.int32))
+        for name in ("roots", "column", "left", "right", "output", "category_set"):
             object.__setattr__(self, name, _in_order(name, getattr(self, name)))
         check(self)
 
@@ -234,7 +234,7 @@ class Ensemble:
 
         ``among`` are the nodes that count.
         """
-        tested, compares = self.column[among], self.level_set[among] < 0
+        tested, compares = self.column[among], self.category_set[among] < 0
         lasts: list[Array] = [np.empty(0, dtype)]
         for column, encoding in enumerate(self.encodings):
             if encoding.feature == feature:
@@ -290,12 +290,12 @@ class Ensemble:
 
     def _goes_left(self, at: Integers, x: Floats) -> Flags:
         went = x <= self.threshold[at]
-        sets = np.where(self.column[at] == LEAF, -1, self.level_set[at]).ravel()
+        sets = np.where(self.column[at] == LEAF, -1, self.category_set[at]).ravel()
         tests = np.flatnonzero(sets >= 0)
         tests = tests[np.argsort(sets[tests], kind="stable")]
         numbers, first = np.unique(sets[tests], return_index=True)
         for number, here in zip(numbers, np.split(tests, first[1:]), strict=False):
-            went.flat[here] = self.level_sets[number].goes_left(x.flat[here])
+            went.flat[here] = self.category_sets[number].goes_left(x.flat[here])
         return np.where(np.isnan(x), self.missing_left[at], went)
 
 
@@ -346,7 +346,7 @@ def check(ensemble: Ensemble) -> None:
         ensemble.right,
         ensemble.missing_left,
         ensemble.value,
-        ensemble.level_set,
+        ensemble.category_set,
     )
     if ensemble.value.ndim != 2 or ensemble.base.ndim != 1:
         raise RefusalError("its trees cannot be read: leaves are no table of values")
@@ -365,7 +365,7 @@ def check(ensemble: Ensemble) -> None:
     within("roots", ensemble.roots, 0, nodes)
     within("outputs", ensemble.output, 0, margins)
     within("columns", ensemble.column, LEAF, len(ensemble.encodings))
-    within("sets of categories", ensemble.level_set, -1, len(ensemble.level_sets))
+    within("sets of categories", ensemble.category_set, -1, len(ensemble.category_sets))
     inner = ensemble.column != LEAF
     places = np.flatnonzero(inner)
     left, right = ensemble.left[places], ensemble.right[places]
@@ -379,7 +379,7 @@ def check(ensemble: Ensemble) -> None:
     # Where children come after their parents, as in most libraries, none is.
     if not ((left > places) & (right > places)).all() and _reached(ensemble, inner) != nodes:
         raise RefusalError("its trees cannot be read: some node is its own ancestor")
-    compared = inner & (ensemble.level_set < 0)
+    compared = inner & (ensemble.category_set < 0)
     if np.isnan(ensemble.threshold[compared]).any():
         raise RefusalError("its trees cannot be read: a threshold is NaN")
     if not np.isfinite(ensemble.value[~inner]).all() or not np.isfinite(ensemble.base).all():

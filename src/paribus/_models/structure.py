@@ -17,7 +17,7 @@ from paribus._contracts import Floats
 from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
 from paribus._models.additive import Additive, additive_for, is_additive
-from paribus._models.columns import FittedColumns, Place, columns_of
+from paribus._models.columns import FittedColumns, PipelinePosition, columns_of
 from paribus._models.combination import Combination, Part, Structure, arrays_of, picked, predicted
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
@@ -147,7 +147,7 @@ def _read(model: Model) -> Structure:
             RefusalCode.NO_STRUCTURE,
         )
     evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict)
-    structure = _read_at(model.predictor.target, Place(model.sample), model.response, evidence)
+    structure = _read_at(model.predictor.target, PipelinePosition(model.sample), model.response, evidence)
     if not model.row_independent:
         raise RefusalError("it predicts a row by the rows beside it", RefusalCode.NO_STRUCTURE)
     return structure
@@ -172,7 +172,7 @@ class Evidence:
     predict: Callable[[Any, int], Floats]
 
     @classmethod
-    def of(cls, target: Any, place: Place, response: str) -> Evidence:
+    def of(cls, target: Any, place: PipelinePosition, response: str) -> Evidence:
         """Let a member of another model predict the sample where it is."""
         predict = partial(_predicted, target, response, None)
         return cls(predict(place.received, len(place.sample)), None, predict)
@@ -192,7 +192,7 @@ def _predicted(target: Any, response: str, columns: tuple[int, ...] | None, nati
     return outputs if columns is None else outputs[:, list(columns)]
 
 
-def _read_at(target: Any, place: Place, response: str, evidence: Evidence) -> Structure:
+def _read_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Structure:
     """Return the structure of a model that receives its rows at a place."""
     inner = passed_on(target, place, response)
     if inner is not None:
@@ -204,7 +204,7 @@ def _read_at(target: Any, place: Place, response: str, evidence: Evidence) -> St
     return _read_trees_at(target, place, response, evidence)
 
 
-def _read_member(target: Any, place: Place, response: str) -> Part:
+def _read_member(target: Any, place: PipelinePosition, response: str) -> Part:
     """Return the structure of a model within another, with all its outputs."""
     evidence = Evidence.of(target, place, response)
     return Part(_read_at(target, place, response, evidence), evidence.prediction.shape[1])
@@ -226,7 +226,7 @@ def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
     return structure
 
 
-def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence) -> Trees:
+def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Trees:
     """Return the trees of a model, behind preprocessing as trees of the table before it."""
     own = read_trees(target, place.table)
     ensemble = place.of_table(own, target)
@@ -239,7 +239,7 @@ def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence)
     return trees
 
 
-def _read_additive(target: Any, place: Place, response: str, evidence: Evidence) -> Additive:
+def _read_additive(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Additive:
     """Return the terms of a model, or refuse what may customize its predictions."""
     refuse_replaced(target)
     if place.raw:

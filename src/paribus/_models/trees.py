@@ -112,12 +112,14 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
     column = sample.column(feature)
     known: dict[Any, None] = {}
     for encoding in ensemble.encodings:
-        if encoding.feature == feature and encoding.levels is not None:
+        if encoding.feature == feature and encoding.categories is not None:
             known.update(
-                dict.fromkeys(column.levels or () if encoding.levels == "declared" else encoding.levels)
+                dict.fromkeys(
+                    column.categories or () if encoding.categories == "declared" else encoding.categories
+                )
             )
-    if column.levels is not None and sample.backend != "polars":  # whose columns may hold others as well
-        allowed = set(column.levels)
+    if column.categories is not None and sample.backend != "polars":  # whose columns may hold others as well
+        allowed = set(column.categories)
         known = {level: None for level in known if level in allowed}
     values = np.empty(len(known), dtype=object)
     values[:] = list(known)
@@ -126,14 +128,14 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
 
 def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
     """Return the numbers of categories that nodes list of a column of numbers."""
-    if not ensemble.level_sets:
+    if not ensemble.category_sets:
         return np.empty(0, dtype)
     columns = [
         position for position, encoding in enumerate(ensemble.encodings) if encoding.feature == feature
     ]
     here = np.isin(ensemble.column, columns)
-    sets = np.unique(ensemble.level_set[here & (ensemble.level_set >= 0)])
-    listed = np.concatenate([np.empty(0), *(ensemble.level_sets[number].listed for number in sets)])
+    sets = np.unique(ensemble.category_set[here & (ensemble.category_set >= 0)])
+    listed = np.concatenate([np.empty(0), *(ensemble.category_sets[number].listed for number in sets)])
     limit = np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
     return np.unique(listed[(listed >= 0) & (listed <= limit)]).astype(dtype)
 
@@ -159,7 +161,7 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     encodings, columns, preparation = _encodings(ensembles, context)
     values, outputs = _values(ensembles, scaled)
     first = np.cumsum([0, *(len(ensemble.column) for ensemble in ensembles)])
-    sets = np.cumsum([0, *(len(ensemble.level_sets) for ensemble in ensembles)])
+    sets = np.cumsum([0, *(len(ensemble.category_sets) for ensemble in ensembles)])
 
     def shifted(name: str, by: Integers) -> Array:
         return np.concatenate([getattr(e, name) + by[k] for k, e in enumerate(ensembles)])
@@ -167,7 +169,9 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     def every(name: str) -> Array:
         return np.concatenate([getattr(ensemble, name) for ensemble in ensembles])
 
-    level_set = [np.where(e.level_set < 0, -1, e.level_set + sets[k]) for k, e in enumerate(ensembles)]
+    category_set = [
+        np.where(e.category_set < 0, -1, e.category_set + sets[k]) for k, e in enumerate(ensembles)
+    ]
     alone = all((own == own.astype(bool)).all() for own in scaled)
     alone = alone and bool((np.hstack(scaled).sum(axis=1) == 1).all()) and not constant.any()
     ensemble = Ensemble(
@@ -182,8 +186,8 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
         base=base,
         encodings=encodings,
         links={},
-        level_set=np.concatenate(level_set),
-        level_sets=tuple(one for ensemble in ensembles for one in ensemble.level_sets),
+        category_set=np.concatenate(category_set),
+        category_sets=tuple(one for ensemble in ensembles for one in ensemble.category_sets),
         single_sum=alone and all(ensemble.single_sum for ensemble in ensembles),
         preparation=preparation,
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
-from paribus._models.columns import Place
+from paribus._models.columns import PipelinePosition
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
 from paribus._models.parameters import replaced_method
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
@@ -71,7 +71,7 @@ def _of_sklearn(target: Any) -> bool:
     return type(target).__module__.split(".")[0] == "sklearn"
 
 
-def passed_on(target: Any, place: Place, response: str) -> tuple[Any, Place] | None:
+def passed_on(target: Any, place: PipelinePosition, response: str) -> tuple[Any, PipelinePosition] | None:
     """Return the model that another hands rows on to, and where it is; None if it does not."""
     name = type(target).__name__
     if name in ("Pipeline", *SELECTING, *PASSING, *THRESHOLDED):
@@ -108,9 +108,9 @@ class Wrapper:
     """A model made of others, where it is, and how a member is read: by model, place and response."""
 
     target: Any
-    place: Place
+    place: PipelinePosition
     response: str
-    read_member: Callable[[Any, Place, str], Part]
+    read_member: Callable[[Any, PipelinePosition, str], Part]
 
     @property
     def name(self) -> str:

@@ -61,15 +61,15 @@ class CurveCovariance:
             about = unit * np.einsum("ogi,ohi->ogh", relative, relative)
         return cls(about, center, float(unit * squares.sum()), len(squares), rows)
 
-    def about(self, average: Floats, drawn: int | None) -> Floats:
+    def about(self, average: Floats, sampled: int | None) -> Floats:
         """Return the covariance ``(o, g, g)`` of a partial dependence ``(o, g)``.
 
-        ``drawn`` is the number of rows that it averages over, if these were drawn from all.
+        ``sampled`` is the number of rows that it averages over, if these were drawn from all.
         """
         with np.errstate(invalid="ignore", over="ignore"):
             off = self.center - _relative(average[:, None])[:, 0]
             found = self.about_center + self.factor * off[:, :, None] * off[:, None, :]
-            return np.asarray(found if drawn is None else found * (self.of_rows / drawn))
+            return np.asarray(found if sampled is None else found * (self.of_rows / sampled))
 
 
 def _relative(curves: Floats) -> Floats:

@@ -383,4 +383,4 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
             For matplotlib the axes if there is a single panel, otherwise the figure.
         """
-        return self._drawn(self._figure(kind, statistic, k, output, effects), backend, ax)
+        return self._plotted(self._figure(kind, statistic, k, output, effects), backend, ax)

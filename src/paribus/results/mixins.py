@@ -33,7 +33,7 @@ class NotebookReprMixin(Saveable):
 
         return figure_for(self, *options)
 
-    def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
+    def _plotted(self, figure: Figure, backend: str, ax: Any) -> Any:
         """Draw the picture."""
         from paribus._display.output import draw_result
 
@@ -161,7 +161,7 @@ class PlotMixin(NotebookReprMixin):
             For matplotlib the axes if there is a single panel, otherwise the figure.
         """
         figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
-        return self._drawn(figure, backend, ax)
+        return self._plotted(figure, backend, ax)
 
 
 class BarsMixin(NotebookReprMixin):
@@ -203,7 +203,7 @@ class BarsMixin(NotebookReprMixin):
         -------
         matplotlib.axes.Axes or plotly.graph_objects.Figure
         """
-        return self._drawn(self._figure(k, output), backend, ax)
+        return self._plotted(self._figure(k, output), backend, ax)
 
 
 class Result(PlotMixin, Mapping[str, Any]):

@@ -204,7 +204,7 @@ class Performance(NotebookReprMixin):
         -------
         matplotlib.axes.Axes or matplotlib.figure.Figure or plotly.graph_objects.Figure
         """
-        return self._drawn(self._figure(columns, title), backend, ax)
+        return self._plotted(self._figure(columns, title), backend, ax)
 
 
 SHOWN = 5  # cells that are printed

@@ -37,7 +37,7 @@ def awkward_rows(ensemble, X):
     rng = np.random.default_rng(1)
     rows = [X]
     for column, encoding in enumerate(ensemble.encodings):
-        asked = ensemble.threshold[(ensemble.column == column) & (ensemble.level_set < 0)]
+        asked = ensemble.threshold[(ensemble.column == column) & (ensemble.category_set < 0)]
         near = [asked, np.nextafter(asked, -np.inf), np.nextafter(asked, np.inf)]
         with np.errstate(over="ignore"):  # a border may be the largest number of single precision
             single = [np.nextafter(asked.astype(np.float32), np.float32(side)) for side in (-np.inf, np.inf)]
@@ -167,7 +167,7 @@ def test_one_hot_categories(growth):
     unseen = frame.head(40).assign(city=["never", "seen"] * 20, count=range(40))
     both = pd.concat([frame, unseen], ignore_index=True)
     ensemble = check(model, both)
-    assert len(ensemble.level_sets) > 4
+    assert len(ensemble.category_sets) > 4
     check(model, both.assign(city=pd.Categorical(both["city"]), count=both["count"].astype("int8")))
     check(model, both.assign(city=both["city"].astype(object), flag=pd.Categorical(both["flag"])))
     check(model, both.assign(count=both["count"].astype(str), flag=both["flag"].astype("boolean")))
@@ -183,14 +183,14 @@ def test_a_level_that_is_known_is_not_asked_again():
     frame = levels_frame()
     ensemble = check(fit_levels(frame, depth=6), frame)
     again = 0
-    for node in np.flatnonzero(ensemble.level_set >= 0):
+    for node in np.flatnonzero(ensemble.category_set >= 0):
         below, is_level = [ensemble.left[node], ensemble.right[node]], [False, True]
         while below:
             at, known = below.pop(), is_level.pop()
             if ensemble.column[at] == LEAF:
                 continue
             same = ensemble.column[at] == ensemble.column[node]
-            assert not (same and (known or ensemble.level_set[at] == ensemble.level_set[node]))
+            assert not (same and (known or ensemble.category_set[at] == ensemble.category_set[node]))
             again += same
             below += [ensemble.left[at], ensemble.right[at]]
             is_level += [known, known]
@@ -218,7 +218,7 @@ def test_hashes_of_levels_of_any_length(tmp_path):
     found = ast.literal_eval(text[start : text.index("}", start) + 1])
     assert len(found) == len(set(levels))
     assert {level.encode("latin-1"): number for level, number in found.items()} == {
-        level.encode(): reader.level_hash(level) for level in levels
+        level.encode(): reader.category_hash(level) for level in levels
     }
 
 
@@ -383,7 +383,7 @@ def test_fields_that_are_not_known_are_refused_and_the_installed_version_has_non
     for growth in GROWTH:
         model = catboost.CatBoostRegressor(**options, **growth).fit(frame, y + 3 * (frame.city == "Bern"))
         text = reader._exported(model)
-        assert reader.parsed(model, text).level_sets
+        assert reader.parsed(model, text).category_sets
         for what in ("models", "features", "splits", "trees" if not growth else "nodes"):
             dump = json.loads(text)
             tree = (dump.get("oblivious_trees") or dump["trees"])[0]

@@ -43,7 +43,7 @@ def hard_rows(model, X, extra=(), n=600):
     """Rows whose entries are drawn from the data, from around the thresholds, and from what is odd."""
     rng = np.random.default_rng(5)
     rows = X[rng.integers(0, len(X), n)].astype(float)
-    tested = model.threshold[(model.column != trees.LEAF) & (model.level_set < 0)]
+    tested = model.threshold[(model.column != trees.LEAF) & (model.category_set < 0)]
     single = tested.astype(np.float32)
     near = [tested, np.nextafter(tested, -np.inf), np.nextafter(tested, np.inf), single.astype(float)]
     near += [np.nextafter(single, np.float32(to)).astype(float) for to in (-np.inf, np.inf)]
@@ -299,7 +299,7 @@ def test_integers_as_categories():
         {**QUIET, "objective": "regression", "min_data_per_group": 5, "cat_smooth": 1}, data, 25
     )
     model = read(booster)
-    assert len(model.level_sets) > 10
+    assert len(model.category_sets) > 10
     odd = [-1, -0.5, -1.5, 0.9, 2.7, 40.99, 41, 99, 1000, 1e10, -1e10, 2**31, 2.0**32 + 40]
     agree(booster, hard_rows(model, X, odd, n=1500))
     agree(booster, hard_rows(model, X, odd).clip(-1e9, 1e9).astype(np.float32))
@@ -349,7 +349,7 @@ def test_frames_with_categories():
         X, outcome(X)
     )
     model = agree(estimator, X)
-    assert model.level_sets
+    assert model.category_sets
     agree(estimator, odd_levels(X), model)
     loaded = lgb.Booster(model_str=estimator.booster_.model_to_string())
     agree(loaded, odd_levels(X))
@@ -363,7 +363,7 @@ def test_ordered_categories_are_compared_by_their_codes(params):
     y = X["city"].cat.codes + X["number"]
     estimator = lgb.LGBMRegressor(n_estimators=20, **params, **QUIET).fit(X, y)
     model = agree(estimator, X)
-    assert not model.level_sets
+    assert not model.category_sets
     odd = X.copy()
     odd["city"] = pd.Categorical(odd_levels(frame())["city"], [*"zhgacb"], ordered=True)
     agree(estimator, odd, model)

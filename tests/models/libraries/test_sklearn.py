@@ -82,7 +82,7 @@ def near(threshold):
 def rows_to_ask(ensemble, table):
     """Rows of a numeric table, and rows in which one column sits at a threshold or next to it."""
     rng = np.random.default_rng(0)
-    compared = np.flatnonzero((ensemble.column != LEAF) & (ensemble.level_set < 0))
+    compared = np.flatnonzero((ensemble.column != LEAF) & (ensemble.category_set < 0))
     compared = compared[np.isfinite(ensemble.threshold[compared])]
     rows = [table[~np.isnan(table).any(axis=1)][:60]]
     for node in rng.choice(compared, min(40, len(compared)), replace=False) if len(compared) else ():
@@ -95,7 +95,7 @@ def rows_to_ask(ensemble, table):
         spoiled = rng.random(len(asked))
         if encoding.accepts_missing:
             asked[spoiled < 0.08, encoding.feature] = np.nan
-        if encoding.accepts_infinite and encoding.levels is None:
+        if encoding.accepts_infinite and encoding.categories is None:
             asked[(spoiled > 0.08) & (spoiled < 0.12), encoding.feature] = np.inf
             asked[(spoiled > 0.12) & (spoiled < 0.16), encoding.feature] = -np.inf
     return asked
@@ -341,7 +341,7 @@ def test_levels_of_an_array(categories, holes):
         table[::9, 1] = table[::11, 3] = np.nan
     model = HistGradientBoostingRegressor(max_iter=15, categorical_features=categories, min_samples_leaf=5)
     ensemble = read(model.fit(table, PULL))
-    assert ensemble.level_sets
+    assert ensemble.category_sets
     compare(model, ensemble, odd_levels())
     compare(model, ensemble, rows_to_ask(ensemble, odd_levels()))
     check_cover(ensemble)
@@ -350,8 +350,8 @@ def test_levels_of_an_array(categories, holes):
 def test_tests_of_levels_that_are_alike_share_their_set():
     model = HistGradientBoostingRegressor(max_iter=30, categorical_features=[1]).fit(LEVELLED, PULL)
     ensemble = read(model)
-    listed = {tuple(levels.listed) for levels in ensemble.level_sets}
-    assert len(listed) == len(ensemble.level_sets) < (ensemble.level_set >= 0).sum()
+    listed = {tuple(levels.listed) for levels in ensemble.category_sets}
+    assert len(listed) == len(ensemble.category_sets) < (ensemble.category_set >= 0).sum()
 
 
 WORDS = np.array(["blue", "amber", "cyan", "red", "ölig"])
@@ -608,7 +608,7 @@ def category_model(name="DecisionTreeRegressor", trees=1, **options):
 def test_categories_of_the_trees_of_scikit_learn_1_10(name, trees, kinds):
     model, table = category_model(name, trees, kinds=kinds)
     ensemble = read(model)
-    assert ensemble.level_sets
+    assert ensemble.category_sets
     odd = table.assign(word=table["word"].where(table.index % 5 > 0, "never seen"))
     for rows in (table, odd, odd.assign(number=np.round(table["x"]))):
         close(ensemble.margins(ensemble.numbers(table_of(rows, None)))[:, 0], model.predict(rows))

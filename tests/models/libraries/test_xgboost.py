@@ -51,7 +51,7 @@ def near(threshold):
 def rows_to_ask(ensemble, table=X):
     """Rows of a numeric table, and rows in which one column sits at a threshold or next to it."""
     rng = np.random.default_rng(0)
-    compared = np.flatnonzero((ensemble.column != LEAF) & (ensemble.level_set < 0))
+    compared = np.flatnonzero((ensemble.column != LEAF) & (ensemble.category_set < 0))
     rows = [table[:80], FULL[:20, : table.shape[1]]]
     for node in rng.choice(compared, min(25, len(compared)), replace=False) if len(compared) else ():
         values = near(ensemble.threshold[node])
@@ -369,7 +369,7 @@ def codes_of(table):
 
 def test_categories_of_a_frame():
     ensemble = compare(MODEL, CATEGORIES)
-    sizes = {len(levels.listed) for levels in ensemble.level_sets}
+    sizes = {len(levels.listed) for levels in ensemble.category_sets}
     assert 1 in sizes  # one category against the others
     assert max(sizes) > 1
     compare(MODEL.get_booster(), CATEGORIES)
@@ -450,7 +450,7 @@ def test_categories_by_feature_types():
         feature_types=["q", "c", "c"], enable_categorical=True, max_cat_to_onehot=4, **SMALL
     ).fit(codes, codes[:, 0] + 3 * effect + codes[:, 2])
     ensemble = compare(model, codes)
-    assert len(ensemble.level_sets)
+    assert len(ensemble.category_sets)
     compare(model, pd.DataFrame(codes, columns=list("ack")))
     compare(model, CATEGORIES)  # a frame's categories count by their declared order
     compare(model.get_booster(), codes)
@@ -479,7 +479,7 @@ def test_the_json_of_older_versions():
     parameters["base_score"] = parameters["base_score"].strip("[]")
     ensemble = read(Saved(content))
     assert [type(encoding) is Categories for encoding in ensemble.encodings] == [False, True, True]
-    assert ensemble.encodings[1].levels == "declared"
+    assert ensemble.encodings[1].categories == "declared"
     compare(MODEL.get_booster(), CATEGORIES, ensemble)
 
 

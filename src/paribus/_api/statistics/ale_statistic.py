@@ -13,26 +13,26 @@ from paribus._api.combine import combine_facts, label, mean_ale_estimate
 from paribus._api.cost import (
     PredictionBudget,
     bound_note,
-    drawn_provenance,
-    drawn_rows,
+    fewest_rows,
+    sampled_provenance,
     share_of_range,
 )
 from paribus._api.run import (
-    Estimated,
+    ModelEstimates,
     Needed,
     Rounds,
+    RunContext,
     Steps,
     Verification,
-    Work,
     both_ways,
     each_model,
-    evaluated,
+    evaluate_model,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._contracts import Array
 from paribus._data.rows import MOST_FEW, Rows, head_rows
 from paribus._evaluators.ale.accumulate import AleEstimate, AleRequest
-from paribus._evaluators.ale.ale_grid import DRAWN, AleBins, AleGrid, bins_of, similar_order
+from paribus._evaluators.ale.ale_grid import SAMPLED, AleBins, AleGrid, bins_of, similar_order
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.planner import Plan, apart, within_rounding
 from paribus._evaluators.survey import SEED, SummarySpec
@@ -79,31 +79,31 @@ class AleStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def evaluate(self, work: Work) -> Steps:
+    def evaluate(self, context: RunContext) -> Steps:
         """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
         try:
-            grids, skipped = self._grids(work, _no_order)
+            grids, skipped = self._grids(context, _no_order)
         except OrderNeededError:
             # Fewer rows of wide tables.
-            size = min(DRAWN, head_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
-            some = yield from work.subsample(size, SEED, self.verb)
-            if self.after is not None and not work.rows.in_memory:
+            size = min(SAMPLED, head_rows(len(context.rows.table.names)) * SAMPLED // MOST_FEW)
+            some = yield from context.subsample(size, SEED, self.verb)
+            if self.after is not None and not context.rows.in_memory:
                 yield Needed(self.after)  # rows that are read again anyway are read for both
-            grids, skipped = self._grids(work, partial(similar_order, some))
-        request = self._request(work, grids)
-        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
+            grids, skipped = self._grids(context, partial(similar_order, some))
+        request = self._request(context, grids)
+        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(work, request, index, budget) for index in range(len(work.models))]
+            [self._evaluated(context, request, index, budget) for index in range(len(context.models))]
         )
-        verified = [self._verified(work, one, request) for one in estimated] if self.verify else None
-        return partial(self._result, work, request, estimated, skipped, verified)
+        verified = [self._verified(context, one, request) for one in estimated] if self.verify else None
+        return partial(self._result, context, request, estimated, skipped, verified)
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Return what comparing on a few rows takes, which are predicted once or both ways."""
         if not self.verify:
             return Verification()
         few, ways = (
-            min(VERIFIED, work.rows.n_weighted),
+            min(VERIFIED, context.rows.n_weighted),
             1 + any(not plan.evaluator.shortcut for plan in plans),
         )
         requests = [plan.evaluator.request for plan in plans]
@@ -113,28 +113,28 @@ class AleStatistic:
         return Verification(ways * few * points, ways * calls)
 
     def _evaluated(
-        self, work: Work, request: AleRequest, index: int, budget: PredictionBudget | None
+        self, context: RunContext, request: AleRequest, index: int, budget: PredictionBudget | None
     ) -> Rounds:
-        model, bound = work.models[index], None
+        model, bound = context.models[index], None
         if budget is not None:
-            few = min(VERIFIED, work.rows.n_weighted) if self.verify else 0
+            few = min(VERIFIED, context.rows.n_weighted) if self.verify else 0
             verified = few * BruteAle.build(model, request).row_predictions
             bound = budget.bound(model, reads=self.reads_trees, verified=verified)
-        estimated = yield from evaluated(
-            work,
+        estimated = yield from evaluate_model(
+            context,
             model,
             lambda candidate: request,
             self.method,
-            label(self.verb, index, len(work.models)),
+            label(self.verb, index, len(context.models)),
             sample=None if budget is None else budget.draw,
             bound=bound,
         )
         return estimated
 
-    def _verified(self, work: Work, one: Estimated, request: AleRequest) -> float:
+    def _verified(self, context: RunContext, one: ModelEstimates, request: AleRequest) -> float:
         """Compare with the model itself on a few rows."""
         assert one.model is not None
-        rows = Rows(work.rows.head_sample(SEED), None)
+        rows = Rows(context.rows.head_sample(SEED), None)
         rows = rows.keep(rows.chosen(VERIFIED, SEED))
         few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
         exact, brute = both_ways(one.model, lambda candidate: few, rows, self.method)
@@ -143,7 +143,7 @@ class AleStatistic:
         return within_rounding(one.model, worst, terms)
 
     def _grids(
-        self, work: Work, order: Callable[[int, Array], tuple[Array, str]]
+        self, context: RunContext, order: Callable[[int, Array], tuple[Array, str]]
     ) -> tuple[tuple[AleGrid, ...], tuple[str, ...]]:
         """Lay out the bins of each feature, for curves and for surfaces."""
         wanted = sorted({(j, len(group) - 1) for group in self.groups for j in group})
@@ -152,8 +152,8 @@ class AleStatistic:
             feature, index = one
             try:
                 return bins_of(
-                    work.data.summary(feature, self.wanted),
-                    work.rows.table,
+                    context.data.summary(feature, self.wanted),
+                    context.rows.table,
                     feature,
                     index,
                     given=self.axes.given.get(feature),
@@ -162,7 +162,7 @@ class AleStatistic:
             except FeatureError as error:
                 return error
 
-        bins_or_errors = dict(zip(wanted, work.pool.map(laid_out, wanted), strict=True))
+        bins_or_errors = dict(zip(wanted, context.pool.map(laid_out, wanted), strict=True))
         refused = {one: bins for one, bins in bins_or_errors.items() if isinstance(bins, FeatureError)}
         if refused and (not self.axes.skip or len(refused) == len(bins_or_errors)):
             raise next(iter(refused.values()))
@@ -176,60 +176,62 @@ class AleStatistic:
             _check_pair(grid)
         return grids, tuple(str(error) for error in refused.values())
 
-    def _request(self, work: Work, grids: tuple[AleGrid, ...]) -> AleRequest:
-        rows = work.rows
+    def _request(self, context: RunContext, grids: tuple[AleGrid, ...]) -> AleRequest:
+        rows = context.rows
         return AleRequest(
             grids,
             "average",
             len(rows),
             rows.n_weighted,
             rows.table.row_bytes,
-            work.memory,
-            work.threads,
+            context.memory,
+            context.threads,
             rows.weighted,
             out_of_core=not rows.in_memory,
-            given=work.given,
+            memory_was_given=context.memory_was_given,
             few_calls=self.max_predictions is not None,
         )
 
     def _result(
         self,
-        work: Work,
+        context: RunContext,
         request: AleRequest,
-        estimated: list[Estimated],
+        estimated: list[ModelEstimates],
         skipped: tuple[str, ...],
         verified: list[float] | None,
     ) -> LocalEffects:
-        provenance = work.record(
+        provenance = context.record(
             **combine_facts(estimated, verified),
             grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
             points=request.points,
-            rank_error=work.data.rank_error(self.wanted),
+            rank_error=context.data.rank_error(self.wanted),
         )
-        joined = self._joined(work, estimated)
-        grids, drawn = request.ale_grids, drawn_rows(estimated, len(joined))
-        several = zip(drawn, grids, joined, quantile_notes(grids, work, self.wanted, "bins"), strict=True)
-        return LocalEffects(tuple(self._effect(work, provenance, *one) for one in several), skipped)
+        joined = self._joined(context, estimated)
+        grids, sampled = request.ale_grids, fewest_rows(estimated, len(joined))
+        several = zip(
+            sampled, grids, joined, quantile_notes(grids, context, self.wanted, "bins"), strict=True
+        )
+        return LocalEffects(tuple(self._effect(context, provenance, *one) for one in several), skipped)
 
     def _effect(
         self,
-        work: Work,
+        context: RunContext,
         provenance: Provenance,
-        drawn: Rows | None,
+        sampled: Rows | None,
         grid: AleGrid,
         estimate: AleEstimate,
         remarks: tuple[Note, ...],
     ) -> LocalEffect:
-        models, own = work.models, drawn_provenance(provenance, drawn, SEED)
-        if drawn is not None and self.max_predictions is not None:
+        models, own = context.models, sampled_provenance(provenance, sampled, SEED)
+        if sampled is not None and self.max_predictions is not None:
             share = share_of_range(estimate.ale, estimate.error)
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
-        builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
-        return builder.local_effect(grid, estimate, (drawn or work.rows).total, remarks)
+        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
+        return builder.local_effect(grid, estimate, (sampled or context.rows).total, remarks)
 
-    def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
+    def _joined(self, context: RunContext, estimated: list[ModelEstimates]) -> list[AleEstimate]:
         """Return each effect: that of the one model, or the mean of those of a list."""
-        if not work.several:
+        if not context.several:
             return estimated[0].estimates
         return [
             mean_ale_estimate(estimates)

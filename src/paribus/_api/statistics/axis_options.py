@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._api.run import Work
+from paribus._api.run import RunContext
 from paribus._contracts import Array
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
 from paribus._data.summary import Summary
@@ -75,19 +75,19 @@ class AxisOptions:
             for j in self.surveyed or self.features
         }
 
-    def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
+    def laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Lay out each axis once, however many grids and statistics share it."""
-        found: tuple[dict[int, Axis], tuple[str, ...]] = work.once(self, partial(self._laid_out, work))
+        found: tuple[dict[int, Axis], tuple[str, ...]] = context.once(self, partial(self._laid_out, context))
         return found
 
-    def _laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        like = work.rows.table
-        sides = _sides(work.models, like) if self.grid.splits else None
+    def _laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
+        like = context.rows.table
+        sides = _sides(context.models, like) if self.grid.splits else None
 
         def axis(j: int) -> Axis | FeatureError:
             try:
                 return axis_of(
-                    work.data.summary(j, self.wanted),
+                    context.data.summary(j, self.wanted),
                     like,
                     j,
                     self.grid,
@@ -97,7 +97,7 @@ class AxisOptions:
             except FeatureError as error:
                 return error
 
-        axes_or_errors = dict(zip(self.features, work.pool.map(axis, self.features), strict=True))
+        axes_or_errors = dict(zip(self.features, context.pool.map(axis, self.features), strict=True))
         refused = [error for error in axes_or_errors.values() if isinstance(error, FeatureError)]
         if refused and not self.skip:
             raise refused[0]
@@ -108,7 +108,7 @@ class AxisOptions:
 
 
 def quantile_notes(
-    grids: Sequence[Grid], work: Work, wanted: Mapping[int, SummarySpec], what: str = "grid points"
+    grids: Sequence[Grid], context: RunContext, wanted: Mapping[int, SummarySpec], what: str = "grid points"
 ) -> list[tuple[Note, ...]]:
     """Return, for each grid, the note of the call on features that estimates of quantiles placed.
 
@@ -121,7 +121,7 @@ def quantile_notes(
     names, largest = list(off), max(off.values())
     shown = shown_of(len(names), NAMED)
     listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
-    more = "a larger max_memory, or " if work.data.exact_in_more_memory(wanted) else ""
+    more = "a larger max_memory, or " if context.data.exact_in_more_memory(wanted) else ""
     text = (
         f"the {what} of {listed} were placed by estimates of quantiles, whose ranks are off by at most "
         f"{100 * largest:.2g} % of the data; to have the same as in memory, pass {more}custom_values to a "

@@ -11,18 +11,18 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
-from paribus._api.cost import PredictionBudget, bound_note, drawn_provenance, drawn_rows, share_of_range
+from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance, share_of_range
 from paribus._api.run import (
-    Estimated,
     Fact,
+    ModelEstimates,
     Needed,
     Rounds,
+    RunContext,
     Steps,
     Verification,
-    Work,
     each_model,
     estimates_here,
-    evaluated,
+    evaluate_model,
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
@@ -89,44 +89,46 @@ class EffectsStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def evaluate(self, work: Work) -> Steps:
+    def evaluate(self, context: RunContext) -> Steps:
         """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
-        axes, skipped = self.axes.laid_out(work)
+        axes, skipped = self.axes.laid_out(context)
         if self.verb == "effects":
             yield Fact(VARIED, tuple(axes))
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )
-        outer = {n: axis for n, grid in enumerate(grids) if (axis := self._outer(work, grid)) is not None}
+        outer = {n: axis for n, grid in enumerate(grids) if (axis := self._outer(context, grid)) is not None}
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        rows, request = work.rows, self._request(work, every)
+        rows, request = context.rows, self._request(context, every)
         probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
         # Training paths are about no rows that might not exist.
         counting = SupportCounts.of(every, outlook, rows.weight_scale, joint=self.method != "recursion")
-        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
-        evaluating = [self._evaluated(work, request, n, counting, budget) for n in range(len(work.models))]
-        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(work, axes)])
+        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
+        evaluating = [
+            self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
+        ]
+        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(context, axes)])
         supports, joint = counting.finish(estimated[0].state)
-        placed = quantile_notes(grids, work, self.wanted)
-        computed = combine_remarks([self._remarks(work, one, request) for one in estimated])
+        placed = quantile_notes(grids, context, self.wanted)
+        computed = combine_remarks([self._remarks(context, one, request) for one in estimated])
         remarks = [(*first, *second) for first, second in zip(placed, computed, strict=False)]
-        verified = [self._verified(work, one, every) for one in estimated]
-        drawn = drawn_rows(estimated, len(every))
-        far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
-        joined = self._joined(work, estimated)
+        verified = [self._verified(context, one, every) for one in estimated]
+        sampled = fewest_rows(estimated, len(every))
+        far = [extrapolation_of(grid, joint, probe, context.data.header.names) for grid in grids]
+        joined = self._joined(context, estimated)
         beyond = dict(zip(outer, joined[len(grids) :], strict=True))
         own = dict(zip(grids, joined, strict=False))
-        strong = yield from self._with_strengths(work, axes, own, crossed)
+        strong = yield from self._with_strengths(context, axes, own, crossed)
         for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
-            remarks[position] += _sampled_notes(work.rows) if after is not before else ()
+            remarks[position] += _sampled_notes(context.rows) if after is not before else ()
         tails = [beyond.get(position) for position in range(len(grids))]
-        several = zip(drawn, grids, strong, supports, far, remarks, tails, strict=False)
-        return partial(self._result, work, request, estimated, verified, list(several), skipped)
+        several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
+        return partial(self._result, context, request, estimated, verified, list(several), skipped)
 
-    def _outer(self, work: Work, grid: Grid) -> Axis | None:
+    def _outer(self, context: RunContext, grid: Grid) -> Axis | None:
         """Return the values beyond the ends of the grid of a single feature."""
-        return outer_axis(grid.axes[0], work.rows.table) if len(grid.axes) == 1 else None
+        return outer_axis(grid.axes[0], context.rows.table) if len(grid.axes) == 1 else None
 
     @property
     def _crossed_if_needed(self) -> bool:
@@ -134,35 +136,35 @@ class EffectsStatistic:
         bounded = self.max_predictions is not None or self.method == "recursion"
         return self.strengths and not self.alone and not bounded
 
-    def _crossed(self, work: Work, axes: Mapping[int, Axis]) -> Rounds:
+    def _crossed(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
         """Return the strengths where it is known before that they do not follow from sums."""
-        if self._crossed_if_needed and (self.method == "brute" or any(map(crosses, work.models))):
-            return (yield from self._strengths(work, axes))
+        if self._crossed_if_needed and (self.method == "brute" or any(map(crosses, context.models))):
+            return (yield from self._strengths(context, axes))
         return None
 
-    def _strengths(self, work: Work, axes: Mapping[int, Axis]) -> Rounds:
+    def _strengths(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
         """Return the strength ``(o,)`` of each single feature, as `feature_importance` finds it."""
         single = {group[0] for group in self.groups if len(group) == 1 and group[0] in axes}
         if not single:
             return {}
-        return (yield from self._strengths_of(work, tuple(sorted(single))))
+        return (yield from self._strengths_of(context, tuple(sorted(single))))
 
-    def _strengths_of(self, work: Work, features: tuple[int, ...]) -> Rounds:
+    def _strengths_of(self, context: RunContext, features: tuple[int, ...]) -> Rounds:
         """Return strengths of all features at once, or of as many at a time as memory allows."""
         own = InteractionStatistic(self.verb, features, features, AUTO, SEED, pairwise=False, overall=False)
         try:
-            found = yield from replace(own, method=self.method).statistics(work)
+            found = yield from replace(own, method=self.method).statistics(context)
         except MemoryBoundError:
             if len(features) == 1:
                 raise
             half = len(features) // 2
-            some = yield from self._strengths_of(work, features[:half])
-            return some | (yield from self._strengths_of(work, features[half:]))
+            some = yield from self._strengths_of(context, features[:half])
+            return some | (yield from self._strengths_of(context, features[half:]))
         return dict(zip(features, found.main.strength, strict=True))
 
     def _with_strengths(
         self,
-        work: Work,
+        context: RunContext,
         axes: Mapping[int, Axis],
         estimates: Mapping[Grid, EffectEstimate],
         crossed: dict[int, Floats] | None,
@@ -173,13 +175,13 @@ class EffectsStatistic:
         if known or not self._crossed_if_needed:
             return list(estimates.values())
         if crossed is None:
-            crossed = yield from self._strengths(work, axes)
+            crossed = yield from self._strengths(context, axes)
         return [
             replace(one, strength=crossed[single[grid]]) if grid in single else one
             for grid, one in estimates.items()
         ]
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Return what comparing at a few points takes: each is predicted by itself."""
         if not self.verify:
             return Verification()
@@ -187,56 +189,56 @@ class EffectsStatistic:
         grids = {n: grid for plan in plans for n, grid in zip(plan.numbers, _grids(plan), strict=True)}
         points = points_recomputed(tuple(grids[number] for number in sorted(grids)))
         for plan in plans:
-            rows = work.rows.n_weighted if plan.drawn is None else len(plan.drawn)
+            rows = context.rows.n_weighted if plan.sampled is None else len(plan.sampled)
             picked = sum(points[number] for number in plan.numbers)
             predictions += rows * picked
             calls += -(-rows // CALL_ROWS) * picked
-        return Verification(predictions, calls, int(any(plan.drawn is None for plan in plans)))
+        return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
 
-    def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
-        rows = work.rows
+    def _request(self, context: RunContext, grids: tuple[Grid, ...]) -> EvaluationRequest:
+        rows = context.rows
         return EvaluationRequest(
             grids,
             self.kind,
             len(rows),
             rows.n_weighted,
             rows.table.row_bytes,
-            work.memory,
-            work.threads,
+            context.memory,
+            context.threads,
             rows.weighted,
             rows.sample(SAMPLE, SEED),
             out_of_core=not rows.in_memory,
-            quantiles=self._quantile_request(work),
-            given=work.given,
+            quantiles=self._quantile_request(context),
+            memory_was_given=context.memory_was_given,
             few_calls=self.max_predictions is not None,
             strengths=self.strengths,
         )
 
-    def _quantile_request(self, work: Work) -> QuantileRequest | None:
+    def _quantile_request(self, context: RunContext) -> QuantileRequest | None:
         if self.quantiles is None:
             return None
         return QuantileRequest(
-            self.quantiles, work.memory // QUANTILE_SHARE if work.given else QUANTILE_BYTES
+            self.quantiles, context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
         )
 
     def _evaluated(
         self,
-        work: Work,
+        context: RunContext,
         request: EvaluationRequest,
         index: int,
         counting: SupportCounts,
         budget: PredictionBudget | None,
     ) -> Rounds:
-        model, bound = work.models[index], None
+        model, bound = context.models[index], None
         if budget is not None:
             recomputed = points_recomputed(request.grids) if self.verify else ()
             bound = budget.bound(model, reads=self.reads_trees, recomputed=recomputed)
-        estimated = yield from evaluated(
-            work,
+        estimated = yield from evaluate_model(
+            context,
             model,
             lambda candidate: request,
             self.method,
-            label(self.verb, index, len(work.models)),
+            label(self.verb, index, len(context.models)),
             beside=() if index else counting.parts,
             settings=() if index else counting.settings,
             sample=None if budget is None else budget.draw,
@@ -244,38 +246,40 @@ class EffectsStatistic:
         )
         return estimated
 
-    def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
+    def _remarks(
+        self, context: RunContext, one: ModelEstimates, request: EvaluationRequest
+    ) -> list[tuple[Note, ...]]:
         assert one.model is not None
-        exactly = partial(self._exact, work, one.model, request)
+        exactly = partial(self._exact, context, one.model, request)
         return recursion_notes(one.plans[0], exactly, request.grids, one.estimates)
 
-    def _exact(self, work: Work, model: Model, request: EvaluationRequest) -> list[EffectEstimate]:
+    def _exact(self, context: RunContext, model: Model, request: EvaluationRequest) -> list[EffectEstimate]:
         """Evaluate exactly on a few rows, to compare: on all of them it could take longer than the rest.
 
         Where rows have weights, on all: the few are chosen without.
         """
-        rows, some = work.rows, request
+        rows, some = context.rows, request
         if not rows.weighted:
             rows = Rows(rows.head_sample(SEED), None)
             some = replace(
                 request, rows=len(rows), n_weighted=len(rows), weighted=False, sample=None, out_of_core=False
             )
         (plan,) = choose(model, lambda candidate: some, "exact")
-        work.runner.passes += not rows.in_memory
+        context.runner.passes += not rows.in_memory
         estimates: list[EffectEstimate] = estimates_here(plan, rows)
         return estimates
 
-    def _verified(self, work: Work, one: Estimated, grids: tuple[Grid, ...]) -> float | None:
+    def _verified(self, context: RunContext, one: ModelEstimates, grids: tuple[Grid, ...]) -> float | None:
         if not self.verify:
             return None
         assert one.model is not None
-        rows = {number: plan.drawn or work.rows for plan in one.plans for number in plan.numbers}
-        work.runner.passes += any(not some.in_memory for some in rows.values())
+        rows = {number: plan.sampled or context.rows for plan in one.plans for number in plan.numbers}
+        context.runner.passes += any(not some.in_memory for some in rows.values())
         return largest_difference(one.model, rows, grids, one.estimates)
 
-    def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
+    def _joined(self, context: RunContext, estimated: list[ModelEstimates]) -> list[EffectEstimate]:
         """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
-        if not work.several:
+        if not context.several:
             return estimated[0].estimates
         return [
             mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
@@ -283,30 +287,30 @@ class EffectsStatistic:
 
     def _result(
         self,
-        work: Work,
+        context: RunContext,
         request: EvaluationRequest,
-        estimated: list[Estimated],
+        estimated: list[ModelEstimates],
         verified: list[float | None],
         several: list[Any],
         skipped: tuple[str, ...],
     ) -> Effects | PartialDependence:
         grid = self.axes.grid
-        provenance = work.record(
+        provenance = context.record(
             **combine_facts(estimated, verified),
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=sum(one[1].n_points for one in several),
-            rank_error=work.data.rank_error(self.wanted),
+            rank_error=context.data.rank_error(self.wanted),
         )
-        effects = tuple(self._effect(work, request, provenance, *one) for one in several)
+        effects = tuple(self._effect(context, request, provenance, *one) for one in several)
         return effects[0] if self.alone else Effects(effects, skipped)
 
     def _effect(
         self,
-        work: Work,
+        context: RunContext,
         request: EvaluationRequest,
         provenance: Provenance,
-        drawn: Rows | None,
+        sampled: Rows | None,
         grid: Grid,
         estimate: EffectEstimate,
         support: Floats,
@@ -314,13 +318,13 @@ class EffectsStatistic:
         remarks: tuple[Note, ...],
         outer: EffectEstimate | None,
     ) -> PartialDependence:
-        models, own = work.models, drawn_provenance(provenance, drawn, SEED)
-        if drawn is not None and self.max_predictions is not None:
+        models, own = context.models, sampled_provenance(provenance, sampled, SEED)
+        if sampled is not None and self.max_predictions is not None:
             averaged = self.kind != "individual"
             share = share_of_range(estimate.average, estimate.standard_error) if averaged else None
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
-        builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
-        total = work.rows.total * work.rows.weight_scale
+        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
+        total = context.rows.total * context.rows.weight_scale
         return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
 
 
@@ -396,7 +400,7 @@ class SurfaceStatistic:
         """What a survey must find out: any feature may be in a pair."""
         return self.axes.wanted
 
-    def evaluate(self, work: Work) -> Steps:
+    def evaluate(self, context: RunContext) -> Steps:
         """Wait for the pairs, and evaluate them."""
         if self.any_pairs:
             varied = (yield Needed(VARIED)) or ()
@@ -406,10 +410,10 @@ class SurfaceStatistic:
             pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
         if not pairs:
             return _nothing
-        build: Callable[[], object] = yield from self._effects(pairs).evaluate(work)
+        build: Callable[[], object] = yield from self._effects(pairs).evaluate(context)
         return build
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Nothing is compared."""
         return Verification()
 

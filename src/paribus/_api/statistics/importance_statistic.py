@@ -12,7 +12,7 @@ import numpy as np
 from paribus._api.combine import combine_facts, label
 from paribus._api.cost import bound_note, share_of_largest
 from paribus._api.model_facts import of_estimator, of_model
-from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
+from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
@@ -52,23 +52,25 @@ class PermutationStatistic:
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, context: RunContext) -> Rounds:
         """Shuffle for each model."""
-        requests = [self._request(work, estimator) for estimator in self.estimators]
+        requests = [self._request(context, estimator) for estimator in self.estimators]
         estimated = yield from each_model(
             [
-                evaluated(work, None, partial(_same, request), "auto", label(self.verb, index, len(requests)))
+                evaluate_model(
+                    context, None, partial(_same, request), "auto", label(self.verb, index, len(requests))
+                )
                 for index, request in enumerate(requests)
             ]
         )
-        return partial(self._result, work, requests, estimated)
+        return partial(self._result, context, requests, estimated)
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Nothing is compared."""
         return Verification()
 
-    def _request(self, work: Work, estimator: Any) -> PermutationRequest:
-        rows = work.data.in_memory("method='permutation'")
+    def _request(self, context: RunContext, estimator: Any) -> PermutationRequest:
+        rows = context.data.in_memory("method='permutation'")
         counted, chosen = rows.chosen(None, self.seed), rows.chosen(self._size(rows), self.seed)
         target = target_of(self.y, rows)[chosen[counted]]
         rows = rows.keep(chosen)
@@ -80,8 +82,8 @@ class PermutationStatistic:
             response_method=self.response_method,
             weighted=rows.weights is not None,
         )
-        threads = work.threads or 1
-        bounds = int(counted.sum()), work.memory, threads
+        threads = context.threads or 1
+        bounds = int(counted.sum()), context.memory, threads
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
 
     def _size(self, rows: Rows) -> int | None:
@@ -96,8 +98,10 @@ class PermutationStatistic:
         size = bound.size(each, ways_out=WAYS_OUT)
         return size if self.max_rows is None else min(size, self.max_rows)
 
-    def _bound_note(self, work: Work, provenance: Provenance, values: Floats, error: Floats) -> list[Note]:
-        wanted = min(self.max_rows or np.inf, work.rows.n_weighted)
+    def _bound_note(
+        self, context: RunContext, provenance: Provenance, values: Floats, error: Floats
+    ) -> list[Note]:
+        wanted = min(self.max_rows or np.inf, context.rows.n_weighted)
         used = provenance.sampled_rows
         if self.max_predictions is None or used is None or used >= wanted:
             return []
@@ -105,23 +109,23 @@ class PermutationStatistic:
         return [bound_note(provenance, self.max_predictions, share, "the largest importance")]
 
     def _result(
-        self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]
+        self, context: RunContext, requests: list[PermutationRequest], estimated: list[ModelEstimates]
     ) -> Importance:
         permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
-        rows, table = len(requests[0].rows), work.rows.table
+        rows, table = len(requests[0].rows), context.rows.table
         models = [
             of_estimator(estimator, request.score.response, "score")
             if isinstance(request.score, Scorer)
             else of_model(request.score.model)
             for estimator, request in zip(self.estimators, requests, strict=True)
         ]
-        provenance = work.record(
+        provenance = context.record(
             **{**combine_facts(estimated, models=models), "why": "requested by method='permutation'"},
-            sampled_rows=rows if rows < work.rows.n_weighted else None,
+            sampled_rows=rows if rows < context.rows.n_weighted else None,
             seed=self.seed,
         )
         every = np.array([one.values for one in permuted])
-        several = work.several
+        several = context.several
         errors = np.array([one.standard_error for one in permuted])
         values = every.mean(axis=0) if several else permuted[0].values
         error = errors.mean(axis=0) if several else permuted[0].standard_error
@@ -138,7 +142,7 @@ class PermutationStatistic:
             repeats=np.mean([one.repeats for one in permuted], axis=0) if several else permuted[0].repeats,
             notes=(
                 *dict.fromkeys(note for one in permuted for note in one.notes),
-                *self._bound_note(work, provenance, values, error),
+                *self._bound_note(context, provenance, values, error),
                 *skipped_notes(provenance),
             ),
             provenance=provenance,
@@ -166,27 +170,27 @@ class OwnStatistic:
     needs_model: ClassVar[bool] = False
     max_predictions: ClassVar[None] = None
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, context: RunContext) -> Rounds:
         """Read what the model has; no pass over the rows is needed."""
-        work.data.in_memory("method='model'")
-        return partial(self._result, work)
+        context.data.in_memory("method='model'")
+        return partial(self._result, context)
         yield  # a generator without passes
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Nothing is compared."""
         return Verification()
 
-    def _result(self, work: Work) -> Importance:
-        table, chosen = work.rows.table, list(self.features)
+    def _result(self, context: RunContext) -> Importance:
+        table, chosen = context.rows.table, list(self.features)
         own = own_importance(self.estimator, table)
         facts: dict[str, Any] = {**of_estimator(self.estimator, "own importance", "share")}
-        provenance = work.record(
+        provenance = context.record(
             **facts,
             estimand=Estimand.TRAINING,
             evaluator="model",
             why="requested by method='model'",
             how=f"reads {own.what}",
-            block_rows=len(work.rows),
+            block_rows=len(context.rows),
             threads=1,
             max_memory=0,
             passes=1,

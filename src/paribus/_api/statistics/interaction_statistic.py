@@ -14,16 +14,16 @@ import numpy as np
 from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.cost import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import (
-    Estimated,
     Fact,
+    ModelEstimates,
     Needed,
     Rounds,
+    RunContext,
     Steps,
     Verification,
-    Work,
     both_ways,
     each_model,
-    evaluated,
+    evaluate_model,
 )
 from paribus._contracts import Floats
 from paribus._data.features import Feature
@@ -120,7 +120,7 @@ class InteractionStatistic:
     varied: str | None = None
     ranks_pairs: bool = False
     only_crossed: bool = False
-    _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
+    _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     needs_target: ClassVar[bool] = False
@@ -136,37 +136,37 @@ class InteractionStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def statistics(self, work: Work) -> Rounds:
+    def statistics(self, context: RunContext) -> Rounds:
         """Return the statistics alone, for others that need them; those of several models are their mean."""
-        budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
+        budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(work, index, budget) for index in range(len(work.models))]
+            [self._evaluated(context, index, budget) for index in range(len(context.models))]
         )
         found = [one.estimates[0] for one in estimated]
-        return mean_statistics(found) if work.several else found[0]
+        return mean_statistics(found) if context.several else found[0]
 
-    def evaluate(self, work: Work) -> Steps:
+    def evaluate(self, context: RunContext) -> Steps:
         """Evaluate every model as often as it takes.
 
         With ``only_crossed``, there is no result if no model needs rows that are crossed with each other.
         With ``ranks_pairs``, the strongest pairs are told as soon as they are known.
         """
-        if self.only_crossed and not any(map(crosses, work.models)):
+        if self.only_crossed and not any(map(crosses, context.models)):
             return _nothing
         if self.varied is not None:
             features = yield Needed(self.varied)
             among = self.features if features is None else features
-            return (yield from self._among(among).evaluate(work))
-        budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
-        if self.threeway and work.several:
+            return (yield from self._among(among).evaluate(context))
+        budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
+        if self.threeway and context.several:
             raise OptionError(
                 f"threeway={self.threeway} needs a single model, because the strongest triples of each "
-                f"differ, but estimator is a list of {len(work.models)}; pass one model"
+                f"differ, but estimator is a list of {len(context.models)}; pass one model"
             )
-        ranking = PairRanking(self.features, len(work.models))
+        ranking = PairRanking(self.features, len(context.models))
         evaluating = [
-            self._evaluated(work, index, budget, partial(ranking.previewed, index))
-            for index in range(len(work.models))
+            self._evaluated(context, index, budget, partial(ranking.previewed, index))
+            for index in range(len(context.models))
         ]
         try:
             estimated = yield from self._ranked(each_model(evaluating), ranking)
@@ -174,9 +174,9 @@ class InteractionStatistic:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
         verified = None
         if self.verify:
-            some = yield from work.subsample(VERIFIED, self.seed, self.verb)
-            verified = [self._verified(work, one, some) for one in estimated]
-        return partial(self._result, work, estimated, verified)
+            some = yield from context.subsample(VERIFIED, self.seed, self.verb)
+            verified = [self._verified(context, one, some) for one in estimated]
+        return partial(self._result, context, estimated, verified)
 
     def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
         """Run rounds, and tell the strongest pairs once, as soon as they are known of every model."""
@@ -185,7 +185,7 @@ class InteractionStatistic:
             try:
                 passes = rounds.send(states)  # type: ignore[arg-type]
             except StopIteration as done:
-                estimated: list[Estimated] = done.value
+                estimated: list[ModelEstimates] = done.value
                 break
             if ranking.known and not told:
                 yield Fact(STRONGEST_PAIRS, ranking.strongest())
@@ -208,47 +208,47 @@ class InteractionStatistic:
 
     def _evaluated(
         self,
-        work: Work,
+        context: RunContext,
         index: int,
         budget: PredictionBudget | None,
         observe: Callable[[Any], None] | None = None,
     ) -> Rounds:
-        model = work.models[index]
-        estimated = yield from evaluated(
-            work,
+        model = context.models[index]
+        estimated = yield from evaluate_model(
+            context,
             model,
-            partial(self._requested, work, self._bound(budget, model)),
+            partial(self._requested, context, self._bound(budget, model)),
             self.method,
-            label(self.verb, index, len(work.models)),
-            sample=partial(self._sample, work),
+            label(self.verb, index, len(context.models)),
+            sample=partial(self._sample, context),
             observe=observe,
         )
         return estimated
 
-    def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
+    def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:
         """Compare with the definition on a few rows, all of which are crossed with each other."""
         assert one.model is not None
-        few = replace(self._requested(work, None, None, rows), threeway=0, drawn_from=None)
+        few = replace(self._requested(context, None, None, rows), threeway=0, sampled_from=None)
         (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Return what comparing on a few rows takes at most, which are predicted once or both ways."""
         if not self.verify:
             return Verification()
         few, ways = (
-            min(VERIFIED, work.rows.n_weighted),
+            min(VERIFIED, context.rows.n_weighted),
             1 + any(not plan.evaluator.shortcut for plan in plans),
         )
         crossings = self._crossings(threeway=0)
         calls = crossings if self.max_predictions is None else 1 + self.pairwise
         return Verification(ways * few * few * crossings, ways * calls, 1)
 
-    def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
-        self._drawn[work, size] = yield from work.subsample(size, self.seed, self.verb)
+    def _sample(self, context: RunContext, size: int) -> Generator[Any, Any, None]:
+        self._sampled[context, size] = yield from context.subsample(size, self.seed, self.verb)
 
     def _crossings(self, threeway: int) -> int:
         """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
@@ -260,12 +260,12 @@ class InteractionStatistic:
     def _bound(self, budget: PredictionBudget | None, model: Model) -> PredictionBound | None:
         if budget is None:
             return None
-        few = min(VERIFIED, budget.work.rows.n_weighted) if self.verify else 0
+        few = min(VERIFIED, budget.context.rows.n_weighted) if self.verify else 0
         return budget.bound(model, reads=self.reads_trees, verified=few * few * self._crossings(threeway=0))
 
     def _requested(
         self,
-        work: Work,
+        context: RunContext,
         bound: PredictionBound | None,
         candidate: type[Any] | None,
         some: Rows | None = None,
@@ -273,7 +273,7 @@ class InteractionStatistic:
         crosses, predicts = (
             (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
         )
-        rows = some or self._rows(work, bound, crosses, predicts)
+        rows = some or self._rows(context, bound, crosses, predicts)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -281,24 +281,26 @@ class InteractionStatistic:
             self.threeway,
             rows,
             self.seed,
-            work.memory,
-            work.threads,
-            work.given,
-            drawn_from=work.rows.n_weighted if self.size == AUTO and crosses else None,
+            context.memory,
+            context.threads,
+            context.memory_was_given,
+            sampled_from=context.rows.n_weighted if self.size == AUTO and crosses else None,
             few_calls=self.max_predictions is not None,
             paired=self.paired if crosses else None,
         )
 
-    def _rows(self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool) -> Background:
+    def _rows(
+        self, context: RunContext, bound: PredictionBound | None, crosses: bool, predicts: bool
+    ) -> Background:
         """Return the rows to use: those with positive weight, or a sample where they are crossed."""
-        rows = work.rows
+        rows = context.rows
         size = self.crossed_rows if self.size == AUTO and crosses else self.size
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):
-            if (work, size) not in self._drawn:
+            if (context, size) not in self._sampled:
                 raise RowsNeededError(size)
-            return self._drawn[work, size]
+            return self._sampled[context, size]
         if not crosses:
             return rows
         if not rows.in_memory:
@@ -318,27 +320,27 @@ class InteractionStatistic:
         return most if most < wanted else size
 
     def _result(
-        self, work: Work, estimated: list[Estimated], verified: list[float] | None
+        self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
     ) -> HStatistics | Importance | tuple[HStatistics | None, Importance]:
-        provenance = self._provenance(work, estimated, verified)
+        provenance = self._provenance(context, estimated, verified)
         statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
         request = estimated[0].plans[0].evaluator.request
         assert isinstance(request, InteractionRequest)
-        joined = mean_statistics(statistics) if work.several else statistics[0]
-        every = statistics if work.several else []
+        joined = mean_statistics(statistics) if context.several else statistics[0]
+        every = statistics if context.several else []
         builder = InteractionBuilder(
-            joined, request, self.tokens, work.models, provenance, every, self.with_importance
+            joined, request, self.tokens, context.models, provenance, every, self.with_importance
         )
         if self.with_importance:
-            pairs = self._noted(work, estimated, builder.h_statistics()) if self.pairwise else None
-            return pairs, self._noted(work, estimated, builder.importance())
+            pairs = self._noted(context, estimated, builder.h_statistics()) if self.pairwise else None
+            return pairs, self._noted(context, estimated, builder.importance())
         if self.pairwise:
-            return self._noted(work, estimated, builder.h_statistics())
-        return self._noted(work, estimated, builder.importance())
+            return self._noted(context, estimated, builder.h_statistics())
+        return self._noted(context, estimated, builder.importance())
 
-    def _noted(self, work: Work, estimated: list[Estimated], result: Found) -> Found:
+    def _noted(self, context: RunContext, estimated: list[ModelEstimates], result: Found) -> Found:
         """Return a result with what is said of rows that were drawn."""
-        note = self._bound_note(work, estimated, result)
+        note = self._bound_note(context, estimated, result)
         return result if note is None else replace(result, notes=(*result.notes, note))
 
     @property
@@ -347,11 +349,13 @@ class InteractionStatistic:
         return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
 
     def _bound_note(
-        self, work: Work, estimated: list[Estimated], result: HStatistics | Importance
+        self, context: RunContext, estimated: list[ModelEstimates], result: HStatistics | Importance
     ) -> Note | None:
         """Return what is said where fewer rows than requested were used to keep ``max_predictions``."""
         requested = self.crossed_rows if self.size == AUTO else self.size
-        wanted = min(requested, work.rows.n_weighted) if isinstance(requested, int) else work.rows.n_weighted
+        wanted = (
+            min(requested, context.rows.n_weighted) if isinstance(requested, int) else context.rows.n_weighted
+        )
         brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
         used = result.provenance.sampled_rows
         if self.max_predictions is None or not brute or used is None or used >= wanted:
@@ -364,16 +368,21 @@ class InteractionStatistic:
             result.provenance, self.max_predictions, share_of_largest(*strengths), "the largest strength"
         )
 
-    def _provenance(self, work: Work, estimated: list[Estimated], verified: list[float] | None) -> Provenance:
+    def _provenance(
+        self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
+    ) -> Provenance:
         evaluators = [one.plans[0].evaluator for one in estimated]
-        used, all_rows = (evaluators[0].request.background or work.rows).n_weighted, work.rows.n_weighted
-        witnesses = min(one.error_rows for one in evaluators)
-        return work.record(
+        used, all_rows = (
+            (evaluators[0].request.background or context.rows).n_weighted,
+            context.rows.n_weighted,
+        )
+        influence_rows = min(one.error_rows for one in evaluators)
+        return context.record(
             **{
                 **combine_facts(estimated, verified),
                 "predictions": sum(one.estimates[0].predictions for one in estimated),
             },
             sampled_rows=used if used < all_rows else None,
-            seed=self.seed if used < all_rows or witnesses < used else None,
+            seed=self.seed if used < all_rows or influence_rows < used else None,
             points=used,
         )

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, label, mean_cells
-from paribus._api.cost import PredictionBudget, bound_note, drawn_provenance, drawn_rows
-from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
+from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance
+from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import PerformanceMeasure
@@ -54,121 +54,125 @@ class MarginalStatistic:
         """What a survey must find out about which feature."""
         return self.axes.wanted
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, context: RunContext) -> Rounds:
         """Lay out the axes, then predict every row once by each model."""
-        models: tuple[Model | None, ...] = work.models or (None,)
+        models: tuple[Model | None, ...] = context.models or (None,)
         estimators = self.estimators or (None,)
-        outcomes = [self._outcome(work, model, one) for model, one in zip(models, estimators, strict=True)]
-        axes, skipped = self.axes.laid_out(work)
+        outcomes = [self._outcome(context, model, one) for model, one in zip(models, estimators, strict=True)]
+        axes, skipped = self.axes.laid_out(context)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
-        requests = [self._request(work, grids, outcome) for outcome in outcomes]
-        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
+        requests = [self._request(context, grids, outcome) for outcome in outcomes]
+        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         estimated = yield from each_model(
             [
-                self._evaluated(work, model, request, label(self.verb, index, len(models)), budget)
+                self._evaluated(context, model, request, label(self.verb, index, len(models)), budget)
                 for index, (model, request) in enumerate(zip(models, requests, strict=True))
             ]
         )
-        return partial(self._result, work, estimated, skipped)
+        return partial(self._result, context, estimated, skipped)
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Nothing is compared."""
         return Verification()
 
     def _evaluated(
         self,
-        work: Work,
+        context: RunContext,
         model: Model | None,
         request: MarginalRequest,
         name: str,
         budget: PredictionBudget | None,
     ) -> Rounds:
-        beside = self._beside(work, model, request)
+        beside = self._beside(context, model, request)
         options: dict[str, Any] = {
             "beside": beside,
             "settings": tuple(setting for one in beside for setting in one.settings),
         }
         if budget is not None and model is not None:
-            options["sample"] = partial(self._drawn, work, budget)
+            options["sample"] = partial(self._sampled, context, budget)
             options["bound"] = budget.bound(model, reads=False)
-        return evaluated(work, model, partial(_same, request), "auto", name, **options)
+        return evaluate_model(context, model, partial(_same, request), "auto", name, **options)
 
     def _beside(
-        self, work: Work, model: Model | None, request: MarginalRequest
+        self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return what else is found of the same predictions: nothing."""
         return ()
 
-    def _drawn(self, work: Work, budget: PredictionBudget, size: int) -> Rounds:
-        if work.data.n_targets and not work.rows.in_memory:
+    def _sampled(self, context: RunContext, budget: PredictionBudget, size: int) -> Rounds:
+        if context.data.n_targets and not context.rows.in_memory:
             raise OptionError(
                 f"max_predictions={self.max_predictions} is below the number of rows, and y of an "
                 "out-of-core X is not drawn; raise it, leave y out, or pass a table in memory"
             )
         yield from budget.draw(size)
 
-    def _outcome(self, work: Work, model: Model | None, estimator: Any) -> Outcome | None:
+    def _outcome(self, context: RunContext, model: Model | None, estimator: Any) -> Outcome | None:
         """Return how what came out becomes numbers that predictions can be compared with."""
-        columns = work.data.n_targets
+        columns = context.data.n_targets
         if not columns:
             return None
         outcome = outcome_of(model, estimator, columns)
-        rows = work.rows
+        rows = context.rows
         if rows.in_memory:  # fails before the model predicts all rows
-            some = work.data.in_memory("y")
+            some = context.data.in_memory("y")
             assert some.target is not None
             outcome.numbers(some.target[some.chosen(None, SEED)])
         return outcome
 
-    def _request(self, work: Work, grids: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
-        rows = work.rows
+    def _request(
+        self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
+    ) -> MarginalRequest:
+        rows = context.rows
         return MarginalRequest(
             grids,
             "average",
             len(rows),
             rows.n_weighted,
             rows.table.row_bytes,
-            work.memory,
-            work.threads,
+            context.memory,
+            context.threads,
             rows.weighted,
             out_of_core=not rows.in_memory,
-            given=work.given,
+            memory_was_given=context.memory_was_given,
             outcome=outcome,
             few_calls=self.max_predictions is not None,
         )
 
-    def _result(self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]) -> Marginals:
+    def _result(
+        self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]
+    ) -> Marginals:
         grid, means = self.axes.grid, estimated[0].plans[0].evaluator
         assert isinstance(means, CellMeans)
-        provenance = work.record(
-            target=bool(work.data.n_targets),
+        provenance = context.record(
+            target=bool(context.data.n_targets),
             **{**combine_facts(estimated), "why": "the only way"},
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=means.request.points,
-            rank_error=work.data.rank_error(self.wanted),
+            rank_error=context.data.rank_error(self.wanted),
         )
-        drawn = drawn_rows(estimated, len(means.axes))[0]
-        own = drawn_provenance(provenance, drawn, SEED)
+        sampled = fewest_rows(estimated, len(means.axes))[0]
+        own = sampled_provenance(provenance, sampled, SEED)
         remarks: tuple[Note, ...] = ()
-        if drawn is not None and self.max_predictions is not None:
+        if sampled is not None and self.max_predictions is not None:
             remarks = (bound_note(own, self.max_predictions, None),)
-        models = work.models
-        names = models[0].output_names if models else self._outputs(work)
-        build = EffectBuilder(names, models, work.rows.weight_scale, own).marginal
+        models = context.models
+        names = models[0].output_names if models else self._outputs(context)
+        build = EffectBuilder(names, models, context.rows.weight_scale, own).marginal
         joined = estimated[0].estimates
-        if work.several:
+        if context.several:
             joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
-        placed = quantile_notes([Grid((axis,)) for axis in means.axes], work, self.wanted)
+        placed = quantile_notes([Grid((axis,)) for axis in means.axes], context, self.wanted)
         effects = (
             build(axis, cells, means, (*note, *remarks))
             for axis, cells, note in zip(means.axes, joined, placed, strict=True)
         )
         return Marginals(tuple(effects), skipped)
 
-    def _outputs(self, work: Work) -> tuple[str, ...]:
+    def _outputs(self, context: RunContext) -> tuple[str, ...]:
         """Return the names of what is averaged where there is no model."""
-        several = tuple(f"y {index}" for index in range(work.data.n_targets))
+        several = tuple(f"y {index}" for index in range(context.data.n_targets))
         return named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._api.cost import PredictionBudget
 from paribus._api.model_facts import column_records
-from paribus._api.run import Estimated, Work
+from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._data.rows import Background
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
@@ -65,23 +65,25 @@ class PerformanceStatistic(MarginalStatistic):
         """Return what else there is to find in the pass of some averages."""
         return cls(**{one.name: getattr(averages, one.name) for one in fields(averages)})
 
-    def _request(self, work: Work, grids: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
-        return replace(super()._request(work, grids, outcome), kept_rows=KEPT_ROWS)
+    def _request(
+        self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
+    ) -> MarginalRequest:
+        return replace(super()._request(context, grids, outcome), kept_rows=KEPT_ROWS)
 
     def _beside(
-        self, work: Work, model: Model | None, request: MarginalRequest
+        self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return the measure of a single model, with what came out."""
-        if model is None or request.outcome is None or self._left_out(work, model) is not None:
+        if model is None or request.outcome is None or self._left_out(context, model) is not None:
             return ()
         return (self._measure(model, request),)
 
-    def _left_out(self, work: Work, model: Model) -> str | None:
+    def _left_out(self, context: RunContext, model: Model) -> str | None:
         """Return why there are no metrics at all, None where there are."""
-        if work.several:
+        if context.several:
             return "estimator is a list; pass one model for those of its predictions"
-        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
-        if budget is not None and budget.bound(model, reads=False).most < work.rows.n_weighted:
+        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
+        if budget is not None and budget.bound(model, reads=False).most < context.rows.n_weighted:
             return f"max_predictions={self.max_predictions} is too small to predict every row; raise it"
         return other_scale(self.estimators[0]) if model.response == "predict" else None
 
@@ -94,31 +96,31 @@ class PerformanceStatistic(MarginalStatistic):
         return PerformanceMeasure(model, outcome, RowLosses(model.n_outputs, probability, exclusive, family))
 
     def _result(  # type: ignore[override]
-        self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]
+        self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]
     ) -> MeasuredRows:
-        averages = super()._result(work, estimated, skipped)
-        performance, target = self._performance(work, estimated[0], averages)
-        columns = column_records(work.data, self.wanted)
-        return MeasuredRows(averages, performance, columns, _predictions(work.rows, estimated), target)
+        averages = super()._result(context, estimated, skipped)
+        performance, target = self._performance(context, estimated[0], averages)
+        columns = column_records(context.data, self.wanted)
+        return MeasuredRows(averages, performance, columns, _predictions(context.rows, estimated), target)
 
     def _performance(
-        self, work: Work, estimated: Estimated, averages: Marginals
+        self, context: RunContext, estimated: ModelEstimates, averages: Marginals
     ) -> tuple[Performance | None, tuple[TargetEstimate, ...]]:
         """Return the metrics, or why there are none, and the distribution of the target."""
         request: Any = estimated.plans[0].evaluator.request
         model, provenance = estimated.model, averages.effects[0].provenance
         if model is None or request.outcome is None:
             return None, ()
-        curves = () if work.several else training_curves(self.estimators[0])
+        curves = () if context.several else training_curves(self.estimators[0])
         kept = tuple(TrainingCurve(*one) for one in curves)
-        why = self._left_out(work, model)
+        why = self._left_out(context, model)
         if why is not None:
             note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
             return Performance((), (), kept, (note,), provenance), ()
         measure, names = self._measure(model, request), model.output_names
         found = measure.finish(estimated.state)
         features = [grid.axes[0].name for grid in request.grids]
-        unit = work.rows.weight_scale
+        unit = context.rows.weight_scale
         measured = Performance(
             tuple(_metric(one, names) for one in found.metrics),
             tuple(
@@ -137,7 +139,7 @@ class PerformanceStatistic(MarginalStatistic):
         return measured, found.target
 
 
-def _predictions(rows: Background, estimated: list[Estimated]) -> RowPredictions:
+def _predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredictions:
     """Return the predictions of rows, those of several models averaged."""
     each = []
     for one in estimated:

@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from paribus._api.combine import label
-from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
+from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.runner import Pass
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._api.statistics.effects_statistic import SAMPLE, EffectsStatistic
@@ -74,67 +74,67 @@ class ShapeStatistic:
         """Whether the trees of a model are likely needed, so that they are read ahead."""
         return self.method != "brute"
 
-    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
         """Return that nothing is verified: the effects are."""
         return Verification()
 
-    def evaluate(self, work: Work) -> Rounds:
+    def evaluate(self, context: RunContext) -> Rounds:
         """Take the rows, then evaluate their curves, as many grids at a time as memory allows."""
-        axes, _ = self.axes.laid_out(work)
+        axes, _ = self.axes.laid_out(context)
         _check_ordered(axes.values(), self.declared)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
-        samples = self._samples(work, grids)
+        samples = self._samples(context, grids)
         if not samples:
             return dict
-        taken = yield from _taken(work, samples)
+        taken = yield from _taken(context, samples)
         found: dict[str, CurveCovariance] = {}
-        for some in _portions(grids, work, len(samples[0].numbers)):
+        for some in _portions(grids, context, len(samples[0].numbers)):
             estimated = yield from each_model(
-                [self._curves(work, some, taken, index) for index in range(len(work.models))]
+                [self._curves(context, some, taken, index) for index in range(len(context.models))]
             )
-            each = partial(_covariance, work, samples, estimated)
-            covariances = work.pool.map(each, range(len(some)), some)
+            each = partial(_covariance, context, samples, estimated)
+            covariances = context.pool.map(each, range(len(some)), some)
             found |= {grid.names[0]: own for grid, own in zip(some, covariances, strict=True)}
         return lambda: found
 
-    def _samples(self, work: Work, grids: tuple[Grid, ...]) -> list[Sample]:
+    def _samples(self, context: RunContext, grids: tuple[Grid, ...]) -> list[Sample]:
         """Return the rows for shortcuts, and those that the model itself predicts, which may be the same.
 
         All models of a list have the same rows. There are none where the model itself would have to predict
         more than it may.
         """
-        counted, points = work.rows.n_weighted, max(1, sum(grid.n_points for grid in grids))
-        cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(work)))
-        many = min(counted, SAMPLE, cheap, self._held_rows(work, grids))
+        counted, points = context.rows.n_weighted, max(1, sum(grid.n_points for grid in grids))
+        cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(context)))
+        many = min(counted, SAMPLE, cheap, self._held_rows(context, grids))
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
-            few = min(few, self.max_predictions // (points * len(work.models)))
+            few = min(few, self.max_predictions // (points * len(context.models)))
         if few < min(LEAST_PAIR, counted):
-            return [work.rows.sample(many, SEED)] if self._exact(work, grids) else []
-        return [work.rows.sample(size, SEED) for size in (few if work.several else many, few)]
+            return [context.rows.sample(many, SEED)] if self._exact(context, grids) else []
+        return [context.rows.sample(size, SEED) for size in (few if context.several else many, few)]
 
-    def _exact(self, work: Work, grids: tuple[Grid, ...]) -> bool:
+    def _exact(self, context: RunContext, grids: tuple[Grid, ...]) -> bool:
         """Return whether every model has a shortcut for all grids, and predicts nothing."""
-        request = _request(work, grids, Rows(work.rows.head_sample(SEED), None))
+        request = _request(context, grids, Rows(context.rows.head_sample(SEED), None))
         try:
-            plans = [choose(model, lambda candidate: request, "exact") for model in work.models]
+            plans = [choose(model, lambda candidate: request, "exact") for model in context.models]
         except (RefusalError, MemoryBoundError):
             return False
         return bool(plans)
 
-    def _held_rows(self, work: Work, grids: tuple[Grid, ...]) -> int:
+    def _held_rows(self, context: RunContext, grids: tuple[Grid, ...]) -> int:
         """Return the rows whose curves on the largest grid can be held."""
         largest = max((grid.n_points for grid in grids), default=1)
-        return max(LEAST_PAIR, _curve_bytes(work) // (_number_bytes(work) * max(1, largest)))
+        return max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
 
-    def _curves(self, work: Work, grids: tuple[Grid, ...], taken: list[Rows], index: int) -> Rounds:
-        many, few = (partial(_request, work, grids, rows) for rows in (taken[0], taken[-1]))
+    def _curves(self, context: RunContext, grids: tuple[Grid, ...], taken: list[Rows], index: int) -> Rounds:
+        many, few = (partial(_request, context, grids, rows) for rows in (taken[0], taken[-1]))
 
         def requested(candidate: type[StatisticEvaluator] | None) -> EvaluationRequest:
             return few() if candidate is not None and not candidate.shortcut else many()
 
-        name = label(self.verb, index, len(work.models))
-        estimated = yield from evaluated(work, work.models[index], requested, self.method, name)
+        name = label(self.verb, index, len(context.models))
+        estimated = yield from evaluate_model(context, context.models[index], requested, self.method, name)
         return estimated
 
 
@@ -148,15 +148,17 @@ def _check_ordered(axes: Iterable[Axis], declared: frozenset[str]) -> None:
             )
 
 
-def _request(work: Work, grids: tuple[Grid, ...], rows: Rows) -> EvaluationRequest:
+def _request(context: RunContext, grids: tuple[Grid, ...], rows: Rows) -> EvaluationRequest:
     size, table = len(rows), rows.table
-    sizes = size, size, table.row_bytes, work.memory, work.threads
-    return EvaluationRequest(grids, "individual", *sizes, given=work.given, background=rows)
+    sizes = size, size, table.row_bytes, context.memory, context.threads
+    return EvaluationRequest(
+        grids, "individual", *sizes, memory_was_given=context.memory_was_given, background=rows
+    )
 
 
-def _taken(work: Work, samples: list[Sample]) -> Rounds:
+def _taken(context: RunContext, samples: list[Sample]) -> Rounds:
     """Return the rows of each sample in memory, without weights; those that are read take one pass."""
-    rows = work.rows
+    rows = context.rows
     numbers = np.unique(np.concatenate([sample.numbers for sample in samples]))
     if isinstance(rows, Rows):
         mask = np.zeros(len(rows), dtype=bool)
@@ -165,16 +167,16 @@ def _taken(work: Work, samples: list[Sample]) -> Rounds:
     else:
         taker = RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)
         blocks = rows.blocks(taker.block_rows)
-        (state,) = yield [Pass("shapes-rows", taker, blocks, work.threads or 1, rows=rows)]
+        (state,) = yield [Pass("shapes-rows", taker, blocks, context.threads or 1, rows=rows)]
         assert isinstance(state, Keyed)
         table = taker.finish(state).table
     own = (table.keep(np.isin(numbers, sample.numbers)) for sample in samples)
     return [Rows(some, None, rows.weight_scale) for some in own]
 
 
-def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[Grid, ...]]:
+def _portions(grids: tuple[Grid, ...], context: RunContext, rows: int) -> Iterator[tuple[Grid, ...]]:
     """Yield grids, in order, whose curves are held at once."""
-    most = _curve_bytes(work) // (_number_bytes(work) * max(1, rows))
+    most = _curve_bytes(context) // (_number_bytes(context) * max(1, rows))
     some: list[Grid] = []
     for grid in grids:
         if some and sum(one.n_points for one in some) + grid.n_points > most:
@@ -184,26 +186,26 @@ def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[
     yield tuple(some)
 
 
-def _curve_bytes(work: Work) -> int:
+def _curve_bytes(context: RunContext) -> int:
     """Return the memory that curves may take; where the user gave none, it is fixed, as all numbers are."""
-    return min(CURVE_BYTES, work.memory // CURVE_SHARE) if work.given else CURVE_BYTES
+    return min(CURVE_BYTES, context.memory // CURVE_SHARE) if context.memory_was_given else CURVE_BYTES
 
 
-def _number_bytes(work: Work) -> int:
+def _number_bytes(context: RunContext) -> int:
     """Return the memory of a point of a row, for all outputs and models."""
-    return FLOAT * work.models[0].n_outputs * len(work.models)
+    return FLOAT * context.models[0].n_outputs * len(context.models)
 
 
-def _mean_curves(estimated: Sequence[Estimated], number: int, points: int) -> Floats:
+def _mean_curves(estimated: Sequence[ModelEstimates], number: int, points: int) -> Floats:
     """Return the curves ``(o, i, g)`` of the mean of all models, without the point of a missing value."""
     each = [one.estimates[number].individual[..., :points] for one in estimated]
     return cast(Floats, each[0] if len(each) == 1 else sum(each) / len(each))
 
 
 def _covariance(
-    work: Work, samples: list[Sample], estimated: Sequence[Estimated], number: int, grid: Grid
+    context: RunContext, samples: list[Sample], estimated: Sequence[ModelEstimates], number: int, grid: Grid
 ) -> CurveCovariance:
     """Return the covariance of the points of one grid."""
-    rows, curves = work.rows, _mean_curves(estimated, number, points=len(grid.axes[0].values))
+    rows, curves = context.rows, _mean_curves(estimated, number, points=len(grid.axes[0].values))
     sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
     return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)

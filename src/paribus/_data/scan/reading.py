@@ -141,13 +141,13 @@ def _first(frame: Any, rows: int, client: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TableReader:
-    """How rows are read: ``columns`` for the model, called ``names`` in results, one of weights, a target.
+    """Reads rows: the model's ``columns``, called ``names`` in results, weights and target.
 
-    ``levels`` are those of each column of categories over all rows, once known, ``weight_scale`` what weights
-    are divided by, ``nullable`` the columns where some row has no value, and ``starts`` the numbers of the
-    first rows of partitions that a cluster computes. ``categories`` are those the model knows of columns that
-    hold plain values, ``closed`` those of columns where others are refused, ``open`` those of each model
-    where they are missing values. ``aligned`` is the header of X.
+    ``known_categories`` are those of each categorical column over all rows. Weights are divided by
+    ``weight_scale``. ``nullable`` columns have missing values in some row. ``starts`` are the numbers of the
+    first rows of a cluster's partitions. ``categories`` are those that the model knows of columns of plain
+    values: ``closed`` columns refuse others, ``open`` ones treat others as missing. ``aligned`` is the header
+    of X.
     """
 
     source: Source
@@ -155,7 +155,7 @@ class TableReader:
     names: tuple[str, ...]
     weight: str | None = None
     weight_scale: float = 1.0
-    levels: Mapping[str, Any] = field(default_factory=dict)
+    known_categories: Mapping[str, Any] = field(default_factory=dict)
     nullable: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
     target: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ class TableReader:
 
     def table(self, rows: pa.Table) -> ModelTable:
         """Return rows as a table of the model's columns."""
-        chosen = self._levelled(rows.select(self.columns))
+        chosen = self._with_categories(rows.select(self.columns))
         return ModelTable.of(chosen, self.names, self.source.library, self.nullable)
 
     def head(self) -> ModelTable:
@@ -247,9 +247,9 @@ class TableReader:
             columns.append(values)
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
-    def _levelled(self, rows: pa.Table) -> pa.Table:
+    def _with_categories(self, rows: pa.Table) -> pa.Table:
         """Give columns of categories the categories of all rows, in one order, as one table has them."""
-        for name, categories in self.levels.items():
+        for name, categories in self.known_categories.items():
             position = rows.schema.get_field_index(name)
             if position >= 0:
                 rows = rows.set_column(position, name, recode(name, rows.column(position), categories))

@@ -286,7 +286,7 @@ def bins_of(
         order = LISTED
     else:
         categories, order = ordered(axis.cells.values)
-        known = replace(summary, levels=categories, level_weights=_weights(categories, summary))
+        known = replace(summary, categories=categories, category_weights=_weights(categories, summary))
         axis = replace(axis_from(known, like, feature, options), notes=axis.notes)
     weights = _weights(axis.cells.values, summary)
     return AleBins(axis, order, int(np.argmax(weights)) if len(weights) else 0)
@@ -298,7 +298,7 @@ def _of_numbers(
     edges = summary.edges[position] if summary.edges else np.empty(0)
     known = edges if summary.unit is None else edges.astype(np.int64).view(summary.unit)
     axis = axis_from(summary, like, feature, options, known if given is None and len(known) else given)
-    if given is None and summary.levels is None:
+    if given is None and summary.categories is None:
         axis = replace(axis, rank_error=summary.rank_error)  # the edges are quantiles
     ticks = _ticks(axis.cells.values)
     if given is not None and (ticks[1:] <= ticks[:-1]).any():
@@ -319,9 +319,9 @@ def _of_numbers(
 
 def _weights(categories: Array, summary: Summary) -> Floats:
     """Return how much of the data has each category."""
-    if summary.levels is None or summary.level_weights is None:
+    if summary.categories is None or summary.category_weights is None:
         return np.zeros(len(categories))
-    weights = dict(zip(summary.levels.tolist(), summary.level_weights.tolist(), strict=True))
+    weights = dict(zip(summary.categories.tolist(), summary.category_weights.tolist(), strict=True))
     return np.array([weights.get(category, 0.0) for category in categories.tolist()])
 
 
@@ -332,7 +332,7 @@ def _distinct(axis: Axis, name: str) -> None:
 
 
 RANKS = 256  # positions at which two distributions of a number are compared, at most
-DRAWN = 16_384  # rows that are compared, at most
+SAMPLED = 16_384  # rows that are compared, at most
 
 
 def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, str]:

@@ -326,8 +326,8 @@ class CombinedAle(AlePass):
         size = self.exact.portion(self.exact.sizes[number])
         for first in range(0, len(located.cells), size):
             some = slice(first, first + size)
-            drawn = self.exact.curves((number,), np.ascontiguousarray(rows[:, some]))
-            found[..., some] = np.take_along_axis(drawn, located.index[None, :, some, 0], axis=1)
+            computed = self.exact.curves((number,), np.ascontiguousarray(rows[:, some]))
+            found[..., some] = np.take_along_axis(computed, located.index[None, :, some, 0], axis=1)
         return found
 
 

@@ -155,7 +155,7 @@ def _some_trees(ensemble: Ensemble, which: Flags) -> Ensemble:
         return replace(ensemble, base=np.zeros_like(ensemble.base))
     kept = which[ensemble.tree]
     position = (np.cumsum(kept) - 1).astype(np.int32)
-    names = ("column", "threshold", "missing_left", "value", "level_set")
+    names = ("column", "threshold", "missing_left", "value", "category_set")
     return replace(
         ensemble,
         roots=position[ensemble.roots[which]],
@@ -208,7 +208,7 @@ def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...],
 def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
     """Return at which of some codes of their column tests are passed, ``(t, codes)``."""
     column, cut, missing_left, table = program.conditions[tests].T[..., None]
-    if program.columns[column[0, 0]].levels:
+    if program.columns[column[0, 0]].is_nominal:
         return np.asarray(program.truth[table + codes] > 0)
     missing = codes == program.columns[column[0, 0]].missing
     return np.asarray((codes <= cut) | (missing & (missing_left > 0)))
@@ -448,5 +448,5 @@ class TreeAle(AlePass):
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             return np.searchsorted(edges, values)
         if number not in self._edges:  # found at once by several threads, it is the same
-            self._edges[number] = CodeColumn.of(0, edges.astype(np.float64), levels=False)
+            self._edges[number] = CodeColumn.of(0, edges.astype(np.float64), is_nominal=False)
         return self.kernels.rank(self._edges[number], values.astype(np.float64, copy=False))

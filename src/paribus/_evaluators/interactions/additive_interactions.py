@@ -143,7 +143,7 @@ class AdditiveInteractions(ExactInteractions):
 
     @property
     def held_bytes(self) -> int:
-        """States that wait to be merged, functions at the witnesses, and what is found of pairs."""
+        """States that wait to be merged, functions at the influence rows, and what is found of pairs."""
         levels = math.ceil(math.log2(max(2, len(self.request.rows) / self.block_rows))) + 2
         products = self._numbers * (len(self.request.features) + 1)
         pairs = 8 * self.request.n_results * self.additive.n_margins
@@ -183,19 +183,19 @@ class AdditiveInteractions(ExactInteractions):
         return self._statistics(products, state.parts["sample", 0].finish().reshape(*center.shape, -1))
 
     def _statistics(self, products: Floats, functions: Floats) -> InteractionStatistics:
-        """Return what products ``(m, f + 1, f + 1)`` say, and functions at witnesses ``(f + 1, m, i)``."""
+        """Return moments from products ``(m, f + 1, f + 1)``, and functions at influence rows."""
         rows, request = self.request.rows, self.request
-        witnesses = InfluenceSample.of(self.sample, rows.total, rows.n_weighted)
+        influence_rows = InfluenceSample.of(self.sample, rows.total, rows.n_weighted)
         variance = products[:, -1, -1]
         zero = ZeroThresholds.of(variance, functions[-1].T, single=False, single_own=False)
-        squares = witnesses.centered(functions) ** 2
+        squares = influence_rows.centered(functions) ** 2
         every = range(len(request.features))
         main = np.stack([products[:, j, j] for j in every])
         spread = np.broadcast_to(variance, main.shape)
         share = main, spread, squares[:-1], squares[-1]
-        ratios = {"main": witnesses.ratio(*share, zero.averages)}
+        ratios = {"main": influence_rows.ratio(*share, zero.averages)}
         if request.overall:
-            ratios["left_out"] = witnesses.ratio(*share, zero.own)
+            ratios["left_out"] = influence_rows.ratio(*share, zero.own)
             ratios["overall"] = self._none(spread, zero)
             if request.every_column:
                 ratios["total"] = self._none(variance[None], zero)
@@ -262,10 +262,10 @@ class BruteInteractions(CrossedInteractions):
 
     def fallback(self, short: str) -> str | None:
         """Warn before rows are drawn, or crossed with each other, because trees are short of memory."""
-        rows, whole = self.request.rows.n_weighted, self.request.drawn_from
-        drawn = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
+        rows, whole = self.request.rows.n_weighted, self.request.sampled_from
+        some = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
         return (
-            f"max_memory is too small for the shortcut, so the model is evaluated{drawn}, every row with the "
+            f"max_memory is too small for the shortcut, so the model is evaluated{some}, every row with the "
             f"values of every other: about {rows:,} predictions for each row and pair ({short})"
         )
 

@@ -203,18 +203,20 @@ class CrossedInteractions(InteractionPasses, ABC):
     def passes(self, threads: int) -> Passes:
         """Evaluate single features, then groups, and square."""
         single = yield from self.singles()
-        witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
+        influence_rows = InfluenceSample.of(
+            self.sample, self.request.rows.total, self.request.rows.n_weighted
+        )
         with ignore_fp_errors():
-            evidence, predictions = self._evidence(single, witnesses.share)
+            evidence, predictions = self._evidence(single, influence_rows.share)
         precision = {"single": self.rounds_to_single, "single_own": self.rounds_to_single}
         zero = ZeroThresholds.of(evidence.variance, predictions, **precision)
         chosen = self._pairs(evidence, zero)
-        pairs = yield from self._joint("pairs", chosen, single, witnesses)
-        ratios = ratios_of(evidence, pairs.joint, witnesses, zero, threads)
+        pairs = yield from self._joint("pairs", chosen, single, influence_rows)
+        ratios = ratios_of(evidence, pairs.joint, influence_rows, zero, threads)
         triples = strongest_triples(ratios, len(single), self.request.threeway)
-        three = yield from self._joint("triples", triples, single, witnesses)
+        three = yield from self._joint("triples", triples, single, influence_rows)
         threeway = (
-            ratios_of(evidence, three.joint, witnesses, zero, threads).get("joint") if triples else None
+            ratios_of(evidence, three.joint, influence_rows, zero, threads).get("joint") if triples else None
         )
         return InteractionStatistics(
             zero.above(evidence.variance),
@@ -272,12 +274,12 @@ class CrossedInteractions(InteractionPasses, ABC):
         name: str,
         groups: tuple[Group, ...],
         single: tuple[FeatureCurves, ...],
-        witnesses: InfluenceSample,
+        influence_rows: InfluenceSample,
     ) -> Generator[Fold, Keyed, CrossedGroups]:
         """Evaluate groups of features, all rows at a time."""
         if not groups:
             return CrossedGroups(None, 0)
-        crossing = CrossedRows(self.predictor, self.request.features, groups, single, witnesses.share)
+        crossing = CrossedRows(self.predictor, self.request.features, groups, single, influence_rows.share)
         together = self.groups_together(triples=len(groups[0]) > 2)
         numbers = tuple(range(len(groups)))
         several = (numbers[first : first + together] for first in range(0, len(groups), together))

@@ -48,7 +48,7 @@ class ZeroThresholds:
 
 @dataclass(frozen=True, eq=False)
 class EffectMoments:
-    """Effects of single features: mean squares over every row, and the functions at the witnesses.
+    """Effects of single features: mean squares over every row, and the functions at the influence rows.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class EffectMoments:
     total : (o,) or None
         Mean square of what is left of the prediction beside the effects of single features.
     full : (o, i)
-        The prediction at the witnesses.
+        The prediction at the influence rows.
     effect, loss : (f, o, i)
         The functions behind ``main`` and ``lost``.
     single : callable
-        The witnesses' curves over a feature.
+        The influence rows' curves over a feature.
     """
 
     variance: Floats
@@ -80,7 +80,7 @@ class EffectMoments:
 
 @dataclass(frozen=True, eq=False)
 class JointMoments:
-    """Effects of groups of features: mean squares over every row, and the functions at the witnesses.
+    """Effects of groups of features: mean squares over every row, and the functions at the influence rows.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class JointMoments:
     interaction, effect : (t, o, i)
         The functions behind them.
     inner : (t, 2, o, i)
-        What a witness does to both through averages that move more than one feature.
+        What an influence row does to both through averages that move more than one feature.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -129,7 +129,7 @@ class JointMoments:
 
 @dataclass(frozen=True, eq=False)
 class _CenteredMoments:
-    """The functions at the witnesses, each with mean zero."""
+    """The functions at the influence rows, each with mean zero."""
 
     full: Floats
     effect: Floats
@@ -144,7 +144,7 @@ class _CenteredMoments:
 
 @dataclass(frozen=True, eq=False)
 class _Influence:
-    """What the witnesses do to the statistics through one feature; ``joint`` by group."""
+    """What the influence rows do to the statistics through one feature; ``joint`` by group."""
 
     main: Floats
     loss: Floats | None
@@ -181,30 +181,30 @@ def _stacked(functions: list[Floats], like: Floats) -> Floats:
 def ratios_of(
     evidence: EffectMoments,
     joint: JointMoments | None,
-    witnesses: InfluenceSample,
+    influence_rows: InfluenceSample,
     zero: ZeroThresholds,
     threads: int,
 ) -> dict[str, Ratio]:
     """Return every statistic of single features, and of groups if there are any, by name."""
     with ignore_fp_errors():
         functions = _CenteredMoments(
-            witnesses.centered(evidence.full),
-            witnesses.centered(evidence.effect),
-            None if evidence.loss is None else witnesses.centered(evidence.loss),
-            None if joint is None else witnesses.centered(joint.effect),
+            influence_rows.centered(evidence.full),
+            influence_rows.centered(evidence.effect),
+            None if evidence.loss is None else influence_rows.centered(evidence.loss),
+            None if joint is None else influence_rows.centered(joint.effect),
         )
 
     def influence(j: int) -> _Influence:
         groups = [] if joint is None else joint.having(j)
         with ignore_fp_errors():
-            return _influence(functions, evidence.single(j), j, witnesses.share, groups)
+            return _influence(functions, evidence.single(j), j, influence_rows.share, groups)
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(influence, range(len(evidence.main))))
     with ignore_fp_errors():
-        ratios = _of_singles(evidence, functions, found, witnesses, zero)
+        ratios = _of_singles(evidence, functions, found, influence_rows, zero)
         if joint is not None:
-            ratios["joint"] = _of_groups(joint, functions, found, witnesses, zero)
+            ratios["joint"] = _of_groups(joint, functions, found, influence_rows, zero)
     return ratios
 
 
@@ -212,7 +212,7 @@ def _of_singles(
     evidence: EffectMoments,
     functions: _CenteredMoments,
     found: list[_Influence],
-    witnesses: InfluenceSample,
+    influence_rows: InfluenceSample,
     zero: ZeroThresholds,
 ) -> dict[str, Ratio]:
     every = np.broadcast_to(evidence.variance, evidence.main.shape)
@@ -226,10 +226,10 @@ def _of_singles(
     for name, (numerator, influence) in terms.items():
         if numerator is not None:
             floor = zero.averages if name == "main" else zero.own
-            ratios[name] = witnesses.ratio(numerator, every, np.array(influence), square, floor)
+            ratios[name] = influence_rows.ratio(numerator, every, np.array(influence), square, floor)
     if evidence.total is not None:
         of_total = functions.rest**2 - 2 * np.sum([one.rest for one in found], axis=0)
-        ratios["total"] = witnesses.ratio(
+        ratios["total"] = influence_rows.ratio(
             evidence.total[None], evidence.variance[None], of_total[None], square, zero.own
         )
     return ratios
@@ -239,16 +239,18 @@ def _of_groups(
     joint: JointMoments,
     functions: _CenteredMoments,
     found: list[_Influence],
-    witnesses: InfluenceSample,
+    influence_rows: InfluenceSample,
     zero: ZeroThresholds,
 ) -> Ratio:
     assert functions.joint is not None
     outer = np.zeros_like(joint.effect)
     for j, one in enumerate(found):
         outer[joint.having(j)] += one.joint
-    of_numerator = witnesses.centered(joint.interaction) ** 2 + 2 * joint.inner[:, 0]
+    of_numerator = influence_rows.centered(joint.interaction) ** 2 + 2 * joint.inner[:, 0]
     of_denominator = functions.joint**2 + 2 * (joint.inner[:, 1] + outer)
-    return witnesses.ratio(joint.numerator, joint.denominator, of_numerator, of_denominator, zero.averages)
+    return influence_rows.ratio(
+        joint.numerator, joint.denominator, of_numerator, of_denominator, zero.averages
+    )
 
 
 def strongest_triples(ratios: dict[str, Ratio], features: int, count: int) -> tuple[tuple[int, ...], ...]:

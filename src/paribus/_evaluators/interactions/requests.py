@@ -27,8 +27,8 @@ class InteractionRequest:
     them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
 
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
-    for a memory bound that was ``given``; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
-    ``drawn_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
+    for a memory bound that the user gave; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
+    ``sampled_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
     ``few_calls`` says that a call of the model is dear however few rows it predicts. With ``paired``, pairs
     are of so many features at most: those that interact most with all others together.
     """
@@ -42,8 +42,8 @@ class InteractionRequest:
     seed: int
     max_memory: int
     threads: int | None
-    given: bool = True
-    drawn_from: int | None = None
+    memory_was_given: bool = True
+    sampled_from: int | None = None
     cut: int = 1
     few_calls: bool = False
     paired: int | None = None
@@ -75,7 +75,7 @@ class InteractionRequest:
     @property
     def cuts(self) -> tuple[int, ...]:
         """How often sizes may be cut, until what is requested fits the memory bound."""
-        return tuple(2**power for power in range(MOST_CUTS.bit_length() if self.given else 1))
+        return tuple(2**power for power in range(MOST_CUTS.bit_length() if self.memory_was_given else 1))
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -315,13 +315,13 @@ class InfluenceSample:
 
 @dataclass(frozen=True, eq=False)
 class FeatureCurves:
-    """The curves of the witnesses over one feature, ``(o, g, i)``, and at which point each witness lies."""
+    """The curves of the influence rows over one feature, ``(o, g, i)``, and the point of each."""
 
     curves: Floats
     point: Integers
 
     def as_rest(self, functions: Floats) -> Floats:
-        r"""Return :math:`\sum_x g(x) f(x_j, z_{\bar j})` for functions ``(..., o, i)`` at every witness z."""
+        r"""Return :math:`\sum_x g(x) f(x_j, z_{\bar j})` for functions ``(..., o, i)`` at influence rows."""
         outputs, points, rows = self.curves.shape
         flat = functions.reshape(-1, outputs, rows)
         placed = np.zeros((outputs, len(flat), points))
@@ -331,6 +331,6 @@ class FeatureCurves:
         return (placed @ self.curves).swapaxes(0, 1).reshape(functions.shape)
 
     def as_value(self, functions: Floats) -> Floats:
-        r"""Return :math:`\sum_x g(x) f(z_j, x_{\bar j})` for functions ``(..., o, i)`` at every witness z."""
+        r"""Return :math:`\sum_x g(x) f(z_j, x_{\bar j})` for functions ``(..., o, i)`` at influence rows."""
         found = self.curves @ functions[..., None]
         return np.asarray(found[..., self.point, 0])

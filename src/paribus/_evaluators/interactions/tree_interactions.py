@@ -57,8 +57,8 @@ BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
 WITNESSES, FEWEST = 2_048, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
-WORK = 1_000_000_000  # leaves times pairs they test times witnesses, that errors may take
-HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
+WORK = 1_000_000_000  # leaves times pairs they test times influence rows, that errors may take
+HELD, LEAST = 500_000_000, 64  # bytes of functions at the influence rows; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 MOST_TUPLES = 100_000  # cells of a feature that owns several columns
 TUPLE_SHARE = 128  # bytes of max_memory for each code of a tuple: there are some states at once
@@ -138,8 +138,8 @@ class TreeInteractions(ExactInteractions):
     def sample(self) -> Sample:
         """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
         by_work = int(np.clip(WORK // max(1, self._items), FEWEST, WITNESSES))
-        # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
-        # cells that they have.
+        # Of each pair some functions are held; of one feature at a time the curves of all influence rows, at
+        # the cells that they have.
         held, margins = HELD // FLOAT, self.program.n_margins
         by_pairs = held // (16 * max(1, len(self.groups)) * margins)
         cells = int(self.leaves.size.max(initial=1))
@@ -195,7 +195,7 @@ class TreeInteractions(ExactInteractions):
 
     @property
     def held_bytes(self) -> int:
-        """Trees, rows that are kept, and functions at the witnesses."""
+        """Trees, rows that are kept, and functions at the influence rows."""
         program, rows = self.program, self.request.rows
         kept = 0 if self._counted is not None else 4 * len(rows) * len(self.request.features)
         levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
@@ -213,9 +213,9 @@ class TreeInteractions(ExactInteractions):
         program, rows = self.program, min(self.block_rows, len(self.request.rows))
         functions = 6 * len(self.request.features) * program.n_margins + 2 * len(program.columns)
         lists = program.levels if program.shallow < len(program.entries) else 0
-        witnesses = len(self.sample.numbers)
-        points = min(witnesses, int(self.leaves.size.max(initial=1)))
-        curves = 2 * program.n_margins * points * witnesses
+        influence_rows = len(self.sample.numbers)
+        points = min(influence_rows, int(self.leaves.size.max(initial=1)))
+        curves = 2 * program.n_margins * points * influence_rows
         tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
         if self._counted is not None:
             tables = 2 * self._largest_pair
@@ -259,7 +259,7 @@ class TreeInteractions(ExactInteractions):
                 if needed[-1] <= self.request.max_memory:
                     return smaller
         shortage = self.shortage(1.01 * min(needed))
-        if self.request.given:
+        if self.request.memory_was_given:
             raise MemoryBoundError(shortage)
         raise RefusalError(shortage, RefusalCode.MEMORY)
 
@@ -268,19 +268,21 @@ class TreeInteractions(ExactInteractions):
         state = yield self._fold("coverage", self.counting, self.block_rows)
         tables = CoverageTables.of(self.counting, state)
         walking = self._walking(tables)
-        witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
+        influence_rows = InfluenceSample.of(
+            self.sample, self.request.rows.total, self.request.rows.n_weighted
+        )
         # Which pairs are strongest is known before the second pass, which their surfaces can share.
-        joint = self._joint(tables, witnesses, threads) if self.groups else None
+        joint = self._joint(tables, influence_rows, threads) if self.groups else None
         sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows), joint)
         evidence = self._evidence(tables, walking, sums)
         # Averages are of sums in double precision, whatever the library does.
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
         zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
-        ratios = ratios_of(evidence, joint, witnesses, zero, threads)
+        ratios = ratios_of(evidence, joint, influence_rows, zero, threads)
         if self.request.pairwise:
             together = sums.parts["together", 0].cells / tables.total
             ratios["joint"] = self._of_all_pairs(
-                ratios.get("joint"), joint, evidence, together, witnesses, zero
+                ratios.get("joint"), joint, evidence, together, influence_rows, zero
             )
         triples = strongest_triples(ratios, len(self.request.features), self.request.threeway)
         threeway = None
@@ -288,9 +290,9 @@ class TreeInteractions(ExactInteractions):
             counting = counting_of(self.ensemble, self.request, self.sample, triples, self._tuples)
             state = yield self._fold("triples", counting, self.block_rows)
             three = joint_of(
-                self.ensemble, self.request, triples, witnesses, CoverageTables.of(counting, state)
+                self.ensemble, self.request, triples, influence_rows, CoverageTables.of(counting, state)
             )
-            threeway = ratios_of(evidence, three, witnesses, zero, threads)["joint"]
+            threeway = ratios_of(evidence, three, influence_rows, zero, threads)["joint"]
         return InteractionStatistics(
             zero.above(evidence.variance),
             ratios["main"],
@@ -355,7 +357,7 @@ class TreeInteractions(ExactInteractions):
         )
 
     def _single(self, tables: CoverageTables, position: int) -> FeatureCurves:
-        """Draw the witnesses' curves over a feature, at the cells they have."""
+        """Draw the influence rows' curves over a feature, at the cells they have."""
         cells = ThresholdCells(self.single, self._tuples)
         occupied, point = np.unique(cells.of(tables.sample)[position], return_inverse=True)
         points = cells.points(position, occupied)
@@ -369,10 +371,10 @@ class TreeInteractions(ExactInteractions):
         ]
         return FeatureCurves(np.concatenate(curves, axis=-1), point)
 
-    def _joint(self, tables: CoverageTables, witnesses: InfluenceSample, threads: int) -> JointMoments:
+    def _joint(self, tables: CoverageTables, influence_rows: InfluenceSample, threads: int) -> JointMoments:
         """Return the statistics of the pairs that share a path."""
         squares, functions = tables.pair_moments(self.groups, self.counting.pairs, threads)
-        weighed = witnesses.centered(functions) * witnesses.share
+        weighed = influence_rows.centered(functions) * influence_rows.share
         inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
         place = {position: number for number, position in enumerate(self._position)}
         groups = tuple(tuple(sorted(place[position] for position in group)) for group in self.groups)
@@ -386,14 +388,14 @@ class TreeInteractions(ExactInteractions):
         joint: JointMoments | None,
         evidence: EffectMoments,
         together: Floats,
-        witnesses: InfluenceSample,
+        influence_rows: InfluenceSample,
         zero: ZeroThresholds,
     ) -> Ratio:
         """Return the statistics of all pairs: the effect of two that share no path is the sum of theirs."""
         count, position = len(self._position), np.array(self._position)
         one, other = np.triu_indices(count, 1)
         square = evidence.main[one] + evidence.main[other] + 2 * together[:, position[one], position[other]].T
-        every = witnesses.none(square, zero.averages)
+        every = influence_rows.none(square, zero.averages)
         if joint is None or sharing is None:
             return every
         first, second = np.array(joint.groups).T
@@ -440,22 +442,22 @@ def joint_of(
     ensemble: Ensemble,
     request: InteractionRequest,
     triples: tuple[Group, ...],
-    witnesses: InfluenceSample,
+    influence_rows: InfluenceSample,
     tables: CoverageTables,
 ) -> JointMoments:
     """Return the statistics of triples from their coverage."""
     features = tables.leaves.program.family.features
     position = {feature: number for number, feature in enumerate(features)}
     positions = [tuple(position[feature] for feature in triple) for triple in _named(request, triples)]
-    found = [_triple(ensemble, tables, triple, witnesses) for triple in positions]
+    found = [_triple(ensemble, tables, triple, influence_rows) for triple in positions]
     squares, functions, inner = zip(*found, strict=True)
     return JointMoments.of(triples, squares, functions, inner)
 
 
 def _triple(
-    ensemble: Ensemble, tables: CoverageTables, triple: Group, witnesses: InfluenceSample
+    ensemble: Ensemble, tables: CoverageTables, triple: Group, influence_rows: InfluenceSample
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
+    """Return mean squares ``(2, m)``, functions at influence rows and their inner influence ``(2, m, i)``."""
     at, weight, own = tables.points(triple)
     sharing = [
         group for size in (2, 3) for group in combinations(triple, size) if len(tables.leaves.testing(group))
@@ -467,7 +469,7 @@ def _triple(
         effect = effect + values
         interaction = values if len(group) == 3 else interaction
     square, functions = tables.squared(np.stack([interaction, effect]), weight, own)
-    return square, functions, _inner(ensemble, tables, sharing, functions, witnesses)
+    return square, functions, _inner(ensemble, tables, sharing, functions, influence_rows)
 
 
 def _inner(
@@ -475,12 +477,12 @@ def _inner(
     tables: CoverageTables,
     sharing: list[Group],
     functions: Floats,
-    witnesses: InfluenceSample,
+    influence_rows: InfluenceSample,
 ) -> Floats:
-    """Return what witnesses do through averages that move two or three of the features."""
+    """Return what influence rows do through averages that move two or three of the features."""
     if not sharing:
         return np.zeros_like(functions)
-    weighed = witnesses.centered(functions) * witnesses.share
+    weighed = influence_rows.centered(functions) * influence_rows.share
     # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
     functions_of = np.stack(
         [weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing]

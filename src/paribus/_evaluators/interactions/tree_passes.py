@@ -144,7 +144,7 @@ class CoverageTables:
     center : (m,)
         The average prediction, without the baseline.
     sample : (c, i)
-        Codes of the witnesses.
+        Codes of the influence rows.
     state : Keyed
         And what is counted of pairs, or kept of rows.
     """
@@ -182,7 +182,7 @@ class CoverageTables:
         return result
 
     def points(self, group: tuple[int, ...]) -> tuple[Ints, Floats, Integers]:
-        """Return cells ``(d, g)`` of a group, the weight at the first of them, and which the witnesses have.
+        """Return cells ``(d, g)`` of a group, the weight at the first, and those of the influence rows.
 
         Every row is a point.
         """
@@ -196,8 +196,8 @@ class CoverageTables:
     ) -> tuple[Floats, Floats]:
         """Return mean squares ``(t, 2, m)`` of pairs' interactions and joint effects.
 
-        And both at the witnesses, ``(t, 2, m, i)``. ``counted`` are the pairs whose cells were counted, all
-        of them, None where rows are kept. A pair whose table would be too large is looked up row by row.
+        And both at the influence rows, ``(t, 2, m, i)``. ``counted`` are the pairs whose cells were counted,
+        all of them, None where rows are kept. A pair whose table would be too large is looked up row by row.
         """
         pairs, size = np.array(groups, np.int32).reshape(-1, 2), self.leaves.cells.size
         margins, own = len(self.center), self.leaves.cells.of(self.sample)
@@ -239,7 +239,7 @@ class CoverageTables:
         return self.state.parts["rows", 0].finish(), self.state.parts["row weights", 0].finish()[0]
 
     def squared(self, functions: Floats, weight: Floats, own: Integers) -> tuple[Floats, Floats]:
-        """Return the mean squares of functions ``(..., g)``, centered, and their values at the witnesses."""
+        """Return the mean squares of functions ``(..., g)``, centered, and their values at influence rows."""
         seen = functions[..., : len(weight)]
         mean = seen @ weight / self.total
         return (seen - mean[..., None]) ** 2 @ weight / self.total, functions[..., own] - mean[..., None]
@@ -252,7 +252,7 @@ def influence_within(
     functions: Floats,
     threads: int = 1,
 ) -> Floats:
-    """Return what the witnesses do through averages that move the features of a group together.
+    """Return what the influence rows do through averages that move the features of a group together.
 
     ``functions (t, q, m, i)`` are weighed; so is the result. Whether a row reaches a leaf with a group free
     depends on every other feature the leaf tests, requested or not.
@@ -274,7 +274,7 @@ def influence_within(
 
 
 POINTS = 512  # at which curves are drawn at once: with a chunk of rows, what stays in a near cache
-DRAWN = 4  # arrays of such a drawing that are held at once: margins, and what their link takes
+HELD_ARRAYS = 4  # arrays of such a drawing that are held at once: margins, and what their link takes
 EDGE_BYTES = 8  # of each point at which a leaf begins or ends to be reached
 
 
@@ -294,9 +294,9 @@ class TreeCurves:
         Values that no split separates are one point.
         """
         codes = codes_of(self.program, self.trees.ensemble, block, kernels())
-        return [self._drawn(features, codes) for features in sets]
+        return [self._computed(features, codes) for features in sets]
 
-    def _drawn(self, features: Group, codes: Ints) -> FeatureCurves:
+    def _computed(self, features: Group, codes: Ints) -> FeatureCurves:
         program = with_free(self.program, self.trees.ensemble, features, kernels())
         points, point = observed_points(program, codes, features)
         chunk, rows, curves = int(kernels().CHUNK), codes.shape[1], None
@@ -304,10 +304,10 @@ class TreeCurves:
             traced = kernels().trace(program, [some])
             for start in range(0, rows, chunk):
                 own = np.ascontiguousarray(codes[:, start : start + chunk])
-                drawn = self.trees.outputs(kernels().curves(program, traced, own), overwrite=True)
+                computed = self.trees.outputs(kernels().curves(program, traced, own), overwrite=True)
                 if curves is None:
-                    curves = np.empty((len(drawn), points.size, rows))
-                curves[:, first : first + some.size, start : start + chunk] = drawn
+                    curves = np.empty((len(computed), points.size, rows))
+                curves[:, first : first + some.size, start : start + chunk] = computed
         assert curves is not None
         return FeatureCurves(curves, point)
 
@@ -429,7 +429,7 @@ class TreeCrossings(CrossedInteractions):
         sets = TRIPLE_PARTS if self.request.threeway else 1
         curves = sets * FLOAT * rows * rows * self.model.n_outputs
         numbers = self.program.n_margins + self.model.n_outputs
-        drawing = DRAWN * FLOAT * numbers * min(rows, POINTS) * min(rows, chunk)
+        drawing = HELD_ARRAYS * FLOAT * numbers * min(rows, POINTS) * min(rows, chunk)
         edges = EDGE_BYTES * len(self.program.entries) * min(rows, POINTS)
         return int(curves + drawing + edges + 2 * self.program.nbytes)
 

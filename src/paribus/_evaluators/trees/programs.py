@@ -45,7 +45,7 @@ from paribus._kernels.program import (
     PointCodes,
     Program,
     Walk,
-    level_codes,
+    category_codes,
     portions,
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
@@ -162,7 +162,7 @@ def observed_points(program: Program, codes: Ints, features: Iterable[int]) -> t
 def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
     """Return the code columns, and for each inner node its column and its cut or set of categories."""
     nodes = np.flatnonzero(inner)
-    key = ensemble.column[nodes].astype(np.int64) * 2 + (ensemble.level_set[nodes] >= 0)
+    key = ensemble.column[nodes].astype(np.int64) * 2 + (ensemble.category_set[nodes] >= 0)
     few = 2 * len(ensemble.encodings) < 1 << 15
     order = np.argsort(key.astype(np.int16) if few else key, kind="stable")  # short numbers are counted
     numbers, first = np.unique(key[order], return_index=True)
@@ -171,14 +171,14 @@ def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, .
     for number, here in zip(numbers, np.split(nodes[order], first[1:]), strict=False):
         column[here] = len(columns)
         if number % 2:
-            used = np.unique(ensemble.level_set[here])
-            known = np.unique(np.concatenate([ensemble.level_sets[s].listed for s in used])).astype(
+            used = np.unique(ensemble.category_set[here])
+            known = np.unique(np.concatenate([ensemble.category_sets[s].listed for s in used])).astype(
                 np.float64
             )
-            cut[here] = ensemble.level_set[here]
+            cut[here] = ensemble.category_set[here]
         else:
             known, cut[here] = np.unique(ensemble.threshold[here], return_inverse=True)
-        columns.append(CodeColumn.of(int(number // 2), known, levels=bool(number % 2)))
+        columns.append(CodeColumn.of(int(number // 2), known, is_nominal=bool(number % 2)))
     return tuple(columns), column, cut
 
 
@@ -195,7 +195,7 @@ def _conditions(
     ensemble: Ensemble, inner: Flags, columns: tuple[CodeColumn, ...], column: Integers, cut: Integers
 ) -> tuple[Ints, Bytes, Integers]:
     """Return the distinct conditions, tables of categorical ones, and the condition of each inner node."""
-    sizes = [len(ensemble.level_sets) if one.levels else len(one.known) for one in columns]
+    sizes = [len(ensemble.category_sets) if one.is_nominal else len(one.known) for one in columns]
     first = np.cumsum([0, *sizes])
     keys = (first[column[inner]] + cut[inner]) * 2 + ensemble.missing_left[inner]
     occurs = np.bincount(keys, minlength=2 * int(first[-1])) > 0  # faster than to sort them
@@ -207,10 +207,10 @@ def _conditions(
     conditions = np.stack([about, cuts, distinct % 2, np.full(len(distinct), -1)], axis=1)
     tables: list[Flags] = []
     begin = 0
-    for number in np.flatnonzero(np.array([c.levels for c in columns], dtype=bool)[about]):
-        levels = columns[about[number]]
-        chosen = ensemble.level_sets[conditions[number, 1]]
-        left = np.append(chosen.goes_left(levels.known), not chosen.listed_left)
+    for number in np.flatnonzero(np.array([c.is_nominal for c in columns], dtype=bool)[about]):
+        categories = columns[about[number]]
+        chosen = ensemble.category_sets[conditions[number, 1]]
+        left = np.append(chosen.goes_left(categories.known), not chosen.listed_left)
         tables.append(np.append(left, conditions[number, 2] > 0))
         conditions[number, 3] = begin
         begin += len(tables[-1])
@@ -367,7 +367,7 @@ def laid_out(
 
 def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
     """Return the codes of numbers of a column."""
-    codes: Ints = level_codes(column, numbers) if column.levels else kernels.rank(column, numbers)
+    codes: Ints = category_codes(column, numbers) if column.is_nominal else kernels.rank(column, numbers)
     return codes
 
 

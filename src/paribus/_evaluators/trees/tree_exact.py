@@ -239,8 +239,8 @@ class TreeExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        drawn = self.kernels.curves(self.program, self._trace(group), rows)
-        return self.trees.outputs(drawn, overwrite=True)
+        computed = self.kernels.curves(self.program, self._trace(group), rows)
+        return self.trees.outputs(computed, overwrite=True)
 
 
 BLOCK_ROWS = 65_536

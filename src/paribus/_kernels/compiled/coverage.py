@@ -11,7 +11,7 @@ from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels import reference
 from paribus._kernels.jit import common, program_layout
 from paribus._kernels.patterns import Lookups, Patterns, losses, patterns_of
-from paribus._kernels.preorder import LANES, flow_of
+from paribus._kernels.preorder import LANES, mask_schedule
 from paribus._kernels.preorder import WORDS as MASK_WORDS
 from paribus._kernels.program import BINS, Bytes, CodeColumn, Ints, Layout, Program
 
@@ -45,13 +45,13 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
 def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts: Floats) -> None:
     """Add the weight of the rows at the slots of trees that are walked with masks."""
-    flow, tests = flow_of(program), (program.n_codes, program.conditions, program.truth)
+    schedule, tests = mask_schedule(program), (program.n_codes, program.conditions, program.truth)
     memory = (
-        np.empty(flow.words, np.uint64),
+        np.empty(schedule.words, np.uint64),
         np.empty((int(program.n_codes.max(initial=0)) + 1) * MASK_WORDS, np.uint64),
         np.empty(len(program.conditions) * MASK_WORDS, np.uint64),
     )
-    steps = flow.steps, flow.parted, flow.whole
+    steps = schedule.steps, schedule.parted, schedule.whole
     if weights is not None:
         from paribus._kernels.jit.coverage import weigh_by_masks
 
@@ -63,10 +63,10 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
             tallies = np.zeros(LANES * program.n_slots, np.uint16)
             portion = np.ascontiguousarray(codes[:, first : first + TALLIED])
             cover_by_masks(portion, *tests, *steps, *memory, tallies, counts)
-    slot, one, other = flow.sums.T
+    slot, one, other = schedule.sums.T
     counted = np.append(counts, 0.0)
     counts[slot] = counted[one] + counted[other]
-    counts[flow.alone] = codes.shape[1] if weights is None else weights.sum()
+    counts[schedule.alone] = codes.shape[1] if weights is None else weights.sum()
 
 
 def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts: Floats) -> None:

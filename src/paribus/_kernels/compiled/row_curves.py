@@ -218,19 +218,19 @@ def averages(
         return np.concatenate(each, axis=1)
     from paribus._kernels.jit.row_curves import average_lines
 
-    drawn, plain = np.zeros((program.n_margins, traced.size, 1)), np.zeros((program.n_margins, 1))
+    computed, plain = np.zeros((program.n_margins, traced.size, 1)), np.zeros((program.n_margins, 1))
     lines = traced.lines
     average_lines(
-        program.entries, lines.visit_of, lines.visits, lines.edges, share, program.value, drawn, plain
+        program.entries, lines.visit_of, lines.visits, lines.edges, share, program.value, computed, plain
     )  # fmt: skip
-    _accumulate(drawn, plain, traced.starts)
-    return drawn[:, :, 0]
+    _accumulate(computed, plain, traced.starts)
+    return computed[:, :, 0]
 
 
-def _accumulate(drawn: Floats, plain: Floats, starts: Ints) -> None:
+def _accumulate(computed: Floats, plain: Floats, starts: Ints) -> None:
     """Turn changes from point to point into margins; a grid starts from the row itself."""
     begins = set(starts.tolist())
-    for margin, own in zip(drawn, plain, strict=True):
+    for margin, own in zip(computed, plain, strict=True):
         before = own
         for point, row in enumerate(margin):
             np.add(row, own if point in begins else before, out=row)
@@ -259,12 +259,12 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
         )  # fmt: skip
     if program.shallow < len(program.entries):
         _deep_curves(program, traced, codes, flat, plain)
-    drawn = sums[:changing].reshape(program.n_margins, traced.size, rows)
-    _accumulate(drawn, sums[changing:], traced.starts)
-    return drawn
+    computed = sums[:changing].reshape(program.n_margins, traced.size, rows)
+    _accumulate(computed, sums[changing:], traced.starts)
+    return computed
 
 
-def _deep_curves(program: Program, traced: Trace, codes: Ints, drawn: Floats, plain: Floats) -> None:
+def _deep_curves(program: Program, traced: Trace, codes: Ints, computed: Floats, plain: Floats) -> None:
     """Add what the leaves of deep trees change."""
     lists, leaves = Lists.of(program, codes.shape[1]), (program.entries[program.shallow :], program.value)
     if traced.lines is None:
@@ -272,7 +272,7 @@ def _deep_curves(program: Program, traced: Trace, codes: Ints, drawn: Floats, pl
 
         curves_by_lists(
             codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays, *leaves,
-            traced.visit_first[program.shallow :], traced.visits, traced.edges, traced.size, drawn, plain
+            traced.visit_first[program.shallow :], traced.visits, traced.edges, traced.size, computed, plain
         )  # fmt: skip
         return
     from paribus._kernels.jit.row_curves import lines_by_lists
@@ -280,7 +280,7 @@ def _deep_curves(program: Program, traced: Trace, codes: Ints, drawn: Floats, pl
     lines, place = traced.lines, np.empty(len(program.family.sets), np.uint64)
     lines_by_lists(
         codes, *lists.trees, program.slot_set, place, *lists.arrays, *leaves, lines.visit_of, lines.visits,
-        lines.edges, traced.size, drawn, plain
+        lines.edges, traced.size, computed, plain
     )  # fmt: skip
 
 

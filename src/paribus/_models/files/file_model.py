@@ -32,8 +32,8 @@ class TreeWalk:
         children = np.where(leaf, own, ensemble.right), np.where(leaf, own, ensemble.left)
         self.child = np.stack(children, axis=1).ravel().astype(np.intp)
         self.threshold = np.where(leaf, np.inf, ensemble.threshold)
-        self.level_set = np.where(leaf, -1, ensemble.level_set)
-        self.by_category = bool((self.level_set >= 0).any())
+        self.category_set = np.where(leaf, -1, ensemble.category_set)
+        self.by_category = bool((self.category_set >= 0).any())
         self.depth = _depths(ensemble)
 
     def margins(self, numbers: Floats) -> Floats:
@@ -61,10 +61,10 @@ class TreeWalk:
         """Return the child that each row goes to."""
         left = x <= self.threshold[at]
         if self.by_category:
-            sets = self.level_set[at]
+            sets = self.category_set[at]
             for number in np.unique(sets[sets >= 0]).tolist():
                 here = sets == number
-                left[here] = self.ensemble.level_sets[number].goes_left(x[here])
+                left[here] = self.ensemble.category_sets[number].goes_left(x[here])
         if missing:
             lost = np.isnan(x)
             left[lost] = self.ensemble.missing_left[at[lost]]

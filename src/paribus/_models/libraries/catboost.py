@@ -204,8 +204,8 @@ def catboost_ensemble(
         base=np.broadcast_to(real_numbers("biases", bias or [0.0]), value.shape[1:]).copy(),
         encodings=columns.encodings,
         links=links,
-        level_set=forest.level_set.astype(np.int32),
-        level_sets=columns.level_sets,
+        category_set=forest.category_set.astype(np.int32),
+        category_sets=columns.category_sets,
         refused=refused,
         cover=None if np.isnan(forest.cover).any() else forest.cover,
     )
@@ -261,16 +261,16 @@ class Splits:
 
     column: Integers
     threshold: Floats
-    level_set: Integers
+    category_set: Integers
 
     def reshape(self, *shape: int) -> Splits:
         """Return the same in another shape."""
-        column, threshold, level_set = self.column, self.threshold, self.level_set
-        return Splits(column.reshape(shape), threshold.reshape(shape), level_set.reshape(shape))
+        column, threshold, category_set = self.column, self.threshold, self.category_set
+        return Splits(column.reshape(shape), threshold.reshape(shape), category_set.reshape(shape))
 
     def at(self, depth: Any) -> Splits:
         """Return those at some depths, of splits ``(t, d)``."""
-        return Splits(self.column[:, depth], self.threshold[:, depth], self.level_set[:, depth])
+        return Splits(self.column[:, depth], self.threshold[:, depth], self.category_set[:, depth])
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +283,7 @@ class Columns:
     encodings: tuple[Encoding, ...]
     numeric: Mapping[int, int]
     categorical: Mapping[int, int]
-    level_sets: tuple[CategorySet, ...]
+    category_sets: tuple[CategorySet, ...]
     tests: tuple[tuple[str, int, Any], ...]  # by their number: the kind, the feature, and its border or hash
     statistics: str
 
@@ -328,7 +328,7 @@ class Columns:
         CatBoost loads the number of a test alone: what else a split says must be that test.
         """
         borders = sum(kind == "FloatFeature" for kind, _, _ in self.tests)
-        columns, thresholds, level_sets = [], [], []
+        columns, thresholds, category_sets = [], [], []
         for split in found:
             kind = split["split_type"]
             if kind == "FloatFeature":
@@ -351,9 +351,9 @@ class Columns:
             by_border = kind == "FloatFeature"
             columns.append((self.numeric if by_border else self.categorical)[said[1]])
             thresholds.append(said[2] if by_border else 0.0)
-            level_sets.append(-1 if by_border else number - borders)
+            category_sets.append(-1 if by_border else number - borders)
         threshold = np.array(thresholds, dtype=np.float32).astype(np.float64)
-        return Splits(np.array(columns, dtype=np.int64), threshold, np.array(level_sets, dtype=np.int64))
+        return Splits(np.array(columns, dtype=np.int64), threshold, np.array(category_sets, dtype=np.int64))
 
 
 def _borders(feature: Mapping[str, Any]) -> list[float]:
@@ -380,7 +380,7 @@ def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
 def _of_categories(feature: Mapping[str, Any]) -> Encoding:
     categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
     position = feature["flat_feature_index"]
-    return Encoding(position, levels=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
+    return Encoding(position, categories=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,7 +390,7 @@ class CatBoostForest:
     roots: Integers
     column: Integers
     threshold: Floats
-    level_set: Integers
+    category_set: Integers
     left: Integers
     right: Integers
     value: Floats
@@ -424,7 +424,7 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
         roots,
         np.concatenate([part.column for part in parts]),
         np.concatenate([part.threshold for part in parts]),
-        np.concatenate([part.level_set for part in parts]),
+        np.concatenate([part.category_set for part in parts]),
         np.concatenate([part.left + start for part, start in zip(parts, starts, strict=True)]),
         np.concatenate([part.right + start for part, start in zip(parts, starts, strict=True)]),
         np.concatenate([part.value for part in parts]),
@@ -445,11 +445,11 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
             leaves.append(position)
     splits = columns.splits(found)
     column, threshold = np.full(len(nodes), LEAF, np.int64), np.zeros(len(nodes))
-    level_set, left = np.full(len(nodes), -1, np.int64), np.zeros(len(nodes), np.int64)
-    column[parents], threshold[parents], level_set[parents] = (
+    category_set, left = np.full(len(nodes), -1, np.int64), np.zeros(len(nodes), np.int64)
+    column[parents], threshold[parents], category_set[parents] = (
         splits.column,
         splits.threshold,
-        splits.level_set,
+        splits.category_set,
     )
     left[parents] = len(trees) + 2 * np.arange(len(parents))
     held = [nodes[leaf]["value"] for leaf in leaves]
@@ -463,7 +463,7 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
         cover[parent] = cover[child] + cover[child + 1]
     right = np.where(column == LEAF, 0, left + 1)
     weight = np.array(cover, dtype=np.float64)
-    return CatBoostForest(np.arange(len(trees)), column, threshold, level_set, left, right, value, weight)
+    return CatBoostForest(np.arange(len(trees)), column, threshold, category_set, left, right, value, weight)
 
 
 def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
@@ -490,7 +490,7 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Cat
         reached[:, 0],
         np.pad(tested.column, below, constant_values=LEAF)[kept],
         np.pad(tested.threshold, below)[kept],
-        np.pad(tested.level_set, below, constant_values=-1)[kept],
+        np.pad(tested.category_set, below, constant_values=-1)[kept],
         np.pad(reached[:, 1::2], below)[kept],
         np.pad(reached[:, 2::2], below)[kept],
         value[kept],
@@ -539,7 +539,7 @@ def _alive(splits: Splits) -> Flags:
 def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
     """Return where left above implies left, right implies right, and right (one category) implies left."""
     same = above.column == below.column
-    by_category, equal = below.level_set >= 0, above.level_set == below.level_set
+    by_category, equal = below.category_set >= 0, above.category_set == below.category_set
     stays_left = same & np.where(by_category, equal, above.threshold <= below.threshold)
     stays_right = same & np.where(by_category, equal, above.threshold >= below.threshold)
     return stays_left, stays_right, same & by_category & ~equal
@@ -552,7 +552,7 @@ class Hashed(Mapping[Any, float]):
     numbers: Mapping[int, float]
 
     def __getitem__(self, category: Any) -> float:
-        return self.numbers[level_hash(category)]
+        return self.numbers[category_hash(category)]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -561,7 +561,7 @@ class Hashed(Mapping[Any, float]):
         return 0
 
 
-def level_hash(category: Any) -> int:
+def category_hash(category: Any) -> int:
     """Return CatBoost's hash of a category, of which numbers are spelled out first.
 
     >>> level_hash("a"), level_hash(1) == level_hash("1") == level_hash(True)

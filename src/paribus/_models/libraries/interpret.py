@@ -63,8 +63,8 @@ class _Spelled(Encoding):
 
     def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
-        assert isinstance(self.levels, Mapping)
-        known = self.levels
+        assert isinstance(self.categories, Mapping)
+        known = self.categories
         numbers = [known.get(_text(value, column.name), self.unseen) for value in occurring]
         return np.array(numbers, dtype=np.float64)[codes] if len(codes) else np.empty(0)
 
@@ -119,7 +119,7 @@ def _axes(model: Any, feature: int) -> _Axis:
     names = list(dict.fromkeys(name for categories in binnings for name in categories))
     # Missing is 0 and a category that is not known comes last, as among the bins.
     numbers = {name: float(number) for number, name in enumerate(names, 1)}
-    encoding = _Spelled(feature, levels=numbers, unseen=len(names) + 1.0, missing=0.0)
+    encoding = _Spelled(feature, categories=numbers, unseen=len(names) + 1.0, missing=0.0)
     return _Axis(encoding, [_of_categories(feature, names, categories) for categories in binnings])
 
 

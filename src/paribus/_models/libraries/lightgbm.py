@@ -162,7 +162,7 @@ def lightgbm_ensemble(
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
-    level_set, level_sets = _category_sets(text, layout, tests)
+    category_set, category_sets = _category_sets(text, layout, tests)
     return Ensemble(
         roots=layout.first.astype(np.int32),
         column=layout.spread(columns, LEAF, np.int32),
@@ -174,8 +174,8 @@ def lightgbm_ensemble(
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
         encodings=_encodings(codes, tests, pandas_categories(lists, text)),
-        level_set=layout.spread(level_set, -1, np.int32),
-        level_sets=level_sets,
+        category_set=layout.spread(category_set, -1, np.int32),
+        category_sets=category_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
         links={**links, **raw},
         refused=refused,
@@ -362,7 +362,7 @@ def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any
         if feature in categories:
             numbered = {category: float(number) for number, category in enumerate(categories[feature])}
             encodings.append(
-                _Category(feature, levels=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
+                _Category(feature, categories=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
             )
         elif kind == LEVELS:
             encodings.append(Encoding(feature, whole=True))

@@ -163,8 +163,8 @@ class _Forest:
     right: Nodes
     missing_left: Flags
     cover: Floats
-    level_set: Nodes
-    level_sets: tuple[CategorySet, ...]
+    category_set: Nodes
+    category_sets: tuple[CategorySet, ...]
 
     def ensemble(
         self,
@@ -190,8 +190,8 @@ class _Forest:
             encodings=tuple(encodings),
             links=links,
             refused=refused,
-            level_set=self.level_set,
-            level_sets=self.level_sets,
+            category_set=self.category_set,
+            category_sets=self.category_sets,
             cover=self.cover,
         )
 
@@ -208,8 +208,8 @@ def _forest(
     ``by_category`` says that the caller knows the categories the trees split by.
     """
     parts = [tree.tree_ for tree in trees]
-    level_set, level_sets = _category_sets(parts)
-    if level_sets and not by_category:
+    category_set, category_sets = _category_sets(parts)
+    if category_sets and not by_category:
         raise RefusalError("its trees split by categories, which is read of single trees and forests only")
     sizes = np.array([part.node_count for part in parts], dtype=np.int64)
     left = _joined((part.children_left for part in parts), np.int32)
@@ -226,8 +226,8 @@ def _forest(
         right=right + first,
         missing_left=np.concatenate([part.missing_go_to_left for part in parts]) != 0,
         cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
-        level_set=level_set,
-        level_sets=level_sets,
+        category_set=category_set,
+        category_sets=category_sets,
     )
 
 
@@ -265,14 +265,14 @@ def _by_bits(part: Any, nodes: Array) -> Flags:
 
 def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return the set each node tests, from the bits of those that do; tests that are alike share theirs."""
-    level_set = np.full(len(tests), -1, dtype=np.int32)
+    category_set = np.full(len(tests), -1, dtype=np.int32)
     if not len(bits):
-        return level_set, ()
+        return category_set, ()
     found: dict[bytes, int] = {}
-    level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
+    category_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
     distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
     flags = np.unpackbits(distinct, axis=1, bitorder="little")
-    return level_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
+    return category_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
 
 
 def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
@@ -320,7 +320,7 @@ def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> 
     if encoder is not None:
         for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
             categories = _numbered(int(column), found)
-            encodings[column] = replace(encodings[column], single=False, levels=categories)
+            encodings[column] = replace(encodings[column], single=False, categories=categories)
     forest = _forest(trees, by_category=encoder is not None)
     return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
 
@@ -458,7 +458,7 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
     nodes = np.concatenate([tree.nodes for tree in trees])
     first = np.repeat(_roots(sizes), sizes)
     leaf = nodes["is_leaf"].astype(bool)
-    level_set, level_sets = _level_sets(trees, sizes, nodes)
+    category_set, category_sets = _bitset_categories(trees, sizes, nodes)
     forest = _Forest(
         sizes=sizes,
         column=np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
@@ -467,15 +467,17 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
         right=(nodes["right"] + first).astype(np.int32),
         missing_left=nodes["missing_go_to_left"].astype(bool),
         cover=nodes["count"].astype(np.float64),
-        level_set=level_set,
-        level_sets=level_sets,
+        category_set=category_set,
+        category_sets=category_sets,
     )
     value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
     encodings, (links, refused) = _hist_encodings(estimator), _boosted(estimator)
     return forest.ensemble(value, base, encodings, links, refused)
 
 
-def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
+def _bitset_categories(
+    trees: Sequence[Any], sizes: Integers, nodes: Array
+) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which categories go left, from 256 bits per test.
 
     A category that was not seen in training is NaN before any node, so all others go right.
@@ -497,7 +499,7 @@ def _hist_encodings(estimator: Any) -> list[Encoding]:
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     categories = zip(columns[nominal], encoder.categories_, strict=True)
     return [
-        *(Encoding(int(column), levels=_numbered(int(column), found)) for column, found in categories),
+        *(Encoding(int(column), categories=_numbered(int(column), found)) for column, found in categories),
         *(Encoding(int(column)) for column in columns[~nominal]),
     ]
 

@@ -186,7 +186,7 @@ def _gains(booster: Any) -> Array:
 class Categories(Encoding):
     """A category column by its categories; in any other column the values themselves are the codes.
 
-    ``levels`` are those of the training data where the booster stores them, else the categories a column
+    ``categories`` are those of the training data where the booster stores them, else the categories a column
     declares.
     """
 
@@ -217,8 +217,8 @@ class XGBoostForest:
     right: Integers
     condition: Singles
     missing_left: Flags
-    level_set: Nodes
-    level_sets: tuple[CategorySet, ...]
+    category_set: Nodes
+    category_sets: tuple[CategorySet, ...]
     cover: Floats | None
 
     @property
@@ -378,7 +378,7 @@ def _flags(trees: Iterable[Json], key: str) -> Flags:
 def _forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
-    level_set, level_sets = _category_sets(trees, first)
+    category_set, category_sets = _category_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
     return XGBoostForest(
         first=first[:-1],
@@ -387,15 +387,15 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
         right=_joined(trees, "right_children", np.int64),
         condition=_joined(trees, "split_conditions", np.float32),
         missing_left=_flags(trees, "default_left"),
-        level_set=level_set,
-        level_sets=level_sets,
+        category_set=category_set,
+        category_sets=category_sets,
         cover=_joined(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
     )
 
 
 def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
-    level_set = np.full(first[-1], -1, np.int32)
+    category_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
     for tree, start in zip(trees, first.tolist(), strict=False):
         names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
@@ -408,14 +408,14 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
             listed = tuple(categories[begin : begin + size])
             if node < 0 or len(listed) != size or not all(0 <= one < MOST_CATEGORIES for one in listed):
                 raise RefusalError("its trees cannot be read: sets of categories out of range")
-            level_set[start + node] = known.setdefault(listed, len(known))
-    if not np.array_equal(_flags(trees, "split_type"), level_set >= 0):
+            category_set[start + node] = known.setdefault(listed, len(known))
+    if not np.array_equal(_flags(trees, "split_type"), category_set >= 0):
         raise RefusalError(
             "its trees cannot be read: split_type and sets of categories are of different nodes"
         )
     together = np.fromiter(chain.from_iterable(known), np.int64)
     ends = pairwise(accumulate(map(len, known), initial=0))
-    return level_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
+    return category_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
 def _leaf_width(tree: Json) -> int:
@@ -453,7 +453,7 @@ def _encodings(
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
     categorical[: len(types)] = [kind == "c" for kind in types]
-    of_categories = forest.level_set >= 0
+    of_categories = forest.category_set >= 0
     categorical[forest.feature[of_categories]] = True
     compared = forest.feature[~forest.leaf & ~of_categories]
     if categorical[compared].any():
@@ -461,7 +461,9 @@ def _encodings(
     stored = cats.get("enc") or [{}] * columns
     return tuple(
         Categories(
-            column, levels=_stored_categories(stored[column]) or "declared", accepts_infinite=accepts_infinite
+            column,
+            categories=_stored_categories(stored[column]) or "declared",
+            accepts_infinite=accepts_infinite,
         )
         if categorical[column]
         else Encoding(column, single=True, accepts_infinite=accepts_infinite)
@@ -507,7 +509,7 @@ def categories_in(learner: Json) -> dict[int, tuple[Any, ...]] | None:
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
     """Return the nodes that are left of the trees, children named by their position among them."""
     leaf, kept = forest.leaf, forest.feature != DELETED
-    if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():
+    if np.isneginf(forest.condition[~leaf & (forest.category_set < 0)]).any():
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")
     for children in (forest.left, forest.right):
         within("children", children[~leaf], 0, len(leaf))
@@ -524,8 +526,8 @@ def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
         right=right[kept].astype(np.int32),
         missing_left=forest.missing_left[kept],
         value=value[kept],
-        level_set=forest.level_set[kept],
-        level_sets=forest.level_sets,
+        category_set=forest.category_set[kept],
+        category_sets=forest.category_sets,
         cover=None if forest.cover is None else forest.cover[kept],
         single_sum=True,
         **others,

@@ -407,14 +407,14 @@ class Rehearsal:
         """Exchange the columns of a sample; those of the same number in ``together`` stay side by side."""
         rows, numbers = np.arange(len(sample)), list(together)
         rng = np.random.default_rng(0)
-        drawn = {number: rng.permutation(rows) for number in sorted(set(numbers))}
+        sampled = {number: rng.permutation(rows) for number in sorted(set(numbers))}
         cells: dict[int, CellValues] = {}
         for feature in range(len(sample.names)):
             try:
                 cells[feature] = sample.own_cells(feature)
             except FeatureError:  # nothing can be requested of a column that cannot be read
-                drawn[numbers[feature]] = rows
-        orders = np.stack([drawn[number] for number in numbers])
+                sampled[numbers[feature]] = rows
+        orders = np.stack([sampled[number] for number in numbers])
         index = orders[list(cells)].T[None]
         mixed = sample.stack(1, ScratchBuffer()).at(cells, index)
         some, alone = rows[::2], rows[len(rows) // 2 :][:1]

@@ -40,7 +40,7 @@ class RawSplits:
         """The encodings of the feature that are compared with thresholds, and those."""
         nodes, tested = self.ensemble, []
         for column, encoding in enumerate(nodes.encodings):
-            here = (nodes.column == column) & (nodes.level_set < 0)
+            here = (nodes.column == column) & (nodes.category_set < 0)
             thresholds = nodes.threshold[here]
             if encoding.feature == self.feature and here.any():
                 if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
