@@ -42,8 +42,8 @@ for name, model in {"without constraints": free, "monotone": bound}.items():
     model.fit(loans, default)
     explained[name] = paribus.explain(model, loans, default, monotone=rule, interactions=False)
 
-overlay = paribus.overlay({name: each.effects["debt_ratio"] for name, each in explained.items()})
-ax = overlay.plot()
+compared = paribus.compare({name: each.effects["debt_ratio"] for name, each in explained.items()})
+ax = compared.plot()
 ax.set_ylabel("chance of default")
 
 # %%

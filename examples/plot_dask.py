@@ -30,7 +30,7 @@ here = paribus.effects(model, X, **request)
 
 # %%
 # One curve is drawn over the other. The first is hidden by the second, and the lines below say why.
-figure = paribus.overlay({"here": here, "on Dask": far}).plot()
+figure = paribus.compare({"here": here, "on Dask": far}).plot()
 
 for name in here:
     same = here[name].average.tobytes() == far[name].average.tobytes()

@@ -38,7 +38,7 @@ recursion = paribus.partial_dependence(model, test, "x1", method="recursion", **
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 paribus.partial_dependence(model, test, "x1", feature_names=names).plot(ax=left)
-paribus.overlay({"average over the rows": exact, "recursion": recursion}).plot(ax=right)
+paribus.compare({"average over the rows": exact, "recursion": recursion}).plot(ax=right)
 
 # %%
 # Ours less each of scikit-learn's methods, over its grid. Brute force differs by rounding. On the rows it

@@ -2,7 +2,7 @@
 Housing: two models on one axis
 ===============================
 
-Two models that predict equally well need not say the same. ``overlay`` draws the partial dependence of both
+Two models that predict equally well need not say the same. ``compare`` draws the partial dependence of both
 on one axis, over the data: they agree where houses are, and part where there are few.
 """
 
@@ -52,7 +52,7 @@ for name, model in models.items():
 # too.
 
 every = {name: paribus.effects(model, train, percentiles=(0, 1)) for name, model in models.items()}
-models_on_one_axis = paribus.overlay(every)
+models_on_one_axis = paribus.compare(every)
 models_on_one_axis.plot()
 
 # %%
@@ -61,5 +61,5 @@ models_on_one_axis.plot()
 print(models_on_one_axis["occupancy"].difference())
 
 # %%
-# Read next: :doc:`/trust` has the standard errors of differences; :doc:`/pictures` has other overlays, such
+# Read next: :doc:`/trust` has the standard errors of differences; :doc:`/pictures` has others, such
 # as of years.

@@ -42,8 +42,8 @@ models = {
 # of the partial dependence, in units of ``y``.
 found = {}
 for name, model in models.items():
-    found["as recorded at fit", name] = paribus.feature_importance(model, X[held], method="model")
-    shuffled = paribus.feature_importance(model, X[held], y=y[held], method="permutation")
+    found["as recorded at fit", name] = paribus.feature_importance(model, X[held], kind="model")
+    shuffled = paribus.feature_importance(model, X[held], y=y[held], kind="permutation")
     found["by permutation", name] = shuffled
     found["by effect", name] = paribus.feature_importance(model, X[held])
 

@@ -43,10 +43,10 @@ print(drift)
 
 # %%
 # Both on one axis, and the challenger less the champion: cars lose more of their price in their first years.
-overlay = paribus.overlay({name: each.effects["age"] for name, each in explained.items()})
-difference = overlay.difference()
+compared = paribus.compare({name: each.effects["age"] for name, each in explained.items()})
+difference = compared.difference()
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-overlay.plot(ax=axes[0])
+compared.plot(ax=axes[0])
 difference.plot(ax=axes[1])
 
 # %%

@@ -234,13 +234,13 @@ def test_dates_may_be_given_in_any_form(awkward):
         (["soon"], "read as dates"),
         ([2020], "2020 is not a valid grid value of 'day'; pass dates"),
     ):
-        with pytest.raises(paribus.GridError, match=words):
+        with pytest.raises(paribus.errors.GridError, match=words):
             ask(awkward, "day", custom_values={"day": values})
     with pytest.raises(
-        paribus.GridError, match="5 is not a valid grid value of 'wait'; pass dates, durations"
+        paribus.errors.GridError, match="5 is not a valid grid value of 'wait'; pass dates, durations"
     ):
         ask(awkward, "wait", custom_values={"wait": [5]})
-    with pytest.raises(paribus.GridError, match="finer"):
+    with pytest.raises(paribus.errors.GridError, match="finer"):
         ask(
             np.array([["2026-01-01"], ["2026-01-02"]], dtype="M8[D]"),
             0,
@@ -333,10 +333,10 @@ def test_nanoseconds_and_mixed_durations():
         effect = ask(frame, column, custom_values={column: frame[column]})
         assert effect.grid_values[0].view(np.int64).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(
-        paribus.GridError, match="5 is not a valid grid value of 'd'; pass dates, durations or text"
+        paribus.errors.GridError, match="5 is not a valid grid value of 'd'; pass dates, durations or text"
     ):
         ask(frame, "d", custom_values={"d": [np.timedelta64(1, "h"), 5]})
-    with pytest.raises(paribus.GridError, match="complex"):
+    with pytest.raises(paribus.errors.GridError, match="complex"):
         ask(np.zeros((3, 1)), custom_values={0: [1 + 1j]})
 
 
@@ -358,15 +358,15 @@ def test_nanoseconds_and_mixed_durations():
     ],
 )
 def test_values_a_column_cannot_hold_are_refused(awkward, column, values, words):
-    with pytest.raises(paribus.GridError, match=words):
+    with pytest.raises(paribus.errors.GridError, match=words):
         ask(awkward, column, custom_values={column: values})
 
 
 def test_values_an_array_cannot_hold_are_refused():
-    with pytest.raises(paribus.GridError, match="int64"):
+    with pytest.raises(paribus.errors.GridError, match="int64"):
         ask(np.zeros((3, 1), dtype=int), custom_values={0: [0.5]})
     with pytest.raises(
-        paribus.GridError, match="'long' is not a valid grid value of 'x0', whose dtype is <U1"
+        paribus.errors.GridError, match="'long' is not a valid grid value of 'x0', whose dtype is <U1"
     ):
         ask(np.array([["a"], ["b"]]), custom_values={0: ["long"]})
 
@@ -415,7 +415,7 @@ def test_several_features_are_one_joint_effect(rng, features):
 )
 def test_features_that_are_not_there(rng, features, words):
     frame = pd.DataFrame(rng.normal(size=(9, 3)), columns=["bmi", "age", "sex"])
-    with pytest.raises(paribus.FeatureError, match=words.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(paribus.errors.FeatureError, match=words.replace("(", r"\(").replace(")", r"\)")):
         ask(frame, features)
 
 
@@ -424,9 +424,9 @@ def test_names_of_an_array(rng):
     assert ask(X, "x1").feature_names == ("x1",)
     assert ask(X, "b", feature_names=["a", "b"]).feature_names == ("b",)
     for names in (["a"], ["a", "a"]):
-        with pytest.raises(paribus.TableError):
+        with pytest.raises(paribus.errors.TableError):
             ask(X, 0, feature_names=names)
-    with pytest.raises(paribus.FeatureError, match="categorical_features"):
+    with pytest.raises(paribus.errors.FeatureError, match="categorical_features"):
         ask(X, 0, categorical_features=["c"])
 
 
@@ -454,7 +454,7 @@ def test_names_of_an_array(rng):
     ],
 )
 def test_options_outside_their_range(rng, arguments):
-    with pytest.raises(paribus.OptionError, match=next(iter(arguments))):
+    with pytest.raises(paribus.errors.OptionError, match=next(iter(arguments))):
         ask(rng.normal(size=(9, 2)), 0, **arguments)
 
 
@@ -472,5 +472,5 @@ def test_options_outside_their_range(rng, arguments):
     ],
 )
 def test_weights_that_are_none(rng, weights, words):
-    with pytest.raises(paribus.WeightError, match=words):
+    with pytest.raises(paribus.errors.WeightError, match=words):
         ask(rng.normal(size=(9, 2)), 0, sample_weight=weights)

@@ -9,11 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import AdaBoostRegressor, HistGradientBoostingClassifier, VotingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import paribus
-from paribus import Estimand, Note, NoteCode, Refusal, RefusalCode, Scale
-from paribus.errors import RefusalError, check_choice
+from paribus.errors import RefusalCode, RefusalError, check_choice
+from paribus.notes import Note, NoteCode
+from paribus.results import Estimand, Refusal, Scale
 
 ROOT = Path(__file__).parent.parent
 ODD = "income, relative to mean"
@@ -93,7 +97,9 @@ def test_results_that_differ_in_a_code_differ(table):
 
 def test_text_that_is_no_note_is_refused(table):
     effect = paribus.partial_dependence(predict, table, "other")
-    with pytest.raises(paribus.InputError, match=r"notes=\('text',\) of PartialDependence must be .* a Note"):
+    with pytest.raises(
+        paribus.errors.InputError, match=r"notes=\('text',\) of PartialDependence must be .* a Note"
+    ):
         dataclasses.replace(effect, notes=("text",))
 
 
@@ -154,5 +160,31 @@ def test_words_are_checked_against_their_type():
     from paribus._typing import OnError
 
     check_choice("on_error", "skip", OnError)
-    with pytest.raises(paribus.OptionError, match="on_error='stop' is not one of 'raise', 'skip'"):
+    with pytest.raises(paribus.errors.OptionError, match="on_error='stop' is not one of 'raise', 'skip'"):
         check_choice("on_error", "stop", OnError)
+
+
+def test_refusal_names_the_step_or_the_model_that_is_responsible(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    boosting = HistGradientBoostingClassifier(max_iter=3).fit(X, X[:, 0] > 0)
+    unread = AdaBoostRegressor(n_estimators=2).fit(X, X[:, 0])
+    both = VotingRegressor([("a", LinearRegression()), ("b", AdaBoostRegressor(n_estimators=2))])
+    steps = make_pipeline(FunctionTransformer(lambda rows: rows[:, ::-1].cumsum(axis=0)), LinearRegression())
+    for model, part in (
+        (unread, "AdaBoostRegressor"),
+        (both.fit(X, X[:, 0]), "AdaBoostRegressor"),
+        (steps.fit(X, X[:, 0]), "FunctionTransformer"),
+    ):
+        effect = paribus.partial_dependence(model, X, 0, grid_resolution=3)
+        parts = {one.part for one in effect.provenance.refusals.values() if one.part}
+        assert any(part in one for one in parts), effect.provenance.refusals
+        assert f"({next(iter(parts))})" in repr(effect.provenance).replace("\n", " ")
+        effect.save(tmp_path / "effect.json")
+        assert paribus.load(tmp_path / "effect.json") == effect
+        with pytest.raises(RefusalError):
+            paribus.partial_dependence(model, X, 0, method="exact")
+    assert all(one.part is None for one in paribus.effects(boosting, X).provenance.refusals.values())
+    error = RefusalError("no", RefusalCode.DATA, "scale")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.code, again.part) == ("no", RefusalCode.DATA, "scale")

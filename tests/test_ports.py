@@ -166,12 +166,12 @@ def test_what_is_no_engine_is_refused():
 
     for wrong in (3, "threads", Half(), Sequential, object()):
         with pytest.raises(
-            paribus.OptionError,
+            paribus.errors.OptionError,
             match=r"executor=.* must be a dask.distributed Client, or an object with fold .*; omit it",
         ) as caught:
             as_executor(wrong)
         assert str(caught.value).startswith(f"executor={wrong!r} ")
-        with pytest.raises(paribus.OptionError, match="omit it to compute locally on n_jobs threads"):
+        with pytest.raises(paribus.errors.OptionError, match="omit it to compute locally on n_jobs threads"):
             paribus.partial_dependence(lambda t: t[:, 0], np.eye(3), 0, executor=wrong)
 
 
@@ -272,7 +272,7 @@ def test_a_model_without_a_structure_has_a_code_for_why(estimator, code):
         found = None
         try:
             structure_of(model)
-        except paribus.RefusalError as refusal:
+        except paribus.errors.RefusalError as refusal:
             found = refusal.code
         assert found == code
 
@@ -286,7 +286,7 @@ def test_every_library_has_one_line():
         "interpret",
     ]
     with pytest.raises(
-        paribus.RefusalError, match=r"^not a supported tree ensemble \(scikit-learn, XGBoost, "
+        paribus.errors.RefusalError, match=r"^not a supported tree ensemble \(scikit-learn, XGBoost, "
     ):
         structure.read_trees(object(), in_memory().table)
 

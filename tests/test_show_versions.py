@@ -70,7 +70,7 @@ def test_what_is_absent_and_why_kernels_are_slow_is_said(monkeypatch):
 
 def test_an_unknown_choice_of_kernels_is_reported_and_no_error(monkeypatch):
     def refuse():
-        raise paribus.OptionError("the environment variable PARIBUS_KERNELS='quick' must be ...")
+        raise paribus.errors.OptionError("the environment variable PARIBUS_KERNELS='quick' must be ...")
 
     monkeypatch.setattr(_show_versions, "why_numpy", refuse)
     assert shown()["kernels"].startswith("none: the environment variable PARIBUS_KERNELS='quick'")

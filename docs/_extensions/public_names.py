@@ -12,7 +12,13 @@ from sphinx.pycode import ModuleAnalyzer
 
 import paribus
 
-NAMES = [f"paribus.{name}" for name in paribus.__all__ if name != "__version__"]
+ERRORS = [name for name, kind in vars(paribus.errors).items() if inspect.isclass(kind)]
+NAMES = [
+    *(f"paribus.{name}" for name in paribus.__all__ if name != "__version__"),
+    *(f"paribus.results.{name}" for name in paribus.results.__all__ if name != "Explanation"),
+    *(f"paribus.errors.{name}" for name in ERRORS if name.endswith("Error") and name != "ParibusError"),
+    *("paribus.errors.RefusalCode", "paribus.notes.Note", "paribus.notes.NoteCode", "paribus.notes.Traits"),
+]
 # Attributes of public results: readers find them there, and nobody has to import them.
 PARTS = [
     "paribus.results.drift.Bounds",
@@ -26,11 +32,9 @@ PARTS = [
     "paribus.results.model_record.ModelRecord",
     "paribus.results.performance.Calibration",
     "paribus.results.performance.Metric",
-    "paribus.results.performance.Performance",
     "paribus.results.performance.TrainingCurve",
     "paribus.results.model_record.RowPredictions",
     "paribus.results.shape.Monotonicity",
-    "paribus.results.shape.Shape",
     "paribus.results.verdict.Check",
 ]
 MADE_BY_USERS = ["paribus.Explainer"]  # of all others the arguments are nobody's concern

@@ -31,12 +31,12 @@ VERBS: dict[str, Callable[..., Any]] = {
 }
 SYMBOLS = {
     "tree_exact": "T",
-    "tree_local": "T",
+    "tree_ale": "T",
     "tree_crossed": "X",
     "additive_exact": "A",
-    "additive_local": "A",
+    "additive_ale": "A",
     "combined_exact": "C",
-    "combined_local": "C",
+    "combined_ale": "C",
     "brute": "M",
 }
 ASIDE = ("tree_recursion", "tree_crossed")  # another estimand; another way for models that have been read
@@ -56,7 +56,7 @@ def cell(call: Callable[..., Any], explainer: Any, family: Family, verify: bool)
     """Return what one verb did; an exact one may be held to brute force."""
     try:
         done = call(explainer, family.features, verify=verify).provenance
-    except paribus.RefusalError as refused:
+    except paribus.errors.RefusalError as refused:
         return Cell("–", str(refused).split(": ", 1)[1].split("; pass", 1)[0], refused.code)
     symbol, scale = SYMBOLS[done.evaluator], str(done.scale.base)
     if symbol != "M":

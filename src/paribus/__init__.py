@@ -1,140 +1,55 @@
-"""paribus: what a fitted model does with its features, all else equal."""
+"""Effects of features on the predictions of a fitted model, all else equal.
+
+Functions are here. Classes of results are in `paribus.results`, exceptions in `paribus.errors`, codes of
+notes in `paribus.notes`.
+"""
 
 import importlib
 import typing
 
+from paribus import errors
 from paribus._version import __version__
-from paribus.errors import (
-    CheckpointError,
-    CostWarning,
-    DrawingError,
-    ExecutorError,
-    FeatureError,
-    FormatError,
-    GridError,
-    InputError,
-    MemoryBoundError,
-    ModelError,
-    ModelFileError,
-    OptionError,
-    ParibusError,
-    RefusalError,
-    SourceError,
-    TableError,
-    WeightError,
-)
+from paribus.errors import CostWarning, ParibusError
 
 if typing.TYPE_CHECKING:
-    from paribus._api import (
-        Explainer,
-        accumulated_local_effects,
-        effects,
-        estimate_cost,
-        explain,
-        feature_importance,
-        h_statistic,
-        marginal,
-        partial_dependence,
-    )
+    from paribus import notes as notes
+    from paribus import results as results
+    from paribus._api.curve_functions import accumulated_local_effects, effects, marginal, partial_dependence
+    from paribus._api.explainer import Explainer
+    from paribus._api.model_functions import estimate_cost, explain, feature_importance, h_statistic
     from paribus._display.scikit_learn import PartialDependenceDisplay
     from paribus._models.files.model_file import read_model
     from paribus._show_versions import show_versions
-    from paribus.results import (
-        Association,
-        Change,
-        Comparison,
-        Comparisons,
-        CostEstimate,
-        Difference,
-        Differences,
-        Drift,
-        EffectDrift,
-        Effects,
-        Estimand,
-        Explanation,
-        Extrapolation,
-        HStatistics,
-        IceQuantiles,
-        Importance,
-        Interaction,
-        LocalEffect,
-        LocalEffectAtMissing,
-        LocalEffects,
-        Marginal,
-        MarginalAtMissing,
-        Marginals,
-        ModelSpread,
-        Note,
-        NoteCode,
-        Overlay,
-        Overlays,
-        PartialDependence,
-        PartialDependenceAtMissing,
-        Provenance,
-        Refusal,
-        RefusalCode,
-        Scale,
-        Tails,
-        compare,
-        load,
-        overlay,
-    )
+    from paribus.results import Explanation
+    from paribus.results.effects import compare
+    from paribus.results.storage import load
+
+# Modules that names are loaded from on first use, with everything that they need.
+_HOMES = {
+    "Explainer": "_api.explainer",
+    "Explanation": "results",
+    "PartialDependenceDisplay": "_display.scikit_learn",
+    "accumulated_local_effects": "_api.curve_functions",
+    "compare": "results.effects",
+    "effects": "_api.curve_functions",
+    "estimate_cost": "_api.model_functions",
+    "explain": "_api.model_functions",
+    "feature_importance": "_api.model_functions",
+    "h_statistic": "_api.model_functions",
+    "load": "results.storage",
+    "marginal": "_api.curve_functions",
+    "partial_dependence": "_api.curve_functions",
+    "read_model": "_models.files.model_file",
+    "show_versions": "_show_versions",
+}
+_MODULES = ("errors", "notes", "results")
 
 __all__ = [
-    "Association",
-    "Change",
-    "CheckpointError",
-    "Comparison",
-    "Comparisons",
-    "CostEstimate",
     "CostWarning",
-    "Difference",
-    "Differences",
-    "DrawingError",
-    "Drift",
-    "EffectDrift",
-    "Effects",
-    "Estimand",
-    "ExecutorError",
     "Explainer",
     "Explanation",
-    "Extrapolation",
-    "FeatureError",
-    "FormatError",
-    "GridError",
-    "HStatistics",
-    "IceQuantiles",
-    "Importance",
-    "InputError",
-    "Interaction",
-    "LocalEffect",
-    "LocalEffectAtMissing",
-    "LocalEffects",
-    "Marginal",
-    "MarginalAtMissing",
-    "Marginals",
-    "MemoryBoundError",
-    "ModelError",
-    "ModelFileError",
-    "ModelSpread",
-    "Note",
-    "NoteCode",
-    "OptionError",
-    "Overlay",
-    "Overlays",
     "ParibusError",
-    "PartialDependence",
-    "PartialDependenceAtMissing",
     "PartialDependenceDisplay",
-    "Provenance",
-    "Refusal",
-    "RefusalCode",
-    "RefusalError",
-    "Scale",
-    "SourceError",
-    "TableError",
-    "Tails",
-    "WeightError",
     "__version__",
     "accumulated_local_effects",
     "compare",
@@ -145,48 +60,41 @@ __all__ = [
     "h_statistic",
     "load",
     "marginal",
-    "overlay",
     "partial_dependence",
     "read_model",
     "show_versions",
 ]
 
-_FUNCTIONS = (
-    "Explainer",
-    "accumulated_local_effects",
-    "effects",
-    "estimate_cost",
-    "explain",
-    "feature_importance",
-    "h_statistic",
-    "marginal",
-    "partial_dependence",
-)
-_ELSEWHERE = {
-    "PartialDependenceDisplay": "_display.scikit_learn",
-    "read_model": "_models.files.model_file",
-    "show_versions": "_show_versions",
-}
-
 
 def __getattr__(name: str) -> typing.Any:
-    """Load functions, results, a display and the reader of files, with all they need, on first use."""
-    if name not in __all__:
-        raise AttributeError(f"module 'paribus' has no attribute {name!r}")
-    home = _ELSEWHERE.get(name, "_api" if name in _FUNCTIONS else "results")
+    """Load a function, class or public module on first use."""
+    if name in _MODULES:
+        return importlib.import_module(f"paribus.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'paribus' has no attribute {name!r}{_moved(name)}")
     from paribus._loading import uncollected
 
     with uncollected():
         try:
-            found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
+            found = globals()[name] = getattr(importlib.import_module(f"paribus.{_HOMES[name]}"), name)
         except ModuleNotFoundError as error:
             if error.name != "sklearn":
                 raise
             way_out = "pip install scikit-learn 'paribus[plot]'"
-            raise DrawingError(f"{name} is scikit-learn's, which is not installed; {way_out}") from error
+            raise errors.DrawingError(
+                f"{name} is scikit-learn's, which is not installed; {way_out}"
+            ) from error
     return found
 
 
+def _moved(name: str) -> str:
+    """Return the module that has a public class which is not at the top level."""
+    if not name[:1].isupper():
+        return ""
+    homes = [home for home in _MODULES if hasattr(importlib.import_module(f"paribus.{home}"), name)]
+    return f"; it is paribus.{homes[0]}.{name}" if homes else ""
+
+
 def __dir__() -> list[str]:
-    """List what is public, loaded or not."""
-    return list(__all__)
+    """List public names, loaded or not."""
+    return sorted((*__all__, *_MODULES))

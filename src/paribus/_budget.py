@@ -1,4 +1,4 @@
-"""Portions: how much memory, how many threads and how much time a computation may take."""
+"""Limits on memory, threads and time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from paribus.errors import OptionError
 
 FLOAT = 8  # bytes
-FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
-AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
-MAX_HOURS = 6.0  # that an explanation may be estimated to take, unless max_hours says otherwise
-LEAST_FREE = 64_000_000  # to begin with, however little there is
-# Where a Linux container states its limit and what it uses, in version 2 of control groups and in version 1.
+FREE_FRACTION = 0.5  # share of the free memory that is used without max_memory
+AHEAD = 2  # blocks in the queue per thread
+MAX_HOURS = 6.0  # default of max_hours, the longest estimated duration of an explanation
+LEAST_FREE = 64_000_000  # lower bound of the free memory, in bytes
+# Files with the memory limit and usage of a Linux container, in versions 2 and 1 of control groups.
 CONTAINER = (
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -35,7 +35,7 @@ UNITS = {
 
 
 def memory(max_memory: Any) -> int:
-    """Read a memory bound in bytes, or as text; None is half of the memory that is free now.
+    """Return a memory limit in bytes from a number or text; None is half of the free memory.
 
     >>> memory("200MB"), memory("1.5 GiB"), memory(1e6)
     (200000000, 1610612736, 1000000)
@@ -55,39 +55,36 @@ def memory(max_memory: Any) -> int:
 
 
 def free_memory() -> int:
-    """Return the memory in bytes this process could still take: what the machine has, or its container."""
+    """Return the free memory in bytes, of the machine or its container."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
     for folder, limit, used in CONTAINER:
         try:
             most, held = (int((Path(folder) / name).read_text()) for name in (limit, used))
-            free = min(free, most - held + _cached(Path(folder) / "memory.stat"))
+            lines = (Path(folder) / "memory.stat").read_text().splitlines()
+            facts = dict(line.split() for line in lines)
+            # The page cache is freed when memory is short.
+            cached = sum(int(facts.get(name, 0)) for name in ("active_file", "inactive_file"))
+            free = min(free, most - held + cached)
         except (OSError, ValueError):  # no container, or one without a limit, which is written "max"
             continue
     return max(free, LEAST_FREE)
 
 
-def _cached(stat: Path) -> int:
-    """Return what a container holds of files, which it gives back when memory is short."""
-    facts = dict(line.split() for line in stat.read_text().splitlines())
-    return sum(int(facts.get(name, 0)) for name in ("active_file", "inactive_file"))
-
-
 def threads(n_jobs: Any) -> int:
-    """Read ``n_jobs``: -1 is every core, -2 all but one.
+    """Return the number of threads from ``n_jobs``: -1 is every core, -2 all but one.
 
     >>> threads(3)
     3
     """
     if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise OptionError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for every core")
-    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
-
-
-def _cores() -> int:
-    """Return the cores this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs > 0:
+        return int(n_jobs)
+    # The process may be restricted to some cores of the machine.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + int(n_jobs))
 
 
 def format_bytes(size: float) -> str:

@@ -1,11 +1,10 @@
-"""The command ``python -m paribus compile``: every kernel is compiled before it is needed."""
+"""Command ``paribus compile``: compilation of all kernels in advance."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from time import perf_counter
 from typing import Any
@@ -25,7 +24,7 @@ example, in a Dockerfile:
 
 
 def add_to(commands: Any) -> None:
-    """Add the parser of the command to those of others."""
+    """Add the parser of this command."""
     parser = commands.add_parser(
         "compile",
         help="compile the loops over trees before they are needed",
@@ -37,17 +36,17 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile every kernel and report each; return 1 where that is not possible."""
+    """Compile every kernel and report each; return 1 if that is not possible."""
     why = why_numpy()
     if why is not None:
-        return _failed(f"nothing to compile: {why}; trees are evaluated with NumPy")
+        return _report_failure(f"nothing to compile: {why}; trees are evaluated with NumPy")
     try:
         wanted = cache_folder.place()
     except OSError as error:
-        return _failed(f"{error} Set {cache_folder.CHOICE} to a folder")
+        return _report_failure(f"{error} Set {cache_folder.CHOICE} to a folder")
     kept = cache_folder.folder()
     if kept != wanted:
-        return _failed(f"{wanted} cannot be written; set {cache_folder.CHOICE} to another folder")
+        return _report_failure(f"{wanted} cannot be written; set {cache_folder.CHOICE} to another folder")
     began = perf_counter()
     kernels = every_kernel()
     for number, kernel in enumerate(kernels, 1):
@@ -56,12 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
         seconds = perf_counter() - start
         sys.stdout.write(f"{number:>3} of {len(kernels)}  {seconds:5.1f} s  {kernel.name}\n")
         sys.stdout.flush()
-    sys.stdout.write(f"{len(kernels)} kernels in {perf_counter() - began:.1f} s, kept in {_shown(kept)}\n")
+    seconds = perf_counter() - began
+    size = sum(one.stat().st_size for one in kept.rglob("*") if one.is_file()) / 1e6
+    sys.stdout.write(f"{len(kernels)} kernels in {seconds:.1f} s, kept in {kept} ({size:.1f} MB)\n")
     return 0
 
 
 def every_kernel() -> list[Any]:
-    """Return the kernels of every file."""
+    """Return the kernels of all modules in ``_kernels.jit``."""
     from paribus._kernels import jit
     from paribus._kernels.jit.common import Kernel
 
@@ -70,11 +71,7 @@ def every_kernel() -> list[Any]:
     return list(found.values())
 
 
-def _failed(message: str) -> int:
+def _report_failure(message: str) -> int:
+    """Write a message to stderr, and return exit code 1."""
     sys.stderr.write(f"paribus: {message}\n")
     return 1
-
-
-def _shown(path: Path) -> str:
-    size = sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
-    return f"{path} ({size / 1e6:.1f} MB)"

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_che
 
 import numpy as np
 
-# Written out: NDArray of numpy 2.5 hides class and dtype, by which fields are checked and files are read.
+# Not NDArray: that of NumPy 2.5 hides class and dtype, which are needed to check fields and read files.
 Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 Floats: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
 Integers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
@@ -34,8 +34,8 @@ S = TypeVar("S", bound="State")
 class State(Protocol):
     """Sufficient statistics of some rows. ``merge`` is associative and does not modify its operands.
 
-    Up to rounding it is also commutative; executors still merge in block order, so that results are
-    bit-identical however the blocks were distributed.
+    Up to rounding it is also commutative. Executors still merge in block order, so that results are
+    bit-identical for any distribution of the blocks.
     """
 
     def merge(self, other: Self) -> Self:
@@ -43,33 +43,33 @@ class State(Protocol):
 
 
 class Evaluator(Protocol[B_contra, S_co]):
-    """Maps a block to a state. It is sent to workers, so it holds no table and no open handle."""
+    """A map from a block to a state. It is sent to workers, so it has no table and no open handle."""
 
     def evaluate(self, block: B_contra) -> S_co:
         """Return the state of the rows of one block."""
 
 
 class BlockInfo(Protocol):
-    """What an executor knows of a block: its ``number`` in row order, and its ``work`` in rows.
+    """A block as executors see it: its ``number`` in row order, and its ``work`` in rows.
 
-    A block whose grids are evaluated in several parts comes several times under one number.
+    A block whose grids are evaluated in several parts occurs several times with the same number.
     """
 
     @property
     def number(self) -> int:
-        """Which block of rows it is."""
+        """Position of the block in row order."""
 
     @property
     def work(self) -> float:
-        """Its rows times the share of the grids it evaluates."""
+        """Number of rows, times the share of the grids in this part."""
 
 
 @runtime_checkable
 class Blocks(Protocol[B_co]):
-    """Blocks in order, and all that an engine needs to cut and ship them.
+    """Blocks in order, with the methods that an executor needs to split and send them.
 
-    ``count`` and ``rows`` are None where it takes reading them all. ``in_memory`` says that they need
-    not be read, so that there is nothing to prefetch.
+    ``count`` and ``rows`` are None if they are unknown before reading. Blocks ``in_memory`` need not be
+    prefetched.
     """
 
     @property
@@ -82,33 +82,33 @@ class Blocks(Protocol[B_co]):
 
     @property
     def in_memory(self) -> bool:
-        """Whether they are in memory."""
+        """Whether the blocks are in memory."""
 
     @property
     def size(self) -> int:
-        """Rows of a block, at most."""
+        """Maximum number of rows of a block."""
 
     @property
     def n_tasks(self) -> int:
-        """Into how many tasks to cut them at least, 0 where any number will do; no result depends on it."""
+        """Minimum number of tasks on a cluster, 0 without one; results do not depend on it."""
 
     def __iter__(self) -> Iterator[B_co]: ...
 
     def part(self, first: int, stop: int) -> Self:
-        """Return consecutive blocks, with all that is needed to read them."""
+        """Return the blocks from ``first`` to ``stop``, which can be read independently."""
 
     def describe(self) -> str:
-        """Return which rows these are, in words."""
+        """Return a description of the rows."""
 
     def payload(self) -> tuple[Self, list[Any]]:
-        """Return the blocks as they travel, and the lazy parts an engine must compute for `received`."""
+        """Return the blocks to send to a worker, and the lazy parts that `received` needs computed."""
 
     def received(self, computed: list[Any]) -> Iterable[Blocks[B_co]]:
-        """Return the blocks where they are evaluated, given the parts that were computed."""
+        """Return the blocks on the worker, given the computed parts."""
 
 
 class StateStore(Protocol):
-    """Stores the states of finished ranges of blocks, for a run that is begun again."""
+    """A store of the states of finished ranges of blocks, from which a run resumes."""
 
     def contains(self, first: int, stop: int) -> bool:
         """Return whether the state of the blocks from ``first`` to ``stop`` is stored."""
@@ -122,15 +122,15 @@ class StateStore(Protocol):
 
 @runtime_checkable
 class Executor(Protocol):
-    """Folds: evaluates every block and merges the states in block order (`states.merge_in_order`).
+    """An executor evaluates every block, and merges the states in block order (`merge_in_order`).
 
-    Any object with these two methods is an engine, and can be passed as ``executor=``.
+    Any object with these two methods can be passed as ``executor=``.
     """
 
     def fold(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
-        """Return the state of all blocks, ``zero`` when there are none."""
+        """Return the state of all blocks, ``zero`` without blocks."""
 
     def describe(self) -> str:
-        """Return who computes, in words."""
+        """Return a description of the executor."""

@@ -1,4 +1,4 @@
-"""Where models are evaluated: the axis of each feature and the points of a grid."""
+"""Axes of features, and grids of the points at which effects are evaluated."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ from paribus._data.table import CellValues, Column, Table
 from paribus.errors import GridError, OptionError
 from paribus.notes import Note, NoteCode
 
-SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
-CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
-UNORDERED: tuple[Kind, ...] = (
-    "category",
-    "string",
-)  # kinds whose categories have an order only if it is given
-MAX_CATEGORIES = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
+SPLITS = "splits"  # grid_resolution with a point on each side of every threshold of the trees
+CONSTANT = 0.95  # share of the data with the same value, from which a feature is nearly constant
+UNORDERED: tuple[Kind, ...] = ("category", "string")  # kinds whose categories have an order only if declared
+MAX_CATEGORIES = 100  # maximum number of categories on an axis, unless grid_resolution is larger
 
 
 @dataclass(frozen=True)
 class GridOptions:
-    """How axes are laid out when their values are not given.
+    """Options of axes without custom values.
 
-    ``full_range`` adds points beyond the percentiles, as far as the data reaches.
+    ``splits`` places points on both sides of the thresholds of trees. ``full_range`` adds points beyond the
+    percentiles, up to the extremes of the data.
     """
 
     percentiles: tuple[float, float] = (0.05, 0.95)
@@ -42,7 +40,7 @@ class GridOptions:
 
     @classmethod
     def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
-        """Validate what the user gave."""
+        """Validate the user's arguments."""
         if isinstance(grid_resolution, str) and grid_resolution == SPLITS:
             return replace(cls.of(percentiles, cls.resolution), splits=True)
         try:
@@ -65,15 +63,16 @@ class GridOptions:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One feature's values on the grid.
+    """The grid values of one feature.
 
-    ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
-    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
-    whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
-    the column that laid out the axis counted. ``rank_error`` is by how much the ranks of the quantiles that
-    placed the values may be off, as a share of the data; 0 if no estimate of a quantile did. ``tail_points``
-    is how many values lie below and above the percentiles, or how many ``outer`` ones do, which the axis
-    leaves out.
+    ``cells`` has the values in the dtype of the column, followed by the missing value if the data has any.
+    ``values`` are the reported values: NumPy numbers and dates, or text for other categories. ``missing`` is
+    the weight of rows with a missing value, ``missing_share`` its share. ``ordered`` says whether the order
+    of the values has a meaning. ``cell_counts`` is the number of rows in each cell, None if the summary did
+    not count them. ``rank_error`` bounds the rank error of the quantiles that placed the values, as a share
+    of the data; it is 0 without estimated quantiles. ``outer`` are values beyond the percentiles that are not
+    on the axis. ``tail_points`` are the numbers of values below and above the percentiles, on the axis or in
+    ``outer``.
     """
 
     feature: int
@@ -96,22 +95,23 @@ class Axis:
 
     @property
     def nominal(self) -> bool:
-        """Whether values are categories without distances."""
+        """Whether the values are categories."""
         return self.kind in NOMINAL
 
     @cached_property
     def distinct(self) -> tuple[Array, Integers]:
-        """The sorted distinct ticks of an ordinal axis and which one each point has."""
-        ticks, inverse = np.unique(_ticks(self.cells.values), return_inverse=True)
+        """The sorted distinct numbers (integers for dates) of the axis, and the index of each point."""
+        ticks, inverse = np.unique(_dates_as_integers(self.cells.values), return_inverse=True)
         return ticks, inverse
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
+        """The cell of each category."""
         return {category: code for code, category in enumerate(dict.fromkeys(self.cells.values.tolist()))}
 
     @property
     def n_cells(self) -> int:
-        """Number of cells the data is counted in: a repeated point has one cell."""
+        """Number of cells; repeated points share a cell."""
         return len(self._codes) if self.nominal else len(self.distinct[0])
 
     @property
@@ -123,10 +123,10 @@ class Axis:
         return np.fromiter(codes, np.int64, len(self))
 
     def locate(self, column: Column) -> Integers:
-        """Return the cell each row lies in, -1 for rows beyond the grid or missing.
+        """Return the cell of each row, -1 for rows beyond the grid or missing.
 
-        The cell of a number reaches half-way to its neighbors, the upper end included, and as far
-        on the outer side of an end point; a single point has only the rows equal to it.
+        The cell of a number extends half-way to its neighbors, including the upper end. At an end point it
+        extends as far on the outer side. A single point contains only the rows equal to it.
         """
         result = np.full(len(column.missing), -1, dtype=np.int64)
         if len(self):
@@ -136,16 +136,18 @@ class Axis:
         return result
 
     def count(self, column: Column) -> Integers:
-        """Return how many rows lie in each cell: `locate`, counted."""
+        """Return the number of rows in each cell."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         if self.nominal:
             cells = self._of_categories(column)
             return np.bincount(cells[cells >= 0], minlength=self.n_cells)
-        return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
+        return self.count_numbers(
+            _dates_as_integers(column.values.astype(self.cells.values.dtype, copy=False))
+        )
 
     def count_categories(self, summary: Summary) -> Integers:
-        """Return how many rows lie in each cell, where every category was counted."""
+        """Return the number of rows in each cell, from a summary that counted every category."""
         counts = np.zeros(self.n_cells, np.int64)
         assert summary.categories is not None
         assert summary.category_weights is not None
@@ -155,12 +157,12 @@ class Axis:
         return counts
 
     def count_numbers(self, numbers: Array) -> Integers:
-        """Return how many of some numbers, or ticks of dates, lie in each cell; NaN lies in none."""
-        # Sorting the rows, NaN last, is several times faster than searching the cell of each.
+        """Return the number of values in each cell; dates are integers, and NaN is in no cell."""
+        # Sorting, with NaN last, is several times faster than searching the cell of each value.
         return self.count_sorted(np.sort(numbers))
 
     def count_sorted(self, numbers: Array) -> Integers:
-        """Return how many of some sorted numbers, or ticks of dates, lie in each cell; NaN comes last."""
+        """Return the number of sorted values in each cell; dates are integers, and NaN comes last."""
         ticks = self.distinct[0]
         numbers = numbers.astype(ticks.dtype, copy=False)
         if len(ticks) == 1:
@@ -171,16 +173,31 @@ class Axis:
 
     @cached_property
     def _edges(self) -> tuple[Array, Any]:
-        return _edges(self.distinct[0])
+        """The upper end of every cell, and the lower end of the first one, which is not in it."""
+        ticks = self.distinct[0]
+        if ticks.dtype.kind == "f":
+            middles = (ticks[:-1] + ticks[1:]) / 2
+            return np.append(middles, 2 * ticks[-1] - middles[-1]), 2 * ticks[0] - middles[0]
+        # Integers are halved as integers: beyond 2**53, floats would merge neighbors.
+        whole = [int(tick) for tick in ticks]
+        halves = [(upper - lower) // 2 for lower, upper in pairwise(whole)]
+        uppers = [tick + half for tick, half in zip(whole, [*halves, halves[-1]], strict=True)]
+        largest = np.iinfo(ticks.dtype).max
+        lowest = whole[0] - (whole[1] - whole[0] + 1) // 2
+        return np.array([min(upper, largest) for upper in uppers], dtype=ticks.dtype), lowest
 
     def _of_categories(self, column: Column) -> Integers:
+        """Return the cell of each non-missing row of a nominal column."""
         codes, occurring = column.factorized()
-        cells = (self._codes.get(_plain(category), -1) for category in occurring)
+        # As Python objects, like the keys of the axis.
+        plain = (one.item() if isinstance(one, np.generic) else one for one in occurring)
+        cells = (self._codes.get(category, -1) for category in plain)
         return np.fromiter(cells, np.int64, len(occurring))[codes]
 
     def _of_numbers(self, values: Array) -> Integers:
+        """Return the cell of each number or date."""
         ticks = self.distinct[0]
-        numbers = _ticks(values.astype(self.cells.values.dtype, copy=False))
+        numbers = _dates_as_integers(values.astype(self.cells.values.dtype, copy=False))
         if len(ticks) == 1:
             return np.where(numbers == ticks[0], 0, -1)
         uppers, lowest = self._edges
@@ -188,27 +205,11 @@ class Axis:
         return np.where((numbers > lowest) & (cells < len(ticks)), cells, -1)
 
 
-def _edges(ticks: Array) -> tuple[Array, Any]:
-    """Return the upper end of every cell and the lower end of the first, which is not in it.
-
-    Integers are halved as integers: beyond 2**53 a float would merge neighbors.
-    """
-    if ticks.dtype.kind == "f":
-        middles = (ticks[:-1] + ticks[1:]) / 2
-        return np.append(middles, 2 * ticks[-1] - middles[-1]), 2 * ticks[0] - middles[0]
-    whole = [int(tick) for tick in ticks]
-    halves = [(upper - lower) // 2 for lower, upper in pairwise(whole)]
-    uppers = [tick + half for tick, half in zip(whole, [*halves, halves[-1]], strict=True)]
-    largest = np.iinfo(ticks.dtype).max
-    lowest = whole[0] - (whole[1] - whole[0] + 1) // 2
-    return np.array([min(upper, largest) for upper in uppers], dtype=ticks.dtype), lowest
-
-
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The points of one effect: the product of its axes, the last one fastest.
+    """The points of one effect: the product of its axes, with the last one varying fastest.
 
-    A single axis whose feature is missing somewhere has one point more, the missing value itself.
+    A single axis whose feature has missing values has an additional last point, the missing value.
     """
 
     axes: tuple[Axis, ...]
@@ -229,7 +230,7 @@ class Grid:
         return math.prod(self.shape) + self.includes_missing
 
     def index(self, first: int, stop: int) -> Integers:
-        """Return which cell of each axis the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        """Return the cell on each axis of the points from ``first`` to ``stop``, shape ``(b, d)``."""
         points = np.arange(first, min(stop, self.n_points))
         if len(self.axes) == 1:
             return points[:, None]
@@ -237,12 +238,12 @@ class Grid:
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this grid replaces."""
+        """The cells of each column that this grid replaces."""
         return {axis.feature: axis.cells for axis in self.axes}
 
     @property
     def columns(self) -> tuple[tuple[int, Column], ...]:
-        """Return each feature with the column of values it takes, the missing one last if that is a point."""
+        """Each feature with the column of its values, including the missing value if that is a point."""
         columns = (axis.cells.column for axis in self.axes)
         if not self.includes_missing:
             columns = (column.present() for column in columns)
@@ -250,15 +251,16 @@ class Grid:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the features."""
+        """Names of the features."""
         return tuple(axis.name for axis in self.axes)
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedValues(Grid):
-    """The values that rows themselves have in some columns, each distinct combination once.
+    """The observed values of some columns as a grid, with each distinct combination once.
 
-    ``row (g,)`` is a row that has the values of each point, ``point (n,)`` the point of each row.
+    ``row (g,)`` is a row with the values of each point, and ``point (n,)`` the point of each row. ``labels``
+    are the names of the features, and ``cells`` the values of all rows by feature.
     """
 
     labels: tuple[str, ...]
@@ -268,10 +270,12 @@ class ObservedValues(Grid):
 
     @classmethod
     def of(cls, table: Table, features: tuple[int, ...]) -> ObservedValues:
-        """Find the distinct combinations; a missing value is a value."""
+        """Find the distinct combinations; missing values are equal to each other."""
         key = np.zeros(len(table), np.int64)
         for feature in features:
-            own = _distinct(table.column(feature))
+            column = table.column(feature)
+            own = np.zeros(len(table), np.int64)  # 0 for a missing value
+            own[~column.missing] = column.factorized()[0] + 1
             _, key = np.unique(key * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
         _, row, point = np.unique(key, return_index=True, return_inverse=True)
         cells = {feature: table.own_cells(feature) for feature in features}
@@ -283,22 +287,22 @@ class ObservedValues(Grid):
         return len(self.row)
 
     def index(self, first: int, stop: int) -> Integers:
-        """Return the row whose cells the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        """Return the row with the values of the points from ``first`` to ``stop``, shape ``(b, d)``."""
         return np.repeat(self.row[first:stop, None], len(self.cells), axis=1)
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this grid replaces."""
+        """The cells of each column that this grid replaces."""
         return dict(self.cells)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the features."""
+        """Names of the features."""
         return self.labels
 
 
 def moved_values(grids: Sequence[Grid]) -> tuple[list[tuple[int, CellValues]], list[list[int]]]:
-    """Return the distinct values that features take in grids, and which of them each grid's axes have."""
+    """Return the distinct feature values of all grids, and the positions of those of each grid's axes."""
     requests: dict[tuple[int, int, int], tuple[int, CellValues]] = {}
     keys = []
     for grid in grids:
@@ -311,13 +315,6 @@ def moved_values(grids: Sequence[Grid]) -> tuple[list[tuple[int, CellValues]], l
     return list(requests.values()), [[position[key] for key in own] for own in keys]
 
 
-def _distinct(column: Column) -> Integers:
-    """Return a number for each distinct value of a column, 0 for a missing one."""
-    numbers = np.zeros(len(column.missing), np.int64)
-    numbers[~column.missing] = column.factorized()[0] + 1
-    return numbers
-
-
 def axis_of(
     summary: Summary,
     like: Table,
@@ -327,10 +324,10 @@ def axis_of(
     given: Any = None,
     sides: Callable[[int, Summary], Array] | None = None,
 ) -> Axis:
-    """Lay out the axis of a feature from a summary of it.
+    """Lay out the axis of a feature from its summary, and count the rows in its cells if possible.
 
-    ``sides`` returns, for a feature and its summary, the numbers on both sides of the model's thresholds:
-    with them, a number or a date is evaluated there and at its extremes.
+    ``sides`` returns the values on both sides of the model's thresholds, for a feature and its summary. With
+    it, the axis of a number or date has these values and the extremes.
     """
     if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
         low, high = summary.extremes
@@ -348,7 +345,7 @@ def axis_of(
 
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
-    """Lay out an axis from a summary; ``like`` is any rows of the table, which show how to write values."""
+    """Lay out an axis from a summary; ``like`` is a table with the same columns, to convert values."""
     notes: list[Note] = []
     tail_points, outer = (0, 0), None
     if given is not None:
@@ -373,41 +370,38 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         share = summary.infinite / summary.weight
         text = f"{summary.name} is infinite in {share:.1%} of the data, which quantiles ignore"
         notes.append(Note(NoteCode.INFINITE_VALUES, text, summary.name, share))
+    # Values at every distinct value, or between the extremes, do not depend on quantiles.
+    by_quantiles = given is None and summary.categories is None and options.percentiles != (0.0, 1.0)
     return Axis(
         feature,
         summary.name,
         summary.kind,
         cells,
-        _reported(cells.values),
+        _values_for_results(cells.values),
         summary.missing,
         summary.missing_share,
         _as_unit(summary.deciles, summary.unit),
         tuple(notes),
-        # Who gives categories one by one means their order.
+        # The order of custom categories has a meaning.
         ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
-        rank_error=summary.rank_error if given is None and _by_quantiles(summary, options) else 0.0,
+        rank_error=summary.rank_error if by_quantiles else 0.0,
         tail_points=tail_points,
         outer=outer,
     )
 
 
 def outer_axis(axis: Axis, like: Table) -> Axis | None:
-    """Return the axis of the values beyond the ends of another, None where that leaves out none."""
+    """Return the axis of the values beyond the ends of another one, None without such values."""
     if axis.outer is None or not len(axis.outer):
         return None
     cells = written(like, axis.feature, axis.outer, exact=axis.kind != "numeric")
-    values = _reported(cells.values)
+    values = _values_for_results(cells.values)
     outer = replace(axis, cells=cells, values=values, missing=0.0, missing_share=0.0, notes=(), outer=None)
-    return replace(outer, cell_counts=np.zeros(outer.n_cells, np.int64))  # rows around them are not counted
-
-
-def _by_quantiles(summary: Summary, options: GridOptions) -> bool:
-    """Return whether values lie between quantiles, not at every distinct value or between the extremes."""
-    return summary.categories is None and options.percentiles != (0.0, 1.0)
+    return replace(outer, cell_counts=np.zeros(outer.n_cells, np.int64))  # rows are not counted
 
 
 def _hardly_varies(summary: Summary) -> list[Note]:
-    """Return a note on a feature that is nearly always the same."""
+    """Return a note on a nearly constant feature, if it is one."""
     value, weight = summary.common or (0.0, 0.0)
     if summary.ends is None and summary.category_weights is not None and len(summary.category_weights):
         position = int(np.argmax(summary.category_weights))
@@ -423,7 +417,7 @@ def _hardly_varies(summary: Summary) -> list[Note]:
 
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
-    """Choose the values of an axis: the categories, the distinct values, or evenly spaced ones."""
+    """Return the values of an axis: categories, distinct values, or evenly spaced values."""
     categories, name = summary.categories, summary.name
     if categories is not None and summary.category_weights is not None and summary.ends is None:
         if not len(categories):
@@ -450,16 +444,16 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
 
 
 def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:
-    """Return values of a number or a date beyond the ends of a grid: quantiles at `TAILS`, and the extremes.
+    """Return the values of a number or date below and above a grid: quantiles at `TAILS`, and the extremes.
 
-    There are none where the grid has every distinct value.
+    There are none if the grid has every distinct value.
     """
     if summary.tails is None or summary.extremes is None or not len(values) or summary.categories is not None:
         return values[:0], values[:0]
     low, high = summary.extremes
     if summary.kind == "numeric":
         points = np.array([low, *summary.tails, high])
-    else:  # as Python's integers, of which none is too large
+    else:  # as Python integers, which do not overflow
         whole = [min(max(round(tail), int(low)), int(high)) for tail in summary.tails.tolist()]
         points = _on_steps(
             np.array([low, *whole, high], np.uint64 if high > 2**63 - 1 else np.int64), summary
@@ -471,6 +465,7 @@ def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:
 def _most_frequent(
     summary: Summary, categories: Array, weights: Floats, most: int
 ) -> tuple[Array, list[Note]]:
+    """Return the most frequent categories in their order, with a note if some are omitted."""
     name = summary.name
     if len(categories) == 1:
         return categories, [_single_value(name)]
@@ -485,11 +480,12 @@ def _most_frequent(
 
 
 def _single_value(name: str) -> Note:
+    """Return the note on a feature with a single value."""
     return Note(NoteCode.SINGLE_VALUE, f"{name} has a single value, so it has no effect to show", name)
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:
-    """Return evenly spaced values; integers and dates are rounded to whole ones, each once."""
+    """Return evenly spaced values; those of integers and dates are rounded and distinct."""
     if summary.kind == "numeric":
         return np.linspace(low, high, resolution)
     assert summary.extremes is not None
@@ -497,13 +493,13 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     first, last = max(round(low), smallest), min(round(high), largest)
     dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
     gaps = resolution - 1
-    # As Python's integers, of which none is too large to be halved exactly.
+    # As Python integers, which are exact and do not overflow.
     positions = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
     return np.array(list(dict.fromkeys(positions)), dtype=dtype)
 
 
 def _on_steps(values: Array, summary: Summary) -> Array:
-    """Move dates and durations to those the column could hold, each once; numbers stay as they are."""
+    """Round dates and durations to the resolution of the column, and drop duplicates."""
     if summary.steps is None or summary.unit is None:
         return values
     assert summary.extremes is not None
@@ -513,15 +509,16 @@ def _on_steps(values: Array, summary: Summary) -> Array:
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
-    """Read ticks as dates when the column holds dates."""
+    """Convert integers to dates if the column has a unit of dates."""
     if ticks is None or unit is None:
         return ticks
-    # Only what was interpolated is rounded: as a float, an integer of nanoseconds would lose some.
+    # Integers are not rounded, because a float cannot represent all nanoseconds.
     whole = ticks if ticks.dtype.kind == "i" else np.rint(ticks).astype(np.int64)
     return whole.view(unit)
 
 
 def _written_number(value: float, summary: Summary) -> str:
+    """Return a number or date as text."""
     if summary.unit is None:
         return f"{value:g}"
     date = _as_unit(np.array([value]), summary.unit)[0]
@@ -529,7 +526,7 @@ def _written_number(value: float, summary: Summary) -> str:
 
 
 def given_values(given: Any, summary: Summary) -> Array:
-    """Parse custom grid values."""
+    """Validate and convert custom grid values."""
     name = summary.name
     if isinstance(given, (str, set, frozenset, Mapping)) or not hasattr(given, "__len__"):
         raise GridError(f"custom_values for {name!r} must be a list of values, not {given!r}")
@@ -557,6 +554,7 @@ def given_values(given: Any, summary: Summary) -> Array:
 
 
 def _check_categories(name: str, items: Array, categories: tuple[Any, ...]) -> None:
+    """Raise for values that are not among the declared categories."""
     unknown = [item for item in items if item not in categories]
     if unknown:
         shown = ", ".join(map(repr, categories[:8])) + (", ..." if len(categories) > 8 else "")
@@ -564,7 +562,7 @@ def _check_categories(name: str, items: Array, categories: tuple[Any, ...]) -> N
 
 
 def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
-    """Read dates or durations in any form; those with a time zone are moved to UTC, as the grid is."""
+    """Convert dates or durations; those with a time zone are converted to UTC."""
     numbers = (item for item in items if isinstance(item, (int, float, np.number)))
     number = next((item for item in numbers if not isinstance(item, np.timedelta64)), None)
     if number is not None:
@@ -584,21 +582,21 @@ def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
 
 
 def _naive(item: Any) -> Any:
-    """Move a date with a zone to UTC; text with a zone is read first."""
+    """Convert a date with a time zone, or its text, to UTC without a time zone."""
     if isinstance(item, str):
         try:
             item = datetime.datetime.fromisoformat(item)
         except ValueError:
-            return item  # numpy knows more forms, such as 2026-01, and says so when it does not
+            return item  # NumPy reads further formats, such as 2026-01, and raises for others
     if getattr(item, "tzinfo", None) is not None:
         item = item.astimezone(datetime.UTC).replace(tzinfo=None)
-    # pandas knows nanoseconds, and numpy would not request them from it.
+    # NumPy would drop the nanoseconds of pandas objects.
     exact = getattr(item, "to_datetime64", None) or getattr(item, "to_timedelta64", None)
     return item if exact is None else exact()
 
 
 def written(table: Table, feature: int, values: Array, *, exact: bool) -> CellValues:
-    """Write values in the column's dtype; ``exact`` refuses those that come back changed."""
+    """Convert values to the dtype of the column; with ``exact``, raise if a value changes."""
     cells = table.cells(feature, values)
     name, dtype = table.names[feature], table.dtype(feature)
     if len(cells.values) != len(values) or (not exact and not np.isfinite(cells.values).all()):
@@ -613,17 +611,13 @@ def written(table: Table, feature: int, values: Array, *, exact: bool) -> CellVa
     return cells
 
 
-def _ticks(values: Array) -> Array:
+def _dates_as_integers(values: Array) -> Array:
+    """Return dates and durations as integers, and other values unchanged."""
     return values.view(np.int64) if values.dtype.kind in "mM" else values
 
 
-def _plain(category: Any) -> Any:
-    """Return a category as ``tolist`` gives it, which is how axes know it."""
-    return category.item() if isinstance(category, np.generic) else category
-
-
-def _reported(values: Array) -> Array:
-    """Return values as results carry them: numbers, dates, text; other categories become text."""
+def _values_for_results(values: Array) -> Array:
+    """Return values for results: numbers, dates and text, with other categories as text."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         return values.astype(np.float64)
     if values.dtype.kind == "S":

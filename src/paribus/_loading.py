@@ -1,4 +1,4 @@
-"""Loading what is used first, modules and kernels, without stopping to look for garbage."""
+"""Imports and compilation without garbage collection."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from threading import Lock
 
 LOCK = Lock()
-_paused = {"by": 0, "enabled": False}  # how many threads are loading, and what was set before the first
+_paused = {"by": 0, "enabled": False}  # number of loading threads, and the setting before the first
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile.
+    """Disable garbage collection in the meantime.
 
-    Modules, and what numba makes of a kernel, are many objects that stay. Among those of the libraries that
-    are loaded already, a fifth of the time would go into finding that nothing can be freed.
+    Modules and compiled kernels consist of many permanent objects. With them, garbage collection would take a
+    fifth of the loading time and free nothing.
     """
     with LOCK:
         if not _paused["by"]:

@@ -1,4 +1,4 @@
-"""What a report of a fault has to say about the machine: versions, kernels, threads, memory."""
+"""Versions, kernels, threads and memory, for bug reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED = ("numpy", "narwhals", "pyarrow", "numba", "psutil", "xxhash", "tqdm")
 EXTRAS = ("matplotlib", "plotly", "xarray", "dask", "distributed", "skops")
 TABLES = ("pandas", "polars", "duckdb")
 FURTHER_MODELS = ("glum", "statsmodels", "skrub")
-BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # what these fail with, if it does not fit to them
+BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose versions must match
 
 
 def show_versions(file: TextIO | None = None) -> None:
@@ -65,11 +65,11 @@ def show_versions(file: TextIO | None = None) -> None:
         "models": _versions(models + FURTHER_MODELS),
         "computing": _computing(),
     }
-    print(_text(sections), file=file or sys.stdout)
+    print(_sections_text(sections), file=file or sys.stdout)
 
 
-def _text(sections: Mapping[str, Mapping[str, str]]) -> str:
-    """Return names and values below the titles of their sections, in one column."""
+def _sections_text(sections: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the sections as text, with aligned values."""
     width = max(len(name) for section in sections.values() for name in section)
     lines = [f"paribus {__version__}"]
     for title, section in sections.items():
@@ -78,12 +78,12 @@ def _text(sections: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _versions(names: tuple[str, ...]) -> dict[str, str]:
-    """Return the installed version of each package, with that of what it stands on."""
+    """Return the installed version of each package, and of its important dependency."""
     wanted = [one for name in names for one in (name, BENEATH.get(name)) if one]
-    return {name: _version(name) for name in wanted}
+    return {name: _installed_version(name) for name in wanted}
 
 
-def _version(name: str) -> str:
+def _installed_version(name: str) -> str:
     """Return the version of a package by its metadata, without importing it."""
     try:
         return metadata.version(name)
@@ -92,7 +92,7 @@ def _version(name: str) -> str:
 
 
 def _computing() -> dict[str, str]:
-    """Return what decides how fast, and within which memory, a call without options is computed."""
+    """Return the defaults of a call on this machine: kernels, cores and memory."""
     return {
         "kernels": _kernels(),
         "kernel cache": _cache(),
@@ -102,7 +102,7 @@ def _computing() -> dict[str, str]:
 
 
 def _kernels() -> str:
-    """Return which kernels evaluate trees, and why if they are not compiled."""
+    """Return the kernels that evaluate trees, and why they are not compiled."""
     try:
         why = why_numpy()
     except OptionError as error:
@@ -111,7 +111,7 @@ def _kernels() -> str:
 
 
 def _cache() -> str:
-    """Return where compiled kernels are kept, without the name of the user."""
+    """Return the folder of compiled kernels, without the name of the user."""
     try:
         kept, home = cache_folder.place(), Path.home()
     except (OSError, RuntimeError) as error:  # a user without a home

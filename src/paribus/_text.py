@@ -1,7 +1,8 @@
-"""Numbers, values and counts as people write them."""
+"""Text of numbers, grid values and counts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 
 
 def number(value: float) -> str:
-    """Return a number in four digits; large ones, and what is not quite 1, in more."""
+    """Return a number with four digits, or with more if it is large or slightly below 1."""
     if 1e4 <= abs(value) < 1e9:
         return f"{value:,.0f}"
     return f"{value:.6g}" if 0.9995 <= value < 1 or abs(value) >= 1e9 else f"{value:.4g}"
 
 
 def short(value: float) -> str:
-    """Return a number in two digits, or as an integer.
+    """Return a number with two digits, or as an integer.
 
     >>> short(0.1234), short(1234.5), short(1e300)
     ('0.12', '1,234', '1e+300')
@@ -25,7 +26,7 @@ def short(value: float) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """Return a number with its standard error, if it has one."""
+    """Return a number with its standard error, if that is finite."""
     return f"{number(value)} ± {short(error)}" if np.isfinite(error) else number(value)
 
 
@@ -42,7 +43,7 @@ def at_value(value: Any) -> str:
 
 
 def plain_value(value: Any) -> str:
-    """Return a grid value as text that other programs read: in full, without separators of thousands.
+    """Return a grid value as machine-readable text: in full precision, without thousands separators.
 
     >>> plain_value(np.float64(26979.25)), plain_value("Bern, CH"), plain_value(1234567)
     ('26979.25', 'Bern, CH', '1234567')
@@ -57,7 +58,7 @@ def at_point(names: Iterable[str], grid_values: Iterable[Any], position: Iterabl
 
 
 def duration_unit(days: float) -> tuple[float, str]:
-    """Return the unit a duration is usually written in, as a number of days, and its name."""
+    """Return a suitable unit for a duration, as a number of days, and its name."""
     units = {"days": 1.0, "hours": 1 / 24, "minutes": 1 / 1440, "seconds": 1 / 86_400, "ms": 1 / 86_400_000}
     for name, unit in units.items():
         if days >= unit:
@@ -66,7 +67,7 @@ def duration_unit(days: float) -> tuple[float, str]:
 
 
 def count(size: int, noun: str, plural: str | None = None) -> str:
-    """Return ``"1 pair"`` or ``"12 pairs"``; ``plural`` is that of a noun that does not take an s.
+    """Return ``"1 pair"`` or ``"12 pairs"``; ``plural`` is for nouns that do not take an s.
 
     >>> count(1, "entry", "entries"), count(1_200, "entry", "entries")
     ('1 entry', '1,200 entries')
@@ -74,8 +75,17 @@ def count(size: int, noun: str, plural: str | None = None) -> str:
     return f"{size:,} {noun if size == 1 else plural or f'{noun}s'}"
 
 
+def counted_names(names: Iterable[str]) -> str:
+    """Return the distinct names, with their counts.
+
+    >>> counted_names(["Ridge", "Lasso", "Ridge"])
+    '2 x Ridge and Lasso'
+    """
+    return " and ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(names).items())
+
+
 def shown_of(size: int, most: int) -> int:
-    """Return how many of ``size`` entries are shown: ``most``, or all if a single one would be left out.
+    """Return how many of ``size`` entries to show: ``most``, or all if only one more would be omitted.
 
     >>> shown_of(5, 5), shown_of(6, 5), shown_of(7, 5)
     (5, 6, 5)
@@ -84,17 +94,17 @@ def shown_of(size: int, most: int) -> int:
 
 
 def exactly_zero(size: int, noun: str) -> str:
-    """Return the line that counts what is not shown."""
+    """Return the line that counts the entries that are exactly zero."""
     return f"{count(size, noun)} {'is' if size == 1 else 'are'} exactly zero"
 
 
 def multiple(ratio: float) -> str:
-    """Return a number of standard errors, above 1,000 (also infinitely many) as that."""
+    """Return a number of standard errors, "over 1,000" from 1,000 on."""
     return short(ratio) if not ratio >= 1_000 else "over 1,000"
 
 
 def percent(part: float) -> str:
-    """Return a share of the data as it is written: two digits, more where nearly all of it is meant."""
+    """Return a share of the data in percent: with two digits, or four near 100 %."""
     if 0 < part < 1e-4:
         return "under 0.01 %"
     return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"

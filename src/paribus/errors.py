@@ -86,14 +86,17 @@ class RefusalCode(StrEnum):
 
 
 class RefusalError(ParibusError):
-    """The method requested by name cannot give this estimate; the message and ``code`` say why."""
+    """The method requested by name cannot give this estimate; the message and ``code`` say why.
 
-    def __init__(self, message: str, code: RefusalCode = RefusalCode.OTHER) -> None:
+    ``part`` is the step of a pipeline or the model inside another that is responsible, None if it is not one.
+    """
+
+    def __init__(self, message: str, code: RefusalCode = RefusalCode.OTHER, part: str | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.part = code, part
 
     def __reduce__(self) -> tuple[Any, ...]:  # with its code, back from a worker
-        return type(self), (str(self), self.code)
+        return type(self), (str(self), self.code, self.part)
 
 
 class MemoryBoundError(ParibusError, MemoryError):

@@ -119,12 +119,15 @@ class Refusal(TaggedText):
         The kind of reason.
     text : str
         The reason.
+    part : str or None
+        The step of a pipeline, or the model inside another, that is responsible.
     """
 
     evaluator: str
     code: RefusalCode
     text: str
+    part: str | None
 
-    def __new__(cls, evaluator: str, code: RefusalCode, text: str) -> Self:
+    def __new__(cls, evaluator: str, code: RefusalCode, text: str, part: str | None = None) -> Self:
         """Keep the reason as text."""
-        return super().__new__(cls, text, evaluator=evaluator, code=code, text=str(text))
+        return super().__new__(cls, text, evaluator=evaluator, code=code, text=str(text), part=part)

@@ -1,12 +1,38 @@
-"""Caveats of a result: sentences with a stable code, a severity, and what they are about."""
+"""Notes: caveats of a result with a stable code, a severity, a feature and a number."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Literal, NamedTuple, Self
 
 from paribus._typing import Severity
 from paribus.meaning import TaggedText
+
+
+class Traits(NamedTuple):
+    """Treatment of notes of one code in an explanation.
+
+    Attributes
+    ----------
+    order : {"first", "by size", "last"}
+        Place in a verdict: first whatever its number, last, or by its number in between.
+    unit : {"prediction", "share"}
+        Unit of its number: that of the prediction, or a share, or a count of rows or files.
+    checked : {"always", "with pairs", "if possible"}
+        Whether every explanation looks for it, those with interactions, or only some.
+    """
+
+    order: Literal["first", "by size", "last"] = "by size"
+    unit: Literal["prediction", "share"] = "share"
+    checked: Literal["always", "with pairs", "if possible"] = "if possible"
+
+
+DEFAULT = Traits()
+ALWAYS, WITH_PAIRS = Traits(checked="always"), Traits(checked="with pairs")
+FIRST, LAST, IN_UNITS = Traits(order="first"), Traits(order="last"), Traits(unit="prediction")
+FIRST_IN_UNITS = Traits(order="first", unit="prediction")
+ALWAYS_IN_UNITS = Traits(unit="prediction", checked="always")
+LAST_WITH_PAIRS = Traits(order="last", checked="with pairs")
 
 
 class NoteCode(StrEnum):
@@ -20,98 +46,130 @@ class NoteCode(StrEnum):
     severity : {"issue", "tip"}
         Whether such a note would change a decision, or says what the numbers are.
     meaning : str
-        What such a note says, of any feature and data.
+        The statement of such a note, for any feature and data.
+    traits : Traits
+        Its place in a verdict, the unit of its number, and which explanations look for it.
     """
 
     severity: Severity
     meaning: str
+    traits: Traits
 
-    def __new__(cls, code: str, severity: Severity, meaning: str) -> NoteCode:
+    def __new__(cls, code: str, severity: Severity, meaning: str, traits: Traits = DEFAULT) -> NoteCode:
         """Make a member of its code."""
         member = str.__new__(cls, code)
-        member._value_, member.severity, member.meaning = code, severity, meaning
+        member._value_, member.severity, member.meaning, member.traits = code, severity, meaning, traits
         return member
 
     EXTRAPOLATION = (
         "PAR101",
         "issue",
         "part of a curve combines values of two features that do not occur together",
+        ALWAYS,
     )
-    MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data"
-    NEARLY_CONSTANT = "PAR103", "tip", "a feature has nearly always the same value"
-    SINGLE_VALUE = "PAR104", "tip", "a feature has a single value, and no effect to show"
-    NO_VALUE = "PAR105", "issue", "a feature has no finite value to evaluate"
-    INFINITE_VALUES = "PAR106", "issue", "a feature is infinite in part of the data"
-    NARROW_RANGE = "PAR107", "tip", "the axis covers the whole range, as the percentiles coincide"
-    RARE_CATEGORIES = "PAR108", "tip", "only the most frequent categories are evaluated"
+    MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data", ALWAYS
+    NEARLY_CONSTANT = "PAR103", "tip", "a feature has nearly always the same value", ALWAYS
+    SINGLE_VALUE = "PAR104", "tip", "a feature has a single value, and no effect to show", ALWAYS
+    NO_VALUE = "PAR105", "issue", "a feature has no finite value to evaluate", ALWAYS
+    INFINITE_VALUES = "PAR106", "issue", "a feature is infinite in part of the data", ALWAYS
+    NARROW_RANGE = "PAR107", "tip", "the axis covers the whole range, as the percentiles coincide", ALWAYS
+    RARE_CATEGORIES = "PAR108", "tip", "only the most frequent categories are evaluated", ALWAYS
     TIME_ZONE = "PAR109", "tip", "dates are reported in UTC"
-    OUTSIDE_GRID = "PAR110", "tip", "part of the data lies beyond the grid and does not count"
-    EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors"
-    CATEGORY_ORDER = "PAR112", "tip", "categories were put in an order, on which ALE depends"
-    FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out"
-    THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where hardly any data is"
+    OUTSIDE_GRID = "PAR110", "tip", "part of the data lies beyond the grid and does not count", ALWAYS
+    EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors", ALWAYS
+    CATEGORY_ORDER = "PAR112", "tip", "categories were put in an order, on which ALE depends", LAST
+    FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out", ALWAYS
+    THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where hardly any data is", ALWAYS
     QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins were placed by estimates of quantiles"
     TAILS_EXTEND = "PAR116", "issue", "beyond the percentiles, a curve leaves the range that is plotted"
     TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction"
-    TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly"
+    TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly", FIRST
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
-    COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored"
-    UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know"
+    COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
+    UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS
     ROWS_SAMPLED = "PAR204", "tip", "the statistics are of a sample of the rows"
     ROWS_PERMUTED = "PAR205", "tip", "permutation importance is of a sample of the rows"
     ERROR_ROWS = "PAR206", "tip", "standard errors are of fewer rows than usual to keep max_memory"
     PREDICTIONS_BOUNDED = "PAR207", "tip", "rows were drawn to keep max_predictions"
     PAIRS_CHOSEN = "PAR208", "tip", "only pairs of the features that interact most were evaluated"
-    NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite"
-    ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently"
-    CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows"
+    NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite", ALWAYS
+    ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently", ALWAYS
+    CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows", ALWAYS
     SINGLE_ROW = "PAR304", "issue", "a single row has no effects"
     SINGLE_PRECISION = "PAR305", "tip", "small strengths are called zero, as single precision rounds"
-    PROBABILITY_SCALE = "PAR306", "tip", "a model that is additive in its margin interacts in its probability"
-    MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ"
+    PROBABILITY_SCALE = (
+        "PAR306",
+        "tip",
+        "a model that is additive in its margin interacts in its probability",
+        LAST,
+    )
+    MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ", IN_UNITS
     SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
-    CELL_DIFFERS = "PAR309", "issue", "near a value, the observed average differs from the predicted one"
-    POOR_CALIBRATION = "PAR310", "issue", "the observed average differs from the predicted one overall"
-    NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does"
-    SHRUNKEN_PREDICTIONS = "PAR312", "tip", "predictions vary less than the target, as on training rows"
+    CELL_DIFFERS = (
+        "PAR309",
+        "issue",
+        "near a value, the observed average differs from the predicted one",
+        IN_UNITS,
+    )
+    POOR_CALIBRATION = "PAR310", "issue", "the observed average differs from the predicted one overall", LAST
+    NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does", FIRST
+    SHRUNKEN_PREDICTIONS = "PAR312", "tip", "predictions vary less than the target, as on training rows", LAST
     AMPLIFIED_ROUNDING = (
         "PAR313",
         "tip",
         "a calibration with steps follows margins of single precision, whose rounding it amplifies",
     )
     TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
-    RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence"
+    RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence", IN_UNITS
     RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
     ALE_DIFFERS = (
         "PAR404",
         "issue",
         "ALE differs from partial dependence, by dependent features or by interactions",
+        ALWAYS_IN_UNITS,
     )
     TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
     NO_TOTAL = "PAR406", "tip", "there is no total H, as some columns were not among the features"
-    WEAK_DENOMINATOR = "PAR407", "tip", "the joint effect is so small that H² is noise"
-    H_ABOVE_ONE = "PAR408", "tip", "H² is above 1, as the effects of the features cancel in the joint one"
-    H_UNDEFINED = "PAR409", "tip", "H² is not defined, as the joint effect vanishes"
-    DIRECTION_VIOLATED = "PAR410", "issue", "a curve moves against the direction that was declared"
-    DIRECTION_REVERSED = "PAR411", "tip", "part of a curve moves against its prevailing direction"
+    WEAK_DENOMINATOR = "PAR407", "tip", "the joint effect is so small that H² is noise", LAST_WITH_PAIRS
+    H_ABOVE_ONE = (
+        "PAR408",
+        "tip",
+        "H² is above 1, as the effects of the features cancel in the joint one",
+        LAST_WITH_PAIRS,
+    )
+    H_UNDEFINED = "PAR409", "tip", "H² is not defined, as the joint effect vanishes", LAST
+    DIRECTION_VIOLATED = (
+        "PAR410",
+        "issue",
+        "a curve moves against the direction that was declared",
+        FIRST_IN_UNITS,
+    )
+    DIRECTION_REVERSED = (
+        "PAR411",
+        "tip",
+        "part of a curve moves against its prevailing direction",
+        ALWAYS_IN_UNITS,
+    )
     HIDDEN_INTERACTION = (
         "PAR412",
         "issue",
         "a feature acts mostly in interactions, which its curve averages out",
+        WITH_PAIRS,
     )
-    NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature"
-    DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features"
+    NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature", ALWAYS
+    DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features", ALWAYS
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
     ERROR_BASIS = "PAR504", "tip", "how the standard error of a difference was found"
     INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
     SCORE_ERROR = "PAR506", "tip", "what the standard error of a score that is no mean over rows is of"
-    METRIC_LEFT_OUT = "PAR601", "tip", "a metric of performance has no meaning here and was left out"
+    METRIC_LEFT_OUT = "PAR601", "tip", "a metric of performance has no meaning here and was left out", LAST
     SHARED_RANKS = (
         "PAR602",
         "tip",
         "predictions that are close share a rank, so that metrics may be off by a bound",
+        LAST,
     )
 
 

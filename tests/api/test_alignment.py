@@ -202,7 +202,9 @@ def test_every_table_of_the_same_rows_gives_the_effects_of_the_table_as_fitted(
 @pytest.mark.parametrize("name", MODELS)
 def test_a_missing_column_is_named_with_the_nearest_one(name, source, tmp_path):
     X = SOURCES[source](frame().rename(columns={"region": "regions"}), tmp_path)
-    with pytest.raises(paribus.TableError, match=r"X has no column 'region', .*did you mean 'regions'"):
+    with pytest.raises(
+        paribus.errors.TableError, match=r"X has no column 'region', .*did you mean 'regions'"
+    ):
         paribus.partial_dependence(model(name), X, "a", progress=False)
 
 
@@ -215,20 +217,22 @@ def test_text_where_numbers_were_and_numbers_where_categories_were_are_refused(n
         pytest.skip("this XGBoost keeps no categories")
     X = SOURCES[source](frame().assign(b="high"), tmp_path)
     with pytest.raises(
-        paribus.TableError, match="column 'b' of X holds text, and the model was fitted on numbers"
+        paribus.errors.TableError, match="column 'b' of X holds text, and the model was fitted on numbers"
     ):
         paribus.partial_dependence(model(name), X, "a", progress=False)
     if name != "catboost":  # to which a number is a category as good as text
         X = SOURCES[source](frame().assign(region=1), tmp_path)
         with pytest.raises(
-            paribus.TableError, match=r"'region' of X holds numbers, .* on categories of text"
+            paribus.errors.TableError, match=r"'region' of X holds numbers, .* on categories of text"
         ):
             paribus.partial_dependence(model(name), X, "a", progress=False)
 
 
 def test_categories_of_other_values_are_refused_where_all_would_count_as_missing():
     X = frame().assign(region=pd.Categorical(np.arange(ROWS) % 3))
-    with pytest.raises(paribus.TableError, match=r"holds categories of numbers, .* on categories of text"):
+    with pytest.raises(
+        paribus.errors.TableError, match=r"holds categories of numbers, .* on categories of text"
+    ):
         paribus.partial_dependence(model("lightgbm"), X, "a")
 
 
@@ -242,9 +246,9 @@ VERBS = {
     "h": lambda m, X, y: paribus.h_statistic(m, X, ["a", "b"])["numerator_pairwise"],
     "importance": lambda m, X, y: paribus.feature_importance(m, X, features=["a", "b"]).values,
     "permutation": lambda m, X, y: (
-        paribus.feature_importance(m, X, y=y, method="permutation", features=["a", "b"]).values
+        paribus.feature_importance(m, X, y=y, kind="permutation", features=["a", "b"]).values
     ),
-    "model": lambda m, X, y: paribus.feature_importance(m, X, method="model", features=["a", "b"]).values,
+    "model": lambda m, X, y: paribus.feature_importance(m, X, kind="model", features=["a", "b"]).values,
     "estimate_cost": lambda m, X, y: np.array([paribus.estimate_cost(m, X, ["a"], grid_resolution=5).points]),
     "display": lambda m, X, y: paribus.PartialDependenceDisplay.from_estimator(
         m, X, ["a"], grid_resolution=5
@@ -266,10 +270,10 @@ def test_every_verb_aligns(verb, source, tmp_path):
     np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["effect", "permutation", "model"])
-def test_importance_of_every_kind_notes_the_columns_left_out(method):
-    y = target(frame()) if method == "permutation" else None
-    found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y=y, method=method)
+@pytest.mark.parametrize("kind", ["effect", "permutation", "model"])
+def test_importance_of_every_kind_notes_the_columns_left_out(kind):
+    y = target(frame()) if kind == "permutation" else None
+    found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y=y, kind=kind)
     assert found.feature_names == ("a", "region", "b")
     assert any(
         "a column of X was ignored, because the model was not fitted on it: id" in note
@@ -328,7 +332,9 @@ def test_a_display_takes_positions_and_values_of_x_as_it_was_passed():
 @pytest.mark.parametrize("feature", ["id", 1])
 def test_a_feature_the_model_does_not_use_is_refused(feature):
     X = frame().assign(id=1)[["a", "id", "region", "b"]]
-    with pytest.raises(paribus.FeatureError, match="'id' is a column of X that the model does not use"):
+    with pytest.raises(
+        paribus.errors.FeatureError, match="'id' is a column of X that the model does not use"
+    ):
         paribus.partial_dependence(model("lightgbm"), X, feature)
 
 
@@ -336,7 +342,7 @@ def test_the_weights_of_a_file_are_no_feature_and_no_unused_column(tmp_path):
     X = _parquet(frame().assign(w=1.0), tmp_path)
     effect = paribus.partial_dependence(model("lightgbm"), X, "a", sample_weight="w", progress=False)
     assert effect.provenance.unused_columns == ()
-    with pytest.raises(paribus.FeatureError, match="'w' is a column of X that the model does not use"):
+    with pytest.raises(paribus.errors.FeatureError, match="'w' is a column of X that the model does not use"):
         paribus.partial_dependence(model("lightgbm"), X, "w", sample_weight="w", progress=False)
 
 
@@ -360,7 +366,7 @@ def test_feature_names_of_a_file_may_leave_out_weights_and_target_and_nothing_el
         model("lightgbm"), X, "Age", feature_names=["ID", "Region", "Bonus", "Age"], **call
     )
     np.testing.assert_allclose(have.average, want.average, rtol=1e-12)
-    with pytest.raises(paribus.InputError, match="3"):
+    with pytest.raises(paribus.errors.InputError, match="3"):
         paribus.partial_dependence(
             model("lightgbm"), X, "Age", feature_names=["Region", "Bonus", "Age"], **call
         )
@@ -374,7 +380,7 @@ def test_a_collection_prints_once_that_columns_were_ignored():
 
 
 def test_a_column_that_differs_in_case_alone_is_suggested():
-    with pytest.raises(paribus.TableError, match="did you mean 'REGION'"):
+    with pytest.raises(paribus.errors.TableError, match="did you mean 'REGION'"):
         paribus.partial_dependence(model("lightgbm"), frame().rename(columns={"region": "REGION"}), "a")
 
 
@@ -383,7 +389,7 @@ def test_names_of_an_array_that_contradict_the_model_are_refused():
     known = model("numbers")
     assert list(known.feature_name_) == ["a", "b"]
     with pytest.raises(
-        paribus.TableError, match=r"feature_names=\['b', 'a'\].*fitted on .*another order \(a, b\)"
+        paribus.errors.TableError, match=r"feature_names=\['b', 'a'\].*fitted on .*another order \(a, b\)"
     ):
         paribus.partial_dependence(known, fitted[turned].to_numpy(), "a", feature_names=turned)
     for names in (["a", "b"], ["Age", "Bonus"]):
@@ -393,10 +399,10 @@ def test_names_of_an_array_that_contradict_the_model_are_refused():
 
 
 def test_models_of_a_list_fitted_on_other_columns_are_refused_in_memory_too():
-    with pytest.raises(paribus.ModelError, match="some of them without 'region'"):
+    with pytest.raises(paribus.errors.ModelError, match="some of them without 'region'"):
         paribus.partial_dependence([model("lightgbm"), model("numbers")], frame(), "a")
     turned = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(frame()[["b", "a"]], target(frame()))
-    with pytest.raises(paribus.ModelError, match="in another order"):
+    with pytest.raises(paribus.errors.ModelError, match="in another order"):
         paribus.partial_dependence([turned, model("numbers")], frame(), "a")
 
 
@@ -411,15 +417,17 @@ def test_a_model_without_names_gets_no_columns_moved_for_another_of_its_list(sou
         have = call(models, SOURCES[source](table, tmp_path)).average
         np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
         X = SOURCES[source](table[["b", "a"]], tmp_path)
-        with pytest.raises(paribus.ModelError, match=r"does not store its columns; pass one model at a time"):
+        with pytest.raises(
+            paribus.errors.ModelError, match=r"does not store its columns; pass one model at a time"
+        ):
             call(models, X)
     wide = SOURCES[source](table.assign(id=1), tmp_path)
-    with pytest.raises(paribus.ModelError, match=r"does not store its columns"):
+    with pytest.raises(paribus.errors.ModelError, match=r"does not store its columns"):
         call(models, wide)
-    with pytest.raises(paribus.TableError, match=r"X has 3 features, but .* is expecting 2"):
+    with pytest.raises(paribus.errors.TableError, match=r"X has 3 features, but .* is expecting 2"):
         call([model("numbers"), by_place], wide)
     three = LinearRegression().fit(np.ones((5, 3)), np.arange(5))
-    with pytest.raises(paribus.TableError, match=r"X has 2 features, but .* is expecting 3"):
+    with pytest.raises(paribus.errors.TableError, match=r"X has 2 features, but .* is expecting 3"):
         call([model("numbers"), three], SOURCES[source](table, tmp_path))
 
 
@@ -434,7 +442,9 @@ def test_an_array_needs_as_many_columns_as_the_model_was_fitted_on(extra):
     ):
         X = np.column_stack([table.to_numpy(), *([np.ones(ROWS)] * extra)])
         if extra:
-            with pytest.raises(paribus.TableError, match=r"X has 3 features, but .* is expecting 2 features"):
+            with pytest.raises(
+                paribus.errors.TableError, match=r"X has 3 features, but .* is expecting 2 features"
+            ):
                 paribus.partial_dependence(own, X, 0)
         else:
             assert paribus.partial_dependence(own, X, 0, grid_resolution=5).average.shape == (1, 5)
@@ -462,7 +472,7 @@ def test_names_like_generated_ones_are_names_where_x_has_them():
     want = paribus.partial_dependence(own, table, "f0", grid_resolution=5)
     have = paribus.partial_dependence(own, table[["f1", "f0"]], "f0", grid_resolution=5)
     np.testing.assert_array_equal(have.average, want.average)
-    with pytest.raises(paribus.TableError, match="no column 'f1'"):
+    with pytest.raises(paribus.errors.TableError, match="no column 'f1'"):
         paribus.partial_dependence(own, table.assign(id=1)[["f0", "id"]], "f0")
 
 
@@ -475,7 +485,7 @@ def test_names_that_another_library_generates_are_names(begin):
         xgboost.XGBRegressor(n_estimators=5).fit(table, y),
         LinearRegression().fit(table, y),
     ):
-        with pytest.raises(paribus.TableError, match=f"X has no column '{begin}0'"):
+        with pytest.raises(paribus.errors.TableError, match=f"X has no column '{begin}0'"):
             paribus.partial_dependence(own, turned, "a")
 
 
@@ -522,7 +532,9 @@ def test_an_order_that_only_a_model_within_knows_is_refused_if_it_matters(source
         )
         np.testing.assert_allclose(have.average, want, rtol=0, atol=1e-12)
         X = SOURCES[source](table[["b", "a"]], tmp_path)
-        with pytest.raises(paribus.TableError, match=r"order 'b', 'a', .* was fitted on 'a', 'b', .*pass X"):
+        with pytest.raises(
+            paribus.errors.TableError, match=r"order 'b', 'a', .* was fitted on 'a', 'b', .*pass X"
+        ):
             paribus.partial_dependence(own, X, "a", grid_resolution=5, progress=False)
 
 
@@ -560,12 +572,12 @@ def test_lightgbm_spells_spaces_as_underscores():
     have = paribus.partial_dependence(own, table[["my b", "my a"]], "my a", grid_resolution=5)
     np.testing.assert_array_equal(have.average, want.average)
     assert have.provenance.evaluator == want.provenance.evaluator != "brute"
-    with pytest.raises(paribus.TableError, match="'my a' and 'my_a', and LightGBM calls both 'my_a'"):
+    with pytest.raises(paribus.errors.TableError, match="'my a' and 'my_a', and LightGBM calls both 'my_a'"):
         paribus.partial_dependence(own, table.assign(my_a=1.0), "my b")
     other = CatBoostRegressor(iterations=3, verbose=0).fit(
         table.set_axis(["my_a", "my_b"], axis=1), target(frame())
     )
-    with pytest.raises(paribus.TableError, match=r"no column 'my_a' .*did you mean 'my a'"):
+    with pytest.raises(paribus.errors.TableError, match=r"no column 'my_a' .*did you mean 'my a'"):
         paribus.partial_dependence(other, table, "my a")
 
 
@@ -576,7 +588,7 @@ def test_columns_a_pipeline_drops_need_not_be_there():
     want = paribus.partial_dependence(own, table, "a", grid_resolution=5).average
     have = paribus.partial_dependence(own, table[["b", "a"]], "a", grid_resolution=5).average
     np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
-    with pytest.raises(paribus.TableError, match="no column 'b'"):
+    with pytest.raises(paribus.errors.TableError, match="no column 'b'"):
         paribus.partial_dependence(own, table[["a"]], "a")
 
 
@@ -607,7 +619,8 @@ def test_a_column_of_which_the_model_knows_no_value_is_refused(name, source, kin
         column = column.cat.add_categories(["north"])
     X = SOURCES[source](frame().assign(region=column), tmp_path)
     with pytest.raises(
-        paribus.TableError, match=r"'region' of X has none of .*\('east', 'north', 'south'\): 'EAST', 'NORTH'"
+        paribus.errors.TableError,
+        match=r"'region' of X has none of .*\('east', 'north', 'south'\): 'EAST', 'NORTH'",
     ):
         paribus.partial_dependence(model(name), X, "a", progress=False)
 
@@ -637,7 +650,7 @@ def test_known_values_and_missing_ones_are_not_noted():
 def test_each_model_of_a_list_must_know_some_value():
     own = frame().assign(region=frame().region.cat.rename_categories(str.upper))
     upper = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(own, target(frame()))
-    with pytest.raises(paribus.TableError, match="none of the categories"):
+    with pytest.raises(paribus.errors.TableError, match="none of the categories"):
         paribus.partial_dependence([upper, model("lightgbm")], own, "a")
 
 
@@ -648,7 +661,7 @@ def test_values_xgboost_does_not_know_are_refused(source, tmp_path):
     for column in (text, pd.Categorical(text)):
         X = SOURCES[source](frame().assign(region=column), tmp_path)
         with pytest.raises(
-            paribus.TableError, match="column 'region' of X has 'west', which is none of the 3"
+            paribus.errors.TableError, match="column 'region' of X has 'west', which is none of the 3"
         ):
             paribus.partial_dependence(model("xgboost"), X, "a", progress=False)
 
@@ -771,7 +784,7 @@ def test_text_is_refused_where_lightgbm_does_not_tell_which_columns_were_categor
     own = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, table.a + table["size"].cat.codes)
     paribus.partial_dependence(own, table[["size", "a", "count"]], "a")
     with pytest.raises(
-        paribus.TableError, match=r"'size' of X holds text, .* categories that it does not keep"
+        paribus.errors.TableError, match=r"'size' of X holds text, .* categories that it does not keep"
     ):
         paribus.partial_dependence(own, table.astype({"size": str}), "a")
 
@@ -783,7 +796,7 @@ def test_categories_that_are_booleans_come_from_booleans():
     X = table.assign(member=np.arange(ROWS) % 2 == 0)
     for plain in (X, pl.from_pandas(X)):
         assert by_value(paribus.partial_dependence(own, plain, "member")) == pytest.approx(want, abs=1e-12)
-    with pytest.raises(paribus.TableError, match=r"holds numbers, .* categories of booleans"):
+    with pytest.raises(paribus.errors.TableError, match=r"holds numbers, .* categories of booleans"):
         paribus.partial_dependence(own, X.assign(member=2), "a")
 
 
@@ -804,7 +817,9 @@ def test_objects_that_are_numbers_are_no_text():
 
 def test_objects_of_several_types_are_refused_where_categories_were():
     mixed = pd.Series(["north", 1.5, object(), None] * (ROWS // 4), dtype=object)
-    with pytest.raises(paribus.TableError, match="column 'region' of X holds objects of several types"):
+    with pytest.raises(
+        paribus.errors.TableError, match="column 'region' of X holds objects of several types"
+    ):
         paribus.partial_dependence(model("lightgbm"), frame().assign(region=mixed), "a")
 
 
@@ -813,7 +828,7 @@ def test_what_a_column_holds_is_said_in_plain_words(source, tmp_path):
     dates = pd.date_range("2020-01-01", periods=ROWS)
     X = SOURCES[source](frame().assign(region=dates), tmp_path)
     with pytest.raises(
-        paribus.TableError, match="'region' of X holds dates or times, and the model was fitted on"
+        paribus.errors.TableError, match="'region' of X holds dates or times, and the model was fitted on"
     ):
         paribus.partial_dependence(model("lightgbm"), X, "a", progress=False)
 
@@ -824,5 +839,5 @@ def test_a_position_beyond_the_columns_is_no_rival_of_a_name():
         (10, "which has 0 to 1; write '10' for the column of that name"),
         (0, "feature 0 is ambiguous: the column named 0 or the one at position 0; write '0' for the name"),
     ):
-        with pytest.raises(paribus.FeatureError, match=text):
+        with pytest.raises(paribus.errors.FeatureError, match=text):
             paribus.partial_dependence(lambda t: t["10"], X, token)

@@ -21,7 +21,7 @@ from paribus.results.partial_dependence import trimmed
 ROWS, QUIET = 700, {"progress": False}
 PARTS = (
     "effects",
-    "local_effects",
+    "ale",
     "averages",
     "importance",
     "interactions",
@@ -97,7 +97,7 @@ def test_each_part_is_what_its_function_returns(model):
         np.testing.assert_array_equal(trimmed(effect).average, curves[name].average)
         np.testing.assert_array_equal(trimmed(effect).quantiles.values, curves[name].quantiles.values)
         assert len(trimmed(found.averages[name]).rows) == len(averages[name].rows)
-    assert not differing(found.local_effects, explainer.accumulated_local_effects())
+    assert not differing(found.ale, explainer.accumulated_local_effects())
     assert not differing(found.interactions, explainer.h_statistic(subsample=subsample))
     assert not differing(found.importance, explainer.feature_importance(subsample=subsample))
     assert not differing(found.surfaces, explainer.effects(list(found.surfaces), grid_resolution=12))
@@ -142,10 +142,10 @@ def test_rows_that_are_read_three_times_give_the_same_bits(model, tmp_path):
     mine = paribus.explain(estimator, columns, held["y"], sample_weight=held["w"], **options, **QUIET)
     assert read.provenance.passes == 3
     for part in PARTS:
-        if part not in ("local_effects", "columns"):  # sums of bins in another order
+        if part not in ("ale", "columns"):  # sums of bins in another order
             assert not differing(getattr(mine, part), getattr(read, part)), part
-    for name, effect in mine.local_effects.items():
-        np.testing.assert_allclose(read.local_effects[name].ale, effect.ale, rtol=1e-9, atol=1e-12)
+    for name, effect in mine.ale.items():
+        np.testing.assert_allclose(read.ale[name].ale, effect.ale, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -329,7 +329,7 @@ def test_many_features_have_fewer_points():
     explainer = paribus.Explainer(lambda X: X[:, 0], X, **QUIET)
     found = explainer.explain(interactions=False, quantiles=None, subsample=4)
     assert found.effects.provenance.grid_resolution == found.averages.provenance.grid_resolution == 12
-    assert found.local_effects.provenance.grid_resolution == 20
+    assert found.ale.provenance.grid_resolution == 20
     given = explainer.explain(list(range(100)), interactions=False, quantiles=None, subsample=4)
     assert given.effects.provenance.grid_resolution == 20
 

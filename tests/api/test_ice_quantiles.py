@@ -212,7 +212,7 @@ def test_a_checkpoint_resumes_to_the_same_spread(tmp_path):
     first = pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **options)
     second = pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **options)
     assert first.quantiles.values.tobytes() == second.quantiles.values.tobytes()
-    with pytest.raises(paribus.CheckpointError):
+    with pytest.raises(paribus.errors.CheckpointError):
         pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **(options | {"quantiles": None}))
 
 
@@ -236,7 +236,7 @@ def test_it_is_absent_unless_asked_for():
 @pytest.mark.parametrize("given", [0.5, "0.5", [], [0.5, 1.2], [-0.1], [np.nan], [0.5, 0.5], ["a"], 3])
 def test_what_is_no_probability_is_refused(given):
     for request in (paribus.partial_dependence, paribus.effects, paribus.estimate_cost):
-        with pytest.raises(paribus.OptionError, match="quantiles="):
+        with pytest.raises(paribus.errors.OptionError, match="quantiles="):
             request(crossing, table(), ["temp"], quantiles=given)
 
 
@@ -248,7 +248,7 @@ def test_training_paths_have_no_spread():
     forest = RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0)
     X = table()[["temp", "wind"]]
     forest.fit(X, X["temp"] * X["wind"])
-    with pytest.raises(paribus.RefusalError, match="leave quantiles out"):
+    with pytest.raises(paribus.errors.RefusalError, match="leave quantiles out"):
         pd_of(forest, X, "temp", quantiles=True, method="recursion")
     paths = pd_of(forest, X, "temp", method="recursion").centered()
     assert paths.standard_error is None
@@ -259,7 +259,7 @@ def test_a_plan_counts_what_it_holds():
     for model in (crossing, tree("lightgbm")):
         without, asked = (paribus.estimate_cost(model, table(), ["temp"], quantiles=s) for s in (None, True))
         assert asked.memory - without.memory >= 8 * (100 + 8) * ROWS
-    with pytest.raises(paribus.MemoryBoundError, match="leave quantiles out"):
+    with pytest.raises(paribus.errors.MemoryBoundError, match="leave quantiles out"):
         pd_of(crossing, table(), ["temp", "wind"], quantiles=True, grid_resolution=60, max_memory="1MB")
 
 
@@ -268,7 +268,7 @@ def test_it_is_saved_and_loaded(tmp_path):
     effect.save(tmp_path / "one.json")
     again = paribus.load(tmp_path / "one.json")
     assert again == effect
-    assert isinstance(again.quantiles, paribus.IceQuantiles)
+    assert isinstance(again.quantiles, paribus.results.IceQuantiles)
     assert again.quantiles.missing.tobytes() == effect.quantiles.missing.tobytes()
     assert again.row_weights.tobytes() == effect.row_weights.tobytes()
     other = pd_of(both_outputs, table(), "gap", quantiles=(0.1, 0.25, 0.5, 0.75, 0.95), kind="both")
@@ -289,7 +289,7 @@ def test_a_spread_of_another_shape_is_refused(part, tmp_path):
     body[part] = {"dtype": "<f8", "shape": [3], "values": [0.0, 1.0, 2.0]}
     document["digest"] = _digest(document["result"])
     path.write_text(json.dumps(document))
-    with pytest.raises(paribus.FormatError, match=part):
+    with pytest.raises(paribus.errors.FormatError, match=part):
         paribus.load(path)
 
 
@@ -358,7 +358,7 @@ def test_zero_weights_do_not_count_in_what_is_centered():
     options = {"kind": "both", "quantiles": Q, "custom_values": values}
     one = pd_of(crossing, table(), "gap", sample_weight=w, **options)
     two = pd_of(crossing, table()[w > 0], "gap", sample_weight=16 * w[w > 0], **options)
-    for change in (paribus.PartialDependence.centered, paribus.PartialDependence.derivative):
+    for change in (paribus.results.PartialDependence.centered, paribus.results.PartialDependence.derivative):
         for name in ("average", "standard_error"):
             np.testing.assert_allclose(getattr(change(one), name), getattr(change(two), name), atol=1e-12)
         np.testing.assert_allclose(change(one).quantiles.values, change(two).quantiles.values, atol=1e-12)
@@ -445,18 +445,18 @@ def test_what_is_no_grid_value_is_refused_with_the_nearest():
         ("warm", "not a grid value of temp"),
         ((1, 2), "each of temp"),
     ):
-        with pytest.raises(paribus.OptionError, match=re.escape(words)):
+        with pytest.raises(paribus.errors.OptionError, match=re.escape(words)):
             effect.centered(at=at)
     dated = paribus.partial_dependence(by_day, days(), "day")
-    with pytest.raises(paribus.OptionError, match="the nearest is 2024-03-06"):
+    with pytest.raises(paribus.errors.OptionError, match="the nearest is 2024-03-06"):
         dated.centered(at="2024-03-07")
-    with pytest.raises(paribus.OptionError, match="not a grid value of day"):
+    with pytest.raises(paribus.errors.OptionError, match="not a grid value of day"):
         dated.centered(at="soon")
     towns = paribus.partial_dependence(lambda t: t["size"], days(), "town")
-    with pytest.raises(paribus.OptionError, match="town; known: 'A', 'B', 'C'"):
+    with pytest.raises(paribus.errors.OptionError, match="town; known: 'A', 'B', 'C'"):
         towns.centered(at="Z")
     surface = pd_of(crossing, table(), ["temp", "floor"])
-    with pytest.raises(paribus.OptionError, match="each of temp, floor"):
+    with pytest.raises(paribus.errors.OptionError, match="each of temp, floor"):
         surface.centered(at=3.0)
 
 
@@ -514,13 +514,13 @@ def test_the_missing_value_has_no_slope():
 
 
 def test_what_has_no_slope_is_refused():
-    with pytest.raises(paribus.OptionError, match=r"one feature; this is an effect of temp x wind"):
+    with pytest.raises(paribus.errors.OptionError, match=r"one feature; this is an effect of temp x wind"):
         pd_of(crossing, table(), ["temp", "wind"], grid_resolution=4).derivative()
-    with pytest.raises(paribus.OptionError, match="town is string"):
+    with pytest.raises(paribus.errors.OptionError, match="town is string"):
         paribus.partial_dependence(lambda t: t["size"], days(), "town").derivative()
-    with pytest.raises(paribus.OptionError, match="two distinct values"):
+    with pytest.raises(paribus.errors.OptionError, match="two distinct values"):
         pd_of(crossing, table(), "temp", custom_values={"temp": [3.0]}).derivative()
-    with pytest.raises(paribus.OptionError, match="splits"):
+    with pytest.raises(paribus.errors.OptionError, match="splits"):
         pd_of(tree("lightgbm"), table(), "temp", grid_resolution="splits").derivative()
 
 

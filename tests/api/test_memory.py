@@ -81,7 +81,7 @@ def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_permutations_do_not_depend_on_memory(weighted, monkeypatch):
-    options = {"method": "permutation", "sample_weight": WEIGHTS if weighted else None, "n_jobs": 2, **QUIET}
+    options = {"kind": "permutation", "sample_weight": WEIGHTS if weighted else None, "n_jobs": 2, **QUIET}
     found = []
     for free in (_budget.LEAST_FREE, 10**11):
         monkeypatch.setattr(_budget, "free_memory", lambda free=free: free)
@@ -134,7 +134,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
             try:
                 plan = paribus.estimate_cost(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
-            except paribus.MemoryBoundError:
+            except paribus.errors.MemoryBoundError:
                 continue
             assert plan.memory <= bound
             assert 1 <= plan.threads <= jobs
@@ -179,7 +179,9 @@ def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypat
         (partial(paribus.estimate_cost, verb="effects"), {"features": ["a"], "grid_resolution": 30}),
         (paribus.explain, {"features": ["a", "b"]}),
     ):
-        with pytest.raises(paribus.MemoryBoundError, match=r"Raise max_memory.*method='brute'") as found:
+        with pytest.raises(
+            paribus.errors.MemoryBoundError, match=r"Raise max_memory.*method='brute'"
+        ) as found:
             request(forest, some, **arguments, max_memory="3MB")
         least = re.search(r"needs? ([\d.]+ [kM]B) and max_memory is 3 MB", str(found.value))[1]
         assert not begun

@@ -101,7 +101,7 @@ def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighte
     }
     effect = paribus.partial_dependence(models, X, features, **options)
     alone = [paribus.partial_dependence(model, X, features, **options) for model in models]
-    assert isinstance(effect, paribus.PartialDependence)
+    assert isinstance(effect, paribus.results.PartialDependence)
     assert effect.by_model.models == ("HistGradientBoostingRegressor",) * MODELS
     for values, one in zip(effect.by_model.values, alone, strict=True):
         assert_array_equal(values, one.average)
@@ -590,7 +590,7 @@ def test_importance_is_the_mean_of_the_models_own():
     by_model = np.reshape(found.by_model, (MODELS, -1))
     assert_array_equal(by_model, [one.values for one in alone])
     assert_allclose(found.values, np.sqrt(np.mean(by_model**2, axis=0)))
-    options = {"method": "permutation", "y": y, "n_repeats": 2, "progress": False}
+    options = {"kind": "permutation", "y": y, "n_repeats": 2, "progress": False}
     found = paribus.feature_importance(models, X, **options)
     alone = [paribus.feature_importance(model, X, **options) for model in models]
     assert_array_equal(found.by_model, [one.values for one in alone])
@@ -600,8 +600,8 @@ def test_importance_is_the_mean_of_the_models_own():
 
 
 def test_importance_a_model_recorded_is_of_one_model():
-    with pytest.raises(ModelError, match="method='model' is about one model, and estimator is a list of 4"):
-        paribus.feature_importance(refits(), table(), method="model")
+    with pytest.raises(ModelError, match="kind='model' is about one model, and estimator is a list of 4"):
+        paribus.feature_importance(refits(), table(), kind="model")
 
 
 def test_results_of_several_models_of_every_statistic_are_saved(tmp_path):
@@ -610,7 +610,7 @@ def test_results_of_several_models_of_every_statistic_are_saved(tmp_path):
         paribus.marginal(models, X, y=y, progress=False),
         paribus.h_statistic(models, X, progress=False),
         paribus.feature_importance(models, X, progress=False),
-        paribus.feature_importance(models, X, method="permutation", y=y, n_repeats=2, progress=False),
+        paribus.feature_importance(models, X, kind="permutation", y=y, n_repeats=2, progress=False),
     ]
     for place, result in enumerate(results):
         result.save(tmp_path / f"{place}.json")

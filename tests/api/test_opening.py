@@ -51,7 +51,7 @@ TARGETS = {
 
 
 def check_refused(call):
-    with pytest.raises(paribus.FeatureError) as refused:
+    with pytest.raises(paribus.errors.FeatureError) as refused:
         call()
     text = str(refused.value)
     assert "y=" in text
@@ -98,7 +98,7 @@ def test_columns_by_position_name_and_mask_are_no_target():
 
 
 def test_a_series_within_features_is_not_printed():
-    with pytest.raises(paribus.FeatureError) as refused:
+    with pytest.raises(paribus.errors.FeatureError) as refused:
         paribus.partial_dependence(predict, X, [BINARY[:2].rename("some"), "a"], **QUIET)
     assert len(str(refused.value)) < 400
     assert "dtype" not in str(refused.value)
@@ -121,13 +121,15 @@ def test_columns_of_a_multi_index_are_selected_by_tuple():
     assert paribus.explain(model, wide, features=[("v", 1)], **QUIET).feature_names == ("('v', 1)",)
     mixed = paribus.effects(model, wide, [(("u", "b"), 0)], grid_resolution=4, **QUIET)
     assert set(mixed) == {("('u', 'b')", "('u', 'a')")}
-    with pytest.raises(paribus.FeatureError, match="feature 'u' is not a column of X"):
+    with pytest.raises(paribus.errors.FeatureError, match="feature 'u' is not a column of X"):
         paribus.effects(model, wide, [("u", "c")], **QUIET)
 
 
 def test_tuple_that_is_both_a_column_and_several_is_refused():
     named = X.set_axis(["a", "b", "('a', 'b')"], axis=1)
-    with pytest.raises(paribus.FeatureError, match=r"ambiguous: .* write \"\('a', 'b'\)\" for the column"):
+    with pytest.raises(
+        paribus.errors.FeatureError, match=r"ambiguous: .* write \"\('a', 'b'\)\" for the column"
+    ):
         paribus.partial_dependence(lambda t: t["a"], named, ("a", "b"), **QUIET)
     assert paribus.partial_dependence(lambda t: t["a"], named, ["a", "b"], **QUIET).average.ndim == 3
 
@@ -150,7 +152,7 @@ def test_target_and_weights_with_the_labels_of_x_in_another_order_are_aligned():
     want, have = (paribus.explain(predict, X, y, **QUIET).performance for y in (Y, moved))
     assert repr(have.metrics) == repr(want.metrics)
     assert str(have) == str(want)  # without the time of the explanation
-    options = {"method": "permutation", "progress": False}
+    options = {"kind": "permutation", "progress": False}
     want, have = (paribus.feature_importance(predict, X, y=y, **options).values for y in (Y, moved))
     np.testing.assert_array_equal(have, want)
 
@@ -175,7 +177,7 @@ def test_target_without_an_index_on_either_side_is_taken_by_position(as_x):
 )
 def test_target_and_weights_with_other_labels_are_refused(index, words):
     other = {"y": Y.set_axis(index), "sample_weight": WEIGHTS.set_axis(index)}
-    for argument, error in (("y", paribus.InputError), ("sample_weight", paribus.WeightError)):
+    for argument, error in (("y", paribus.errors.InputError), ("sample_weight", paribus.errors.WeightError)):
         with pytest.raises(error, match=f"the index of {argument} .*{words}.*{argument}.to_numpy()"):
             averages(**{"y": Y, "sample_weight": WEIGHTS, argument: other[argument]})
 
@@ -226,7 +228,7 @@ def test_column_of_target_is_no_feature_and_that_of_weights_one_if_the_model_was
     np.testing.assert_array_equal(found["w"].average, want["w"].average)
     named = LinearRegression().fit(X, Y)
     assert set(paribus.marginal(named, table, y="y", sample_weight="w", **QUIET)) == {"a", "b", "c"}
-    with pytest.raises(paribus.FeatureError, match="'y' is a column of X that the model does not use"):
+    with pytest.raises(paribus.errors.FeatureError, match="'y' is a column of X that the model does not use"):
         paribus.marginal(named, table, ["y"], y="y", **QUIET)
 
 
@@ -244,23 +246,23 @@ def test_columns_of_an_array_are_target_and_weights_by_name():
 def test_list_of_labels_is_a_target_and_no_list_of_columns():
     labels = BINARY.map({0: "no", 1: "yes"}).tolist()
     found = paribus.feature_importance(
-        lambda t: np.column_stack([1 - (t["c"] > 0), t["c"] > 0]), X, y=BINARY.tolist(), method="permutation",
+        lambda t: np.column_stack([1 - (t["c"] > 0), t["c"] > 0]), X, y=BINARY.tolist(), kind="permutation",
         scoring=lambda y, p: (np.asarray(y) - p[:, 1]) ** 2, **QUIET,
     )  # fmt: skip
     assert found.values.shape == (3,)
-    with pytest.raises(paribus.InputError, match="y holds 'no', which cannot be averaged"):
+    with pytest.raises(paribus.errors.InputError, match="y holds 'no', which cannot be averaged"):
         averages(labels)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"y": "Y"}, paribus.InputError, "y='Y' is not a column of X; did you mean 'y'"),
-        ({"sample_weight": "v"}, paribus.WeightError, "sample_weight='v' is not a column of X"),
+        ({"y": "Y"}, paribus.errors.InputError, "y='Y' is not a column of X; did you mean 'y'"),
+        ({"sample_weight": "v"}, paribus.errors.WeightError, "sample_weight='v' is not a column of X"),
     ],
 )
 def test_columns_of_target_and_weights_that_do_not_exist_are_refused(options, error, words):
     with pytest.raises(error, match=words):
         paribus.marginal(predict, X.assign(y=Y), **options, **QUIET)
-    with pytest.raises(paribus.TableError, match="no column besides those of y and sample_weight"):
+    with pytest.raises(paribus.errors.TableError, match="no column besides those of y and sample_weight"):
         paribus.marginal(None, X[["a"]], y="a", **QUIET)

@@ -361,24 +361,24 @@ def test_methods_share_a_checkpoint_and_go_on_in_any_order(tmp_path):
 
 def test_what_run_does_not_know_is_said():
     explainer = explained("held", False)
-    with pytest.raises(paribus.OptionError, match="'effects' is requested twice"):
+    with pytest.raises(paribus.errors.OptionError, match="'effects' is requested twice"):
         explainer.run("effects", ("effects", {"grid_resolution": 5}))
     for odd in (("effects",), ["effects"], 3, ("effects", None)):
-        with pytest.raises(paribus.OptionError, match="neither the name of a method nor a pair"):
+        with pytest.raises(paribus.errors.OptionError, match="neither the name of a method nor a pair"):
             explainer.run(odd)
-    with pytest.raises(paribus.OptionError, match="nothing is requested"):
+    with pytest.raises(paribus.errors.OptionError, match="nothing is requested"):
         explainer.run()
-    with pytest.raises(paribus.OptionError, match="'n_jobs' is an argument of Explainer"):
+    with pytest.raises(paribus.errors.OptionError, match="'n_jobs' is an argument of Explainer"):
         explainer.run(("effects", {"n_jobs": 1}))
-    with pytest.raises(paribus.OptionError, match="partial_dependence needs 'features'"):
+    with pytest.raises(paribus.errors.OptionError, match="partial_dependence needs 'features'"):
         explainer.run("partial_dependence")
-    with pytest.raises(paribus.OptionError, match="verb='effect' is not one of"):
+    with pytest.raises(paribus.errors.OptionError, match="verb='effect' is not one of"):
         explainer.run("effect")
-    with pytest.raises(paribus.OptionError, match=r"no argument 'grid_resolutions'; did you mean"):
+    with pytest.raises(paribus.errors.OptionError, match=r"no argument 'grid_resolutions'; did you mean"):
         explainer.run(("effects", {"grid_resolutions": 5}))
-    with pytest.raises(paribus.ModelError, match="effects needs a model"):
+    with pytest.raises(paribus.errors.ModelError, match="effects needs a model"):
         paribus.Explainer(None, table()[NAMES], table()["y"]).effects()
-    with pytest.raises(paribus.ModelError, match="partial_dependence needs a model"):
+    with pytest.raises(paribus.errors.ModelError, match="partial_dependence needs a model"):
         paribus.partial_dependence(None, table()[NAMES], NAMES[0])
 
 
@@ -439,7 +439,7 @@ def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monke
     explainer = paribus.Explainer(wrong, table()[NAMES], **QUIET)
     getattr(explainer, verb)()  # trees are read
     monkeypatch.setattr(type(wrong), "predict", lambda self, X, **given: np.asarray(X["a"] * X["b"]))
-    with pytest.raises(paribus.RefusalError, match="verify=True: brute force differs by"):
+    with pytest.raises(paribus.errors.RefusalError, match="verify=True: brute force differs by"):
         getattr(explainer, verb)(verify=True)
 
 
@@ -500,7 +500,9 @@ def test_bounds_of_numpy_do_not_overflow():
 def test_requests_that_are_neither_names_nor_pairs_are_refused_in_one_sentence():
     explainer = paribus.Explainer(lambda t: t[:, 0], np.ones((5, 2)))
     for wrong in (([], {}), ("effects", {3: 3}), ("effects", 3), 3):
-        with pytest.raises(paribus.OptionError, match="neither the name of a method nor a pair"):
+        with pytest.raises(paribus.errors.OptionError, match="neither the name of a method nor a pair"):
             explainer.run(wrong)
-    with pytest.raises(paribus.OptionError, match=r"effects has no argument 'foo_bar'.*known: 'features', "):
+    with pytest.raises(
+        paribus.errors.OptionError, match=r"effects has no argument 'foo_bar'.*known: 'features', "
+    ):
         explainer.run(("effects", {"foo_bar": 3}))

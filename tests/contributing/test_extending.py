@@ -45,7 +45,7 @@ def test_toy_reader_refuses_what_it_does_not_know(monkeypatch):
     class Other(Stumps):
         pass
 
-    with pytest.raises(paribus.RefusalError, match="Other is not a class of Toy Trees"):
+    with pytest.raises(paribus.errors.RefusalError, match="Other is not a class of Toy Trees"):
         paribus.effects(Other((0, 0.1, 1.0, 2.0)), X, method="exact", **QUIET)
 
 

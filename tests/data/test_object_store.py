@@ -111,7 +111,7 @@ def test_table_with_a_log_is_refused_in_object_store(store, local, tmp_path):
     (tmp_path / "table" / "x.parquet").write_bytes((local / "wide" / "x.parquet").read_bytes())
     store.upload(tmp_path, "lake")
     for path in ("", "/*.parquet", "/**/*.parquet", "/year=2025", "/year=2025/*.parquet"):
-        with pytest.raises(paribus.SourceError, match="files of a Delta Lake table"):
+        with pytest.raises(paribus.errors.SourceError, match="files of a Delta Lake table"):
             listed(f"s3://{BUCKET}/lake/table{path}")
     assert len(listed(f"s3://{BUCKET}/lake/table/year=2025/x.parquet")[1]) == 1  # a file that is named
 
@@ -191,7 +191,7 @@ def test_command_reads_object_store_and_no_footer_twice(store, local, tmp_path, 
 def within(seconds, *words, X, **options):
     """An error of one sentence, with these words, that comes in time."""
     begun = time.monotonic()
-    message = refused(paribus.SourceError, *words, X=X, **options)
+    message = refused(paribus.errors.SourceError, *words, X=X, **options)
     assert time.monotonic() - begun < seconds
     assert "\n" not in message
     assert len(message) < 700
@@ -249,7 +249,7 @@ def test_what_is_missing_is_named(store):
     ],
 )
 def test_secret_in_address_is_neither_in_message_nor_in_traceback(store, X):
-    with pytest.raises(paribus.SourceError, match="X='") as caught:
+    with pytest.raises(paribus.errors.SourceError, match="X='") as caught:
         paribus.partial_dependence(asked, X, "a")
     assert "hidden" not in "".join(traceback.format_exception(caught.value))
 
@@ -364,19 +364,19 @@ def test_file_written_anew_between_passes_is_noticed(store, tmp_path, monkeypatc
 
     monkeypatch.setattr(survey.Survey, "finish", changing)
     words = () if way == "fsspec" else ("written anew", "workers need one")  # s3fs refuses it by itself
-    refused(paribus.SourceError, "x.parquet", *words, X=X, chosen=lambda X: X["a"])
+    refused(paribus.errors.SourceError, "x.parquet", *words, X=X, chosen=lambda X: X["a"])
 
 
 def test_addresses_are_refused_where_results_are_written(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     read = paribus.partial_dependence(asked, f"s3://{BUCKET}/data/plain", "a", grid_resolution=3)
-    with pytest.raises(paribus.OptionError, match=r"is an address.*local path"):
+    with pytest.raises(paribus.errors.OptionError, match=r"is an address.*local path"):
         paribus.effects(asked, f"s3://{BUCKET}/data/plain", checkpoint=f"s3://{BUCKET}/run-7")
-    with pytest.raises(paribus.FormatError, match=r"copy the file by pyarrow\.fs\.copy_files"):
+    with pytest.raises(paribus.errors.FormatError, match=r"copy the file by pyarrow\.fs\.copy_files"):
         read.save(f"s3://{BUCKET}/result.json")
-    with pytest.raises(paribus.FormatError, match="copy it first"):
+    with pytest.raises(paribus.errors.FormatError, match="copy it first"):
         paribus.load(f"s3://{BUCKET}/result.json")
-    with pytest.raises(paribus.ModelFileError, match="copy it first"):
+    with pytest.raises(paribus.errors.ModelFileError, match="copy it first"):
         paribus.read_model(f"s3://{BUCKET}/model.txt")
     assert not list(tmp_path.iterdir())  # a folder "s3:" neither
     read.save("result.json")

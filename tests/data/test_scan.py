@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import paribus
-from paribus import NoteCode
 from paribus._data.scan import parquet
 from paribus._evaluators import survey
+from paribus.notes import NoteCode
 from scan_examples import (
     FEATURES,
     NUMBERS,
@@ -202,8 +202,8 @@ def test_scan_single_row_is_enough(tmp_path):
 
 
 def test_scan_feature_of_too_many_categories_asks_for_those_to_ask(folder, monkeypatch):
-    monkeypatch.setattr(survey, "MOST_LEVELS", 3)
-    refused(paribus.FeatureError, "'city'", "custom_values", X=folder, features="city")
+    monkeypatch.setattr(survey, "MOST_LISTED", 3)
+    refused(paribus.errors.FeatureError, "'city'", "custom_values", X=folder, features="city")
     given = {"city": ["Bern", "Genf"]}
     read = paribus.partial_dependence(asked, folder, "city", custom_values=given)
     kept = paribus.partial_dependence(asked, frame()[["c", "a", "b", "city"]], "city", custom_values=given)
@@ -222,7 +222,7 @@ def test_scan_h_statistics_of_function_draw_rows_they_draw_in_memory(folder):
     kept = paribus.h_statistic(asked, held(), NUMBERS, subsample=40, random_state=3)
     equal(read.h_squared_pairwise, kept.h_squared_pairwise)
     assert read.provenance.sampled_rows == 40
-    with pytest.raises(paribus.OptionError, match="subsample=None"):
+    with pytest.raises(paribus.errors.OptionError, match="subsample=None"):
         paribus.h_statistic(asked, folder, NUMBERS, subsample=None)
 
 
@@ -232,8 +232,8 @@ def test_importance_by_effect_reads_files_and_by_permutation_does_not(folder):
     equal(read.values, kept.values)
     equal(read.standard_error, kept.standard_error)
     assert read.feature_names == kept.feature_names
-    with pytest.raises(paribus.TableError, match="method='permutation' needs X in memory"):
-        paribus.feature_importance(model("lightgbm"), folder, y=answer(), method="permutation")
+    with pytest.raises(paribus.errors.TableError, match="kind='permutation' needs X in memory"):
+        paribus.feature_importance(model("lightgbm"), folder, y=answer(), kind="permutation")
 
 
 def test_plan_of_files_says_what_it_takes(folder):
@@ -271,11 +271,11 @@ def test_scan_plan_of_stream_does_not_know_its_rows():
 
 
 def test_scan_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
-    with pytest.raises(paribus.OptionError, match="on_error"):
+    with pytest.raises(paribus.errors.OptionError, match="on_error"):
         paribus.estimate_cost(asked, folder, on_error="no")
-    with pytest.raises(paribus.FeatureError, match="'z'"):
+    with pytest.raises(paribus.errors.FeatureError, match="'z'"):
         paribus.estimate_cost(asked, folder, ["z"])
-    with pytest.raises(paribus.WeightError, match="'v'"):
+    with pytest.raises(paribus.errors.WeightError, match="'v'"):
         paribus.estimate_cost(asked, folder, sample_weight="v")
 
 

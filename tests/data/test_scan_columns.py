@@ -283,7 +283,7 @@ def test_scan_column_that_cannot_be_varied_is_skipped_as_in_memory(tmp_path):
     pq.write_table(table, tmp_path / "x.parquet")
     found = paribus.effects(lambda X: X["a"], tmp_path / "x.parquet")
     assert list(found) == ["a"]
-    with pytest.raises(paribus.FeatureError, match="'list'"):
+    with pytest.raises(paribus.errors.FeatureError, match="'list'"):
         paribus.effects(lambda X: X["a"], tmp_path / "x.parquet", ["list"])
 
 
@@ -296,7 +296,7 @@ def test_scan_model_of_array_is_shown_columns_in_their_order(tmp_path):
     named = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(
         pd.DataFrame(X, columns=["P", "Q"]), X[:, 0]
     )
-    with pytest.raises(paribus.TableError, match="no column 'P'"):
+    with pytest.raises(paribus.errors.TableError, match="no column 'P'"):
         paribus.effects(named, tmp_path / "x.parquet")
 
 

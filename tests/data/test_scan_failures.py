@@ -79,7 +79,7 @@ DAMAGE = [truncated, emptied, replaced, without_a_column, of_other_type, damaged
 def test_bad_file_is_named_with_what_is_wrong_and_way_out(tmp_path, damage, place):
     files = written(tmp_path)
     damage(files[place])
-    message = refused(paribus.SourceError, str(files[place]), X=tmp_path, chosen=model("lightgbm"))
+    message = refused(paribus.errors.SourceError, str(files[place]), X=tmp_path, chosen=model("lightgbm"))
     assert "on_error='skip'" in message
     if damage in (without_a_column, of_other_type):
         assert "'b'" in message
@@ -121,13 +121,15 @@ def test_of_many_skipped_files_note_names_few(tmp_path):
 def test_if_every_file_is_bad_there_is_nothing_to_skip_to(tmp_path):
     for file in written(tmp_path):
         emptied(file)
-    refused(paribus.SourceError, "none of 4 files", "part-0.parquet", X=tmp_path, on_error="skip")
+    refused(paribus.errors.SourceError, "none of 4 files", "part-0.parquet", X=tmp_path, on_error="skip")
 
 
 def test_if_every_file_turns_out_bad_there_is_nothing_to_skip_to(tmp_path):
     for file in written(tmp_path, cuts=(0, 1200, ROWS)):
         damaged(file)
-    refused(paribus.TableError, "part-0.parquet", X=tmp_path, on_error="skip", chosen=model("lightgbm"))
+    refused(
+        paribus.errors.TableError, "part-0.parquet", X=tmp_path, on_error="skip", chosen=model("lightgbm")
+    )
 
 
 @pytest.mark.parametrize("failures", [1, 2])
@@ -159,7 +161,7 @@ def test_read_that_always_fails_names_file_and_its_rows(folder, monkeypatch):
         yield from read(self, file, columns, first, stop)
 
     monkeypatch.setattr(ParquetFiles, "_read", broken)
-    refused(paribus.SourceError, "part-2.parquet", "rows 0 to", "the network is gone", X=folder)
+    refused(paribus.errors.SourceError, "part-2.parquet", "rows 0 to", "the network is gone", X=folder)
     assert len(tries) == parquet.TRIES
 
 
@@ -172,25 +174,25 @@ def test_file_that_shrinks_between_passes_is_noticed(tmp_path, monkeypatch):
         return finish(self, *arguments)
 
     monkeypatch.setattr(survey.Survey, "finish", shrinking)
-    refused(paribus.SourceError, str(files[3]), X=tmp_path)
+    refused(paribus.errors.SourceError, str(files[3]), X=tmp_path)
 
 
 def test_no_file_where_path_points_is_said(tmp_path):
     missing = tmp_path / "nowhere.parquet"
-    refused(paribus.SourceError, str(missing), "no such file", X=missing)
-    refused(paribus.SourceError, "*.parquet", "no file matches", X=tmp_path / "*.parquet")
-    refused(paribus.SourceError, str(tmp_path), "no files", X=tmp_path)
-    refused(paribus.SourceError, "nowhere.parquet", X=[missing])
-    refused(paribus.SourceError, "wrong://x", X="wrong://x/y.parquet")
+    refused(paribus.errors.SourceError, str(missing), "no such file", X=missing)
+    refused(paribus.errors.SourceError, "*.parquet", "no file matches", X=tmp_path / "*.parquet")
+    refused(paribus.errors.SourceError, str(tmp_path), "no files", X=tmp_path)
+    refused(paribus.errors.SourceError, "nowhere.parquet", X=[missing])
+    refused(paribus.errors.SourceError, "wrong://x", X="wrong://x/y.parquet")
 
 
 def test_files_without_single_row_are_said_to_have_none(tmp_path):
     written(tmp_path, cuts=(0, 0, 0))
     for chosen in (asked, model("lightgbm")):
-        refused(paribus.TableError, "no rows", X=tmp_path, chosen=chosen)
-        with pytest.raises(paribus.TableError, match="no rows"):
+        refused(paribus.errors.TableError, "no rows", X=tmp_path, chosen=chosen)
+        with pytest.raises(paribus.errors.TableError, match="no rows"):
             paribus.estimate_cost(chosen, tmp_path)
-        with pytest.raises(paribus.TableError, match="no rows"):
+        with pytest.raises(paribus.errors.TableError, match="no rows"):
             paribus.h_statistic(chosen, tmp_path)
 
 
@@ -204,19 +206,19 @@ def test_column_model_was_fitted_on_and_no_file_has_is_named(tmp_path, name):
 
 
 def test_scan_functions_that_yield_no_tables_are_refused():
-    refused(paribus.SourceError, "yields no batch", X=lambda: iter(()))
-    refused(paribus.SourceError, "int", "iterator of batches", X=lambda: 3)
-    refused(paribus.SourceError, "batch 0", "dict", "Arrow", X=lambda: iter([{"a": [1.0]}]))
-    refused(paribus.SourceError, "batch 2", "str", X=lambda: iter([held(), held(), "end"]))
+    refused(paribus.errors.SourceError, "yields no batch", X=lambda: iter(()))
+    refused(paribus.errors.SourceError, "int", "iterator of batches", X=lambda: 3)
+    refused(paribus.errors.SourceError, "batch 0", "dict", "Arrow", X=lambda: iter([{"a": [1.0]}]))
+    refused(paribus.errors.SourceError, "batch 2", "str", X=lambda: iter([held(), held(), "end"]))
 
 
 def test_scan_generator_instead_of_function_is_reported_what_to_pass():
-    refused(paribus.TableError, "function", X=in_batches()())
+    refused(paribus.errors.TableError, "function", X=in_batches()())
 
 
 def test_scan_function_that_returns_same_iterator_twice_is_refused():
     batches = in_batches()()
-    refused(paribus.TableError, "iterator", X=lambda: batches)
+    refused(paribus.errors.TableError, "iterator", X=lambda: batches)
 
 
 def test_scan_function_that_yields_fewer_rows_when_it_is_requested_again_is_refused(monkeypatch):
@@ -227,20 +229,22 @@ def test_scan_function_that_yields_fewer_rows_when_it_is_requested_again_is_refu
         return finish(self, *arguments)
 
     monkeypatch.setattr(survey.Survey, "finish", shrinking)
-    refused(paribus.SourceError, "rows", X=lambda: (held()[k : k + 300] for k in range(0, last[0], 300)))
+    refused(
+        paribus.errors.SourceError, "rows", X=lambda: (held()[k : k + 300] for k in range(0, last[0], 300))
+    )
 
 
 def test_scan_batches_of_another_schema_are_named_with_their_column():
     other = held().assign(b=held()["b"].astype(str))
-    refused(paribus.SourceError, "batch 1", "'b'", "string", "int64", X=lambda: iter([held(), other]))
+    refused(paribus.errors.SourceError, "batch 1", "'b'", "string", "int64", X=lambda: iter([held(), other]))
     less = held().drop(columns="c")
-    refused(paribus.SourceError, "batch 1", "'c'", X=lambda: iter([held(), less]))
+    refused(paribus.errors.SourceError, "batch 1", "'c'", X=lambda: iter([held(), less]))
 
 
 def test_scan_partitions_of_another_schema_are_named_with_their_column():
     parts = [held()[:1_000], held()[1_000:].assign(b="text")]
     mixed = dd.from_map(lambda number: parts[number], [0, 1], meta=held()[:0])
-    refused(paribus.SourceError, "partition 1", "'b'", X=mixed)
+    refused(paribus.errors.SourceError, "partition 1", "'b'", X=mixed)
 
 
 def test_small_dask_partitions_are_read():
@@ -255,37 +259,37 @@ def test_scan_weights_that_are_none_are_refused_with_their_row(tmp_path):
         weights = np.ones(ROWS)
         weights[1_234] = value
         written(tmp_path / name, pa.Table.from_pandas(frame().assign(w=weights), preserve_index=False))
-        refused(paribus.WeightError, "'w'", "row 1234", X=tmp_path / name, sample_weight="w")
+        refused(paribus.errors.WeightError, "'w'", "row 1234", X=tmp_path / name, sample_weight="w")
     written(tmp_path / "text", pa.Table.from_pandas(frame().assign(w="heavy"), preserve_index=False))
-    refused(paribus.WeightError, "'w'", "string", X=tmp_path / "text", sample_weight="w")
+    refused(paribus.errors.WeightError, "'w'", "string", X=tmp_path / "text", sample_weight="w")
     written(tmp_path / "zero", pa.Table.from_pandas(frame().assign(w=0.0), preserve_index=False))
-    refused(paribus.WeightError, "'w'", "zero in every row", X=tmp_path / "zero", sample_weight="w")
+    refused(paribus.errors.WeightError, "'w'", "zero in every row", X=tmp_path / "zero", sample_weight="w")
 
 
 def test_weights_of_what_is_read_are_column(folder):
-    refused(paribus.WeightError, "'weight'", "not a column", X=folder, sample_weight="weight")
+    refused(paribus.errors.WeightError, "'weight'", "not a column", X=folder, sample_weight="weight")
     refused(
-        paribus.WeightError,
+        paribus.errors.WeightError,
         "sample_weight must be the name of a column",
         X=folder,
         sample_weight=np.ones(ROWS),
     )
-    refused(paribus.WeightError, "'w'", "not a column of X", X=held(), sample_weight="w")
+    refused(paribus.errors.WeightError, "'w'", "not a column of X", X=held(), sample_weight="w")
 
 
 def test_options_of_what_is_read_are_checked(folder, tmp_path):
-    refused(paribus.OptionError, "on_error='ignore'", "'skip'", X=folder, on_error="ignore")
-    refused(paribus.OptionError, "executor=4", "Client", X=folder, executor=4)
-    refused(paribus.OptionError, "checkpoint", "in-memory", X=held(), checkpoint=tmp_path)
-    refused(paribus.OptionError, "checkpoint=3", X=folder, checkpoint=3)
+    refused(paribus.errors.OptionError, "on_error='ignore'", "'skip'", X=folder, on_error="ignore")
+    refused(paribus.errors.OptionError, "executor=4", "Client", X=folder, executor=4)
+    refused(paribus.errors.OptionError, "checkpoint", "in-memory", X=held(), checkpoint=tmp_path)
+    refused(paribus.errors.OptionError, "checkpoint=3", X=folder, checkpoint=3)
     (tmp_path / "file").write_text("")
-    refused(paribus.OptionError, "cannot be a folder", X=folder, checkpoint=tmp_path / "file")
-    refused(paribus.FeatureError, "did you mean 'city'", X=folder, features="cities")
+    refused(paribus.errors.OptionError, "cannot be a folder", X=folder, checkpoint=tmp_path / "file")
+    refused(paribus.errors.FeatureError, "did you mean 'city'", X=folder, features="cities")
 
 
 def test_file_given_twice_is_refused(folder):
     file = next(folder.glob("*.parquet"))
-    with pytest.raises(paribus.SourceError, match="more than once"):
+    with pytest.raises(paribus.errors.SourceError, match="more than once"):
         paribus.effects(asked, [file, str(folder / "*.parquet")], ["a"])
 
 
@@ -294,7 +298,7 @@ def test_scan_whatever_fails_on_way_is_said_to_be_x():
         yield pa.table({"a": [1.0, 2.0]})
         raise ConnectionError("the line is dead")
 
-    with pytest.raises(paribus.SourceError, match=r"X \(batches of a function\).*the line is dead"):
+    with pytest.raises(paribus.errors.SourceError, match=r"X \(batches of a function\).*the line is dead"):
         paribus.effects(lambda X: X["a"], failing, ["a"])
 
 
@@ -305,7 +309,7 @@ def test_scan_too_many_categories_are_refused(tmp_path, monkeypatch):
     pq.write_table(
         pa.table({"a": np.arange(2_000.0), "id": codes}), tmp_path / "x.parquet", row_group_size=500
     )
-    with pytest.raises(paribus.TableError, match="more than 40 categories"):
+    with pytest.raises(paribus.errors.TableError, match="more than 40 categories"):
         paribus.effects(lambda X: X["a"], tmp_path / "x.parquet", ["a"])
 
 
@@ -321,5 +325,5 @@ def test_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(survey.Survey, "finish", finished)
-    with pytest.raises(paribus.SourceError, match="was written anew"):
+    with pytest.raises(paribus.errors.SourceError, match="was written anew"):
         paribus.effects(lambda X: X["a"], file, ["a"], grid_resolution=3)

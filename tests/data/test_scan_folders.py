@@ -178,7 +178,9 @@ def with_log(root, log):
 )
 def test_folder_of_a_table_with_a_log_is_refused(tmp_path, path, log, kind, way_out):
     with_log(tmp_path / "lake" / "t", log)
-    with pytest.raises(paribus.SourceError, match=rf"files of a {kind} table.* log in .*lake/t/.*{way_out}"):
+    with pytest.raises(
+        paribus.errors.SourceError, match=rf"files of a {kind} table.* log in .*lake/t/.*{way_out}"
+    ):
         paribus.effects(lambda t: t["x"], str(tmp_path / path), progress=False)
 
 
@@ -190,7 +192,7 @@ def test_partition_of_a_table_with_a_log_is_refused(tmp_path, log):
     (tmp_path / log).parent.mkdir()
     (tmp_path / log).write_text("{}")
     for path in ("year=2025", "year=*", "year=2025/*.parquet"):
-        with pytest.raises(paribus.SourceError, match="some may have been replaced or removed"):
+        with pytest.raises(paribus.errors.SourceError, match="some may have been replaced or removed"):
             paribus.effects(lambda t: t["x"], str(tmp_path / path), progress=False)
 
 

@@ -178,14 +178,14 @@ def test_nested_lists_are_table():
     ],
 )
 def test_what_is_no_table_is_refused(X, words):
-    with pytest.raises(paribus.TableError, match=words.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(paribus.errors.TableError, match=words.replace("(", r"\(").replace(")", r"\)")):
         paribus.partial_dependence(lambda t: np.zeros(len(t)), X, 0)
 
 
 def test_nested_columns_are_refused_only_when_varied():
     table = pl.DataFrame({"a": [1.0, 2.0], "list": [[1], [2, 3]]})
     assert paribus.partial_dependence(lambda t: t["a"], table, "a").average.tolist() == [[1.0, 2.0]]
-    with pytest.raises(paribus.FeatureError, match="cannot be varied"):
+    with pytest.raises(paribus.errors.FeatureError, match="cannot be varied"):
         paribus.partial_dependence(lambda t: t["a"], table, "list")
 
 
@@ -330,20 +330,20 @@ def test_table_integers_beyond_floats_are_counted_and_requested_exactly():
 )
 def test_columns_that_cannot_be_varied_say_so_and_are_skipped_among_all(column, words):
     frame = pd.DataFrame({"odd": column, "plain": [1.0, 2.0, 3.0]})
-    with pytest.raises(paribus.FeatureError, match=words):
+    with pytest.raises(paribus.errors.FeatureError, match=words):
         paribus.partial_dependence(lambda t: t["plain"], frame, "odd")
     effects = paribus.effects(lambda t: t["plain"], frame)
     assert list(effects) == ["plain"]
     assert words in effects.skipped[0]
     assert words in effects.notes[0]
     assert "skipped: " in repr(effects)
-    with pytest.raises(paribus.FeatureError, match="no column"):
+    with pytest.raises(paribus.errors.FeatureError, match="no column"):
         paribus.effects(lambda t: np.zeros(len(t)), frame[["odd"]])
 
 
 def test_table_numbers_beyond_64_bits_of_polars_are_refused():
     table = pl.DataFrame({"a": pl.Series([1, 2, 3], dtype=pl.Int128)})
-    with pytest.raises(paribus.FeatureError, match="Int128"):
+    with pytest.raises(paribus.errors.FeatureError, match="Int128"):
         paribus.partial_dependence(zero, table, "a")
 
 
@@ -357,9 +357,9 @@ def test_table_missing_objects_of_every_kind():
 
 def test_table_masked_arrays_are_refused():
     masked = np.ma.masked_values([[1.0, 2.0], [-999.0, 3.0]], -999)
-    with pytest.raises(paribus.TableError, match="filled"):
+    with pytest.raises(paribus.errors.TableError, match="filled"):
         paribus.partial_dependence(zero, masked, 0)
-    with pytest.raises(paribus.WeightError):
+    with pytest.raises(paribus.errors.WeightError):
         paribus.partial_dependence(zero, np.zeros((2, 1)), 0, sample_weight=masked[:, 0])
     unmasked = np.ma.array([[1.0], [2.0]])
     assert paribus.partial_dependence(zero, unmasked, 0).support.tolist() == [1, 1]
@@ -372,7 +372,7 @@ def test_table_nested_lists_keep_numbers_beside_text():
 
 def test_integers_as_column_labels():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 5.0]], columns=[1, 0])
-    with pytest.raises(paribus.FeatureError, match="position"):
+    with pytest.raises(paribus.errors.FeatureError, match="position"):
         paribus.partial_dependence(zero, frame, 1)
     assert paribus.partial_dependence(zero, frame, "1").grid_values[0].tolist() == [1.0, 3.0]
     plain = pd.DataFrame([[1.0, 2.0], [3.0, np.nan]])
@@ -381,7 +381,7 @@ def test_integers_as_column_labels():
     assert effect.missing.average.tolist() == [7.0]
     two = pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([("u", "a"), ("u", "b")]))
     assert paribus.partial_dependence(zero, two, 1).feature_names == ("('u', 'b')",)
-    with pytest.raises(paribus.TableError, match="header of X"):
+    with pytest.raises(paribus.errors.TableError, match="header of X"):
         paribus.partial_dependence(zero, pd.DataFrame([[1, 2]], columns=[1, "1"]), 0)
 
 
@@ -545,7 +545,7 @@ def test_table_model_may_write_into_frame_or_return_part_of_it(rng):
 def test_table_repeated_columns_are_refused_with_the_way_out(library):
     twice = pd.DataFrame(np.ones((4, 3)), columns=["a", "b", "a"])
     table = twice if library == "pandas" else pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "a"])
-    with pytest.raises(paribus.TableError, match="the header of X has 'a' more than once") as refused:
+    with pytest.raises(paribus.errors.TableError, match="the header of X has 'a' more than once") as refused:
         paribus.effects(lambda t: t["b"], table, progress=False)
     assert "\n" not in str(refused.value)
     if library == "pandas":
@@ -566,7 +566,7 @@ def test_table_repeated_columns_are_refused_with_the_way_out(library):
     ],
 )  # fmt: skip
 def test_counts_in_messages_have_their_plural(call, words):
-    with pytest.raises(paribus.InputError, match=words):
+    with pytest.raises(paribus.errors.InputError, match=words):
         call()
 
 

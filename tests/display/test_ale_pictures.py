@@ -87,7 +87,7 @@ def test_ale_several_outputs_have_color_each():
     drawn(found["a"])
     assert drawn(found["a"], output="1").get_ylabel() == "effect on probability of 1"
     assert len(found["a", "b"].figure().panels) == 3
-    with pytest.raises(paribus.DrawingError, match="output="):
+    with pytest.raises(paribus.errors.DrawingError, match="output="):
         found["a", "b"].plot(outputs="color")
     drawn(found["a", "b"], output=2)
     with pytest.raises(paribus.ParibusError, match="no"):
@@ -101,7 +101,7 @@ def test_ale_effects_without_errors_or_rows_are_drawn():
         drawn(effect)
     lonely = ale(lambda X: X[:, 0] * X[:, 1], X[:1], [0, (0, 1)])
     drawn(lonely["x0"])
-    with pytest.raises(paribus.DrawingError, match="two values of each"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values of each"):
         lonely["x0", "x1"].plot()
     nothing = ale(lambda t: t["y"].to_numpy(), pd.DataFrame({"none": [np.nan] * 5, "y": np.arange(5.0)}))
     drawn(nothing["none"])

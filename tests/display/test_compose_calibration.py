@@ -73,7 +73,7 @@ def test_text_and_table_have_every_metric(performance):
 
 def test_what_cannot_be_drawn_is_refused(performance):
     nothing = replace(performance, calibration=(), training_curves=())
-    with pytest.raises(paribus.DrawingError, match="no calibration to plot"):
+    with pytest.raises(paribus.errors.DrawingError, match="no calibration to plot"):
         nothing.figure()
-    with pytest.raises(paribus.OptionError, match="columns=0 must be a positive integer"):
+    with pytest.raises(paribus.errors.OptionError, match="columns=0 must be a positive integer"):
         performance.figure(columns=0)

@@ -653,7 +653,7 @@ def test_a_single_value_of_a_slice_stands_where_it_is_on_the_axis_of_others(rng)
     same = X[:20].copy()
     same[:, 0] = 0.25
     parts = {"all": effect_of(first, X, 0), "same": effect_of(first, same, 0)}
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     assert panel.x.scale == "number"
     assert only(panel, Points).x.tolist() == [0.25]
 
@@ -772,7 +772,7 @@ def test_a_comparison_has_each_estimate_on_its_own_values(rng):
     assert_array_equal(lines["partial dependence"].y, effect.average[0])
     moved = lines["accumulated local effects"]
     known = np.isin(local.grid_values[0], moved.x)
-    assert_allclose(moved.y, (local.ale[0] + comparison.local_offset[0])[known])
+    assert_allclose(moved.y, (local.ale[0] + comparison.ale_offset[0])[known])
     assert moved.x[0] <= effect.grid_values[0][0]  # it ends no sooner than the others
     assert moved.x[-1] >= effect.grid_values[0][-1]
     assert_array_equal(lines["average observed of rows here"].y, near.observed[0])
@@ -798,7 +798,7 @@ def towns_of(names, seed=0):
 def test_models_on_one_axis_share_the_data_and_differ_in_color_and_dashes(rng):
     X = rng.normal(size=(120, 2))
     parts = {"steep": effect_of(lambda t: 3 * t[:, 0], X, 0), "flat": effect_of(first, X, 0)}
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     steep, flat = of(panel, Line)
     assert (steep.label, flat.label) == ("steep", "flat")
     assert steep.color != flat.color
@@ -816,7 +816,7 @@ def test_slices_have_no_strip_in_common_and_each_its_own_grid(rng):
         "low": effect_of(first, X[X[:, 0] < 0], 0, grid_resolution=5),
         "high": effect_of(first, X[X[:, 0] >= 0], 0, grid_resolution=6),
     }
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     assert not of(panel, (Strip, Rug))
     for line, part in zip(of(panel, Line), parts.values(), strict=True):
         assert_array_equal(line.x, part.grid_values[0])
@@ -833,7 +833,7 @@ def test_durations_of_slices_are_in_one_unit(rng):
         for name, some in (("short", hours < 20), ("long", hours >= 20))
     }
     assert panel_of(parts["short"]).x.label == "wait (hours)"
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     assert panel.x.label == "wait (days)"
     for line, part in zip(of(panel, Line), parts.values(), strict=True):
         assert_allclose(line.x, part.grid_values[0] / np.timedelta64(1, "D"))
@@ -849,7 +849,7 @@ def test_slices_with_other_levels_have_all_of_them(rng):
         "one": effect_of(model, towns_of(["c", "a", "b"]), "town"),
         "two": effect_of(model, towns_of(["d", "b"], 1), "town"),
     }
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     names = written(panel)
     assert names == ["a", "c", "d", "b"]  # by effect, each as in the first part that has it
     for mark, part in zip(of(panel, Points), parts.values(), strict=True):
@@ -868,7 +868,7 @@ def test_levels_in_another_order_are_matched_by_name():
         "one": effect_of(model, frame, "town", custom_values={"town": list("abc")}),
         "two": effect_of(model, frame, "town", custom_values={"town": list("cba")}),
     }
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     assert written(panel) == ["a", "b", "c"]  # as the first was evaluated
     for mark in of(panel, Points):
         assert mark.y.tolist() == [0.0, 3.0, 1.0]
@@ -878,7 +878,7 @@ def test_overlaid_averages_keep_predicted_and_observed_apart(rng):
     X = rng.normal(size=(100, 2))
     y = X[:, 0]
     near = {name: near_of(lambda t, k=k: k * t[:, 0], X, 0, y=y) for name, k in (("one", 1.0), ("two", 2.0))}
-    panel = panel_of(paribus.overlay(near))
+    panel = panel_of(paribus.compare(near))
     assert said(panel) == ["one, predicted", "one, observed", "two, predicted", "two, observed"]
     lines = of(panel, Line)
     assert lines[0].color == lines[1].color != lines[2].color
@@ -890,7 +890,7 @@ def test_overlaid_slices_show_each_missing_value(rng):
     X[::4, 0] = np.nan
     parts = {"one": effect_of(lambda t: np.nan_to_num(t[:, 0]) + t[:, 1], X[:100], 0)}
     parts["two"] = effect_of(lambda t: np.nan_to_num(t[:, 0]) + t[:, 1], X[100:], 0)
-    panel = panel_of(paribus.overlay(parts))
+    panel = panel_of(paribus.compare(parts))
     points = of(panel.right, Points)
     assert [mark.y[0] for mark in points] == [part.missing.average[0] for part in parts.values()]
     assert points[0].x[0] < points[1].x[0]

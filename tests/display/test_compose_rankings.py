@@ -407,11 +407,11 @@ def test_several_outputs_are_drawn_one_at_a_time():
     )
     values = importance("ab", [[1.0, 4.0], [3.0, 2.0]], outputs=("no", "yes"))
     for kind in (*KINDS, "panels"):
-        with pytest.raises(paribus.DrawingError, match="output= one of no, yes"):
+        with pytest.raises(paribus.errors.DrawingError, match="output= one of no, yes"):
             picture(found, kind)
-    with pytest.raises(paribus.DrawingError, match="output= one of no, yes"):
+    with pytest.raises(paribus.errors.DrawingError, match="output= one of no, yes"):
         ranked(values)
-    with pytest.raises(paribus.OptionError, match="did you mean 'yes'"):
+    with pytest.raises(paribus.errors.OptionError, match="did you mean 'yes'"):
         ranked(values, output="yess")
     figure = picture(found, output="yes")
     assert downwards(one(figure, Bars)) == [2.0, 1.0]
@@ -426,35 +426,35 @@ def test_several_outputs_are_drawn_one_at_a_time():
 
 def test_pictures_that_do_not_exist_say_so(found):
     with pytest.raises(
-        paribus.OptionError, match="kind='pie' is not one of 'bars', 'heatmap', 'network', 'panels'"
+        paribus.errors.OptionError, match="kind='pie' is not one of 'bars', 'heatmap', 'network', 'panels'"
     ):
         picture(found, "pie")
-    with pytest.raises(paribus.OptionError, match="statistic='pairs'"):
+    with pytest.raises(paribus.errors.OptionError, match="statistic='pairs'"):
         picture(found, statistic="pairs")
-    with pytest.raises(paribus.OptionError, match="was not computed"):
+    with pytest.raises(paribus.errors.OptionError, match="was not computed"):
         picture(found, statistic="threeway")
-    with pytest.raises(paribus.DrawingError, match="h_squared_total"):
+    with pytest.raises(paribus.errors.DrawingError, match="h_squared_total"):
         picture(found, statistic="total")
     for kind in ("heatmap", "network", "panels"):
         for statistic in ("threeway", "overall"):
-            with pytest.raises(paribus.DrawingError, match="kind='bars'"):
+            with pytest.raises(paribus.errors.DrawingError, match="kind='bars'"):
                 picture(found, kind, statistic=statistic)
     for kind in ("heatmap", "network"):
-        with pytest.raises(paribus.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
+        with pytest.raises(paribus.errors.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
             picture(found, kind, k=1)
     for kind in ("bars", "panels"):
-        with pytest.raises(paribus.OptionError, match="k=0"):
+        with pytest.raises(paribus.errors.OptionError, match="k=0"):
             picture(found, kind, k=0)
-    with pytest.raises(paribus.OptionError, match="k=0"):
+    with pytest.raises(paribus.errors.OptionError, match="k=0"):
         ranked(importance("ab", [1.0, 2.0]), k=0)
 
 
 def test_numbers_that_are_not_finite_have_no_picture():
     broken = statistics("abc", [np.nan, 1.0, 2.0])
     for kind in (*KINDS, "panels"):
-        with pytest.raises(paribus.DrawingError, match="not finite"):
+        with pytest.raises(paribus.errors.DrawingError, match="not finite"):
             picture(broken, kind)
-    with pytest.raises(paribus.DrawingError, match="not finite"):
+    with pytest.raises(paribus.errors.DrawingError, match="not finite"):
         ranked(importance("ab", [np.inf, 1.0]))
 
 
@@ -521,17 +521,17 @@ def test_importance_by_effect_shows_interactions_behind():
 
 
 def test_importance_by_permutation_may_be_negative():
-    figure = ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"))
+    figure = ranked(importance("abc", [1.0, -2.0, 3.0], kind="permutation"))
     bars = one(figure, Bars)
     assert downwards(bars) == [3.0, 1.0, -2.0]
     assert figure.panels[0].x.low < -2.4
     assert one(figure, Rule) == Rule(0.0, along="x")
     assert bars.label is None
-    assert ticks(ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"), k=1)) == ["c"]
+    assert ticks(ranked(importance("abc", [1.0, -2.0, 3.0], kind="permutation"), k=1)) == ["c"]
 
 
 def test_the_models_own_importance_has_no_errors():
-    figure = ranked(importance("ab", [1.0, 2.0], method="model"))
+    figure = ranked(importance("ab", [1.0, 2.0], kind="model"))
     bars = one(figure, Bars)
     assert bars.error is None
     assert bars.hover == ("b\nimportance 2", "a\nimportance 1")
@@ -587,27 +587,27 @@ def test_the_strongest_pairs_are_panels(modeled):
 
 
 def test_panels_need_the_effects_of_their_pairs(modeled, found):
-    with pytest.raises(paribus.DrawingError) as refused:
+    with pytest.raises(paribus.errors.DrawingError) as refused:
         picture(found, "panels", k=2)
     assert "pass effects= with these pairs: paribus.effects(model, X, [('a', 'b'), ('a', 'd')])" in str(
         refused.value
     )
     assert "k=" not in str(refused.value)
     some = type(modeled.effects)([modeled.effects["x0", "x2"], modeled.effects["x1", "x0"]])
-    with pytest.raises(paribus.DrawingError, match=r"x1 x x2; .*\[\(0, 1\), \(1, 2\)\]\), or k=1"):
+    with pytest.raises(paribus.errors.DrawingError, match=r"x1 x x2; .*\[\(0, 1\), \(1, 2\)\]\), or k=1"):
         picture(modeled.statistics, "panels", k=2, effects=some)
     assert len(picture(modeled.statistics, "panels", k=1, effects=some).panels) == 1
 
 
 def test_effects_that_no_panel_shows_are_refused(modeled):
     for kind in KINDS:
-        with pytest.raises(paribus.DrawingError, match="kind='panels'"):
+        with pytest.raises(paribus.errors.DrawingError, match="kind='panels'"):
             picture(modeled.statistics, kind, effects=modeled.effects)
     zero = statistics("abc", np.zeros(3))
-    with pytest.raises(paribus.DrawingError, match="3 pairs are exactly zero"):
+    with pytest.raises(paribus.errors.DrawingError, match="3 pairs are exactly zero"):
         picture(zero, "panels", effects=modeled.effects)
     other = alike(statistics(("x0", "x1"), [1.0], outputs=("cost",)), modeled.effects["x1", "x0"])
-    with pytest.raises(paribus.DrawingError, match="of prediction, not of cost"):
+    with pytest.raises(paribus.errors.DrawingError, match="of prediction, not of cost"):
         picture(other, "panels", effects=modeled.effects)
 
 
@@ -632,7 +632,7 @@ def test_effects_of_other_rows_models_or_scales_are_refused(modeled):
     for name, value in {"scale": "log-odds", "fingerprint": "other", "rows": 7, "model": "Forest"}.items():
         provenance = replace(modeled.statistics.provenance, **{name: value})
         found = replace(modeled.statistics, provenance=provenance)
-        with pytest.raises(paribus.DrawingError, match=f"another {name}"):
+        with pytest.raises(paribus.errors.DrawingError, match=f"another {name}"):
             picture(found, "panels", k=1, effects=modeled.effects)
 
 
@@ -653,7 +653,7 @@ def figures(found, modeled):
     yield picture(statistics("abc", np.zeros(3)))
     yield picture(modeled.statistics, "panels", effects=modeled.effects)
     yield ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0]))
-    yield ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"))
+    yield ranked(importance("abc", [1.0, -2.0, 3.0], kind="permutation"))
 
 
 def test_matplotlib_draws_every_picture(found, modeled):

@@ -527,21 +527,21 @@ def test_answers_without_end_leave_a_gap_among_steps_and_levels(cars, together):
 
 def test_pictures_that_do_not_exist_say_so(together, cars):
     rows = paribus.partial_dependence(product, together[:50], [0, 1], grid_resolution=3, kind="individual")
-    with pytest.raises(paribus.DrawingError, match="kind='average'"):
+    with pytest.raises(paribus.errors.DrawingError, match="kind='average'"):
         panel_of(rows)
     line = paribus.partial_dependence(product, together, [0, 1], custom_values={0: [1.0]}, grid_resolution=3)
-    with pytest.raises(paribus.DrawingError, match="two values"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values"):
         panel_of(line)
     twice = paribus.partial_dependence(
         product, together, [0, 1], custom_values={0: [1.0, 1.0]}, grid_resolution=3
     )
-    with pytest.raises(paribus.DrawingError, match="two values"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values"):
         panel_of(twice)
     void = paribus.partial_dependence(lambda t: t["km"], cars.assign(car=None), ["car", "km"])
-    with pytest.raises(paribus.DrawingError, match="car has no value"):
+    with pytest.raises(paribus.errors.DrawingError, match="car has no value"):
         panel_of(void)
     constant = np.column_stack([np.ones(60), np.arange(60.0)])
-    with pytest.raises(paribus.DrawingError, match="two values"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values"):
         surface_panel(local(product, constant, (0, 1)), 0)
 
 

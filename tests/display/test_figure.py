@@ -66,7 +66,7 @@ def test_names_are_text_in_pictures_of_both_renderers(tmp_path):
     first, last = ODD[0], ODD[-1]
     features = [*ODD, "kind", (first, "kind"), (first, last)]
     found = paribus.effects(both, table, features, grid_resolution=3, target_names=[first, last])
-    overlaid = paribus.overlay(dict.fromkeys(ODD, found[first]))
+    overlaid = paribus.compare(dict.fromkeys(ODD, found[first]))
     titled = [found[name].figure(title=name) for name in ODD[::4]]
     every = found.figure(output=0)
     for figure in (*titled, every, overlaid.figure(output=0), found["kind"].figure()):
@@ -127,7 +127,7 @@ def results(frame):
     rows = effects(frame, ["a", "gap", "city"], kind="both")
     pair = effects(frame, [("a", "b"), ("a", "city")])
     compared = paribus.compare(found, local, near)
-    overlaid = paribus.overlay({"one": found, "two": other})
+    overlaid = paribus.compare({"one": found, "two": other})
     apart = overlaid.difference()
     single = found["gap"], near["city"], pair["a", "b"], apart["gap"], apart["city"]
     return [found, local, near, rows, pair, compared, overlaid, apart, *single]
@@ -266,7 +266,7 @@ def test_one_that_has_no_picture_leaves_the_others_theirs(frame):
     lone = paribus.effects(
         lambda t: t["a"], frame, [("b", "c")], custom_values={"c": [1.0]}, grid_resolution=4
     )
-    with pytest.raises(paribus.DrawingError, match="two values of each"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values of each"):
         lone.figure()
 
 
@@ -279,7 +279,7 @@ def test_of_many_effects_the_strongest_are_drawn(frame):
         f"from percentile 5 to 95: up to {share} of the data lies beyond; dotted: the curve there",
         f"the strongest 2 of {len(every)}; k= draws more",
     )
-    with pytest.raises(paribus.OptionError, match="k=0"):
+    with pytest.raises(paribus.errors.OptionError, match="k=0"):
         every.figure(k=0)
 
 
@@ -359,9 +359,9 @@ def test_notes_say_whose_numbers_and_over_whom(frame):
     assert "unweighted" not in weighted.notes[0]
     assert any("gap is missing in" in note for note in effects(frame)["gap"].figure().notes)
     slices = {"first": effects(frame[:50]), "rest": effects(frame[50:])}
-    notes = paribus.overlay(slices).figure().notes
+    notes = paribus.compare(slices).figure().notes
     assert notes[:2] == ("first: model, 50 rows (unweighted)", "rest: model, 70 rows (unweighted)")
-    same = paribus.overlay({"one": effects(frame, ["a"]), "two": effects(frame, ["a"])}).figure().notes
+    same = paribus.compare({"one": effects(frame, ["a"]), "two": effects(frame, ["a"])}).figure().notes
     assert same[0] == "model, 120 rows (unweighted)"
 
 
@@ -385,7 +385,7 @@ local = paribus.accumulated_local_effects(f, X, progress=False)
 near = paribus.marginal(f, X, y=y, progress=False)
 print(found, local, near)
 for result in (found["x0"], found["x0", "x1"], local, near, paribus.compare(found, local, near),
-               paribus.overlay({"one": local, "two": local})):
+               paribus.compare({"one": local, "two": local})):
     assert result.figure().panels
 statistics = paribus.h_statistic(f, X, progress=False)
 assert statistics.figure().panels
@@ -413,18 +413,18 @@ def test_each_backend_draws_its_own(frame):
 
 def test_who_cannot_draw_says_so(frame):
     found = effects(frame, ["a", "b"])
-    with pytest.raises(paribus.OptionError, match="backend='nope'"):
+    with pytest.raises(paribus.errors.OptionError, match="backend='nope'"):
         found.plot(backend="nope")
-    with pytest.raises(paribus.OptionError, match="matplotlib"):
+    with pytest.raises(paribus.errors.OptionError, match="matplotlib"):
         found["a"].plot(backend="matplotlb")
     ax = plt.figure().add_subplot()
-    with pytest.raises(paribus.DrawingError, match="matplotlib draws"):
+    with pytest.raises(paribus.errors.DrawingError, match="matplotlib draws"):
         found["a"].plot(backend="plotly", ax=ax)
-    with pytest.raises(paribus.DrawingError, match="1 axes were given for 2 panels"):
+    with pytest.raises(paribus.errors.DrawingError, match="1 axes were given for 2 panels"):
         found.plot(ax=ax)
-    with pytest.raises(paribus.OptionError, match="outputs='columns'"):
+    with pytest.raises(paribus.errors.OptionError, match="outputs='columns'"):
         found.plot(outputs="columns")
-    with pytest.raises(paribus.InputError, match="effects are none"):
+    with pytest.raises(paribus.errors.InputError, match="effects are none"):
         type(found)(())
     assert not ax.has_data()
 
@@ -433,7 +433,7 @@ def test_who_cannot_draw_says_so(frame):
 def test_a_package_that_is_not_there_is_named(frame, monkeypatch, backend, extra):
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     found = effects(frame, ["a"])
-    with pytest.raises(paribus.DrawingError, match=rf"{backend} is not installed.*paribus\[{extra}\]"):
+    with pytest.raises(paribus.errors.DrawingError, match=rf"{backend} is not installed.*paribus\[{extra}\]"):
         found.plot(backend=backend)
     assert found.figure().panels
 
@@ -510,7 +510,7 @@ def test_any_table_has_pictures_by_every_renderer(seed):
     local = paribus.accumulated_local_effects(model, table, **options)
     shown = [found, near, local]
     if kind != "individual":
-        shown.append(paribus.overlay({"one": found, "two": other}))
+        shown.append(paribus.compare({"one": found, "two": other}))
     for result in shown:
         figure = result.figure()
         assert figure == result.figure()
@@ -526,5 +526,5 @@ def test_sizes_are_those_asked_for_and_wrong_options_say_what_is_right(frame):
     assert every.figure(figsize=(5, 3)).size == every.figure(figsize=[5, 3]).size == (5, 3)
     wrong = {"columns": 2.5, "k": "many", "share_y": "all", "title": 3, "figsize": (3,), "figsize ": (0, 2)}
     for name, value in wrong.items():
-        with pytest.raises(paribus.OptionError, match=f"{name.strip()}="):
+        with pytest.raises(paribus.errors.OptionError, match=f"{name.strip()}="):
             every.figure(**{name.strip(): value})

@@ -16,18 +16,13 @@ from paribus._display import output
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CLASSES = {
-    paribus.PartialDependence,
-    paribus.Effects,
-    paribus.LocalEffect,
-    paribus.LocalEffects,
-    paribus.Marginal,
-    paribus.Marginals,
-    paribus.Comparison,
-    paribus.Comparisons,
-    paribus.Overlay,
-    paribus.Overlays,
-    paribus.HStatistics,
-    paribus.Importance,
+    paribus.results.PartialDependence,
+    paribus.results.AccumulatedLocalEffect,
+    paribus.results.Marginal,
+    paribus.results.Comparison,
+    paribus.results.Effects,
+    paribus.results.HStatistics,
+    paribus.results.Importance,
 }
 
 
@@ -48,7 +43,7 @@ def everything(frame):
     local = paribus.accumulated_local_effects(model, frame, progress=False)
     near = paribus.marginal(model, frame, y=frame["a"].to_numpy(), progress=False)
     compared = paribus.compare(found, local, near)
-    overlaid = paribus.overlay({"<i>": found, "two": found})
+    overlaid = paribus.compare({"<i>": found, "two": found})
     many = [found, local, near, compared, overlaid]
     ranked = importance(["a", "<b>"], [2.0, 1.0])
     return [*many, *(each["<b>"] for each in many), statistics(["a", "<b>", "c"], [4.0, 1.0, 0.5]), ranked]

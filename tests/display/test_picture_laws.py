@@ -140,11 +140,11 @@ def fits(count=3):
 def test_models_and_rows_are_told_apart_where_both_are_around_curves(table):
     one, several = (paribus.partial_dependence(f, table, "a") for f in (fits()[0], fits()))
     for parts in ({"one": one, "three": several}, {"three": several, "one": one}):
-        panel = only(paribus.overlay(parts))
+        panel = only(paribus.compare(parts))
         assert panel.legend_title is None
         words = {line.label for line in of(panel, Line)}
         assert words == {"one ± 2 standard errors", "three ± 2 standard deviations of 3 models"}
-    same = only(paribus.overlay({"one": one, "again": one}))
+    same = only(paribus.compare({"one": one, "again": one}))
     assert same.legend_title == "± 2 standard errors"
     near = paribus.marginal(None, table, "a", y=table["k"].to_numpy())["a"]
     assert only(near).legend_title == "± 2 standard errors"
@@ -277,7 +277,7 @@ def test_lines_of_the_background_leave_notes_their_room():
         f"first {rows}": paribus.partial_dependence(lambda t: t["x"], frame[:rows], "gap")
         for rows in (24, 25, 26, 27, 28)
     }
-    notes = paribus.overlay({"all": part} | parts).figure().notes
+    notes = paribus.compare({"all": part} | parts).figure().notes
     assert sum(note.endswith("rows (unweighted)") for note in notes) == 6
     assert any("missing" in note for note in notes)
 

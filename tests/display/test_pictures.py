@@ -114,7 +114,7 @@ def test_classes_have_names_and_colors(rng):
     assert p.color != q.color
     assert p.dash != q.dash
     assert effect.plot(output="q").get_ylabel() == "prediction (q)"
-    with pytest.raises(paribus.OptionError, match="did you mean"):
+    with pytest.raises(paribus.errors.OptionError, match="did you mean"):
         effect.plot(output="pp")
 
 
@@ -144,19 +144,19 @@ def test_every_pair_has_a_picture(awkward, pair):
 def test_pictures_that_do_not_exist_say_so(rng):
     X = rng.normal(size=(30, 3))
     three = paribus.partial_dependence(lambda t: t[:, 0], X, [0, 1, 2], grid_resolution=3)
-    with pytest.raises(paribus.DrawingError, match="3 features"):
+    with pytest.raises(paribus.errors.DrawingError, match="3 features"):
         three.plot()
     two = paribus.partial_dependence(lambda t: t[:, :2], X, [0, 1], grid_resolution=3)
-    with pytest.raises(paribus.DrawingError, match="output"):
+    with pytest.raises(paribus.errors.DrawingError, match="output"):
         two.plot(outputs="color")
     assert two.plot(output=1)
     rows = paribus.partial_dependence(lambda t: t[:, 0], X, [0, 1], grid_resolution=3, kind="individual")
-    with pytest.raises(paribus.DrawingError, match="kind='average'"):
+    with pytest.raises(paribus.errors.DrawingError, match="kind='average'"):
         rows.plot()
     flat = paribus.partial_dependence(
         lambda t: t[:, 0], X, [0, 1], custom_values={0: [1.0]}, grid_resolution=3
     )
-    with pytest.raises(paribus.DrawingError, match="two values"):
+    with pytest.raises(paribus.errors.DrawingError, match="two values"):
         flat.plot()
 
 

@@ -230,7 +230,7 @@ def test_every_result_with_a_figure_has_an_svg_of_it(effects):
     one = effects["$power$"]
     H = statistics("abc", np.array([1.0, 2.0, 3.0]))
     ranked = importance(["a", "b"], [1.0, 3.0])
-    both = paribus.overlay({"a": effects, "b": effects})
+    both = paribus.compare({"a": effects, "b": effects})
     for result in (effects, both, both.difference(), one, paribus.compare(one), H, ranked):
         assert described(result.to_svg())[1] == alt_text.figure_description(result.figure())
     assert H.to_svg("heatmap") == render_svg(H.figure("heatmap"))

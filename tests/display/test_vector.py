@@ -43,7 +43,7 @@ from paribus._display.vector.canvas import (
     simplified,
 )
 from paribus._display.vector.marks import DRAW, SHAPES, contour_lines, rings
-from paribus._display.vector.page import _layout
+from paribus._display.vector.page import _image_layout
 from paribus._display.vector.ticks import axis_ticks, date_ticks, number_ticks
 from paribus.errors import DrawingError, OptionError
 
@@ -139,7 +139,7 @@ def corners(path):
 
 
 def frame_of(figure):
-    return _layout(figure, 96 * figure.size[0]).frames[0]
+    return _image_layout(figure, 96 * figure.size[0]).frames[0]
 
 
 def values(frame, places):
@@ -226,7 +226,7 @@ def test_color_maps_are_as_dark_as_values_are_low_and_numbers_on_them_are_legibl
         119,
     ]
     grounds = [*sequential, *diverging]
-    assert min(contrast(ground, vector.colors.legible(ground)) for ground in grounds) >= 4.5
+    assert min(contrast(ground, vector.canvas.legible(ground)) for ground in grounds) >= 4.5
     with pytest.raises(DrawingError, match="colors='jet' is no color map"):
         shades("jet")
 
@@ -611,7 +611,7 @@ def test_width_lays_panels_out_anew_and_keeps_the_size_of_text():
 
 def test_units_of_equal_panels_are_as_long():
     figure = every_mark()
-    frame = _layout(figure, 1152.0).frames[2]
+    frame = _image_layout(figure, 1152.0).frames[2]
     across = frame.box.width / (frame.x.high - frame.x.low)
     assert across == pytest.approx(frame.box.height / (frame.y.high - frame.y.low))
 

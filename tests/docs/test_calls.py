@@ -58,7 +58,7 @@ def test_calls_in_sentences_have_arguments_that_exist(page):
 
 
 def test_a_call_that_cannot_be_made_is_found():
-    text = "`overlay(first, second)`, `effects(m, X, grid=3)` and `paribus.explain(m, X, y=y)`, `explainer.effects()`"
+    text = "`load(first, second)`, `effects(m, X, grid=3)` and `paribus.explain(m, X, y=y)`, `explainer.effects()`"
     assert [wrong(function, node) for function, node, _ in calls(text)] == [
         "too many positional arguments",
         "got an unexpected keyword argument 'grid'",

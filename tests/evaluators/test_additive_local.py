@@ -12,8 +12,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import paribus
 from additive_examples import QUIET, mixed, numbers
 from ale_examples import same
-from paribus import RefusalError, accumulated_local_effects, feature_importance, h_statistic
-from paribus.errors import MemoryBoundError
+from paribus import accumulated_local_effects, feature_importance, h_statistic
+from paribus.errors import MemoryBoundError, RefusalError
 
 WEIGHTS = np.random.default_rng(0).integers(0, 3, 90).astype(float)
 PAIRS = [("a", "b"), ("n", "city")]
@@ -48,7 +48,7 @@ def test_ale_of_one_feature_and_two_is_that_of_model_itself(name, weights):
     for features in (None, PAIRS):
         have = accumulated_local_effects(model, X, features, **options)
         want = accumulated_local_effects(model, X, features, method="brute", **options)
-        assert have.provenance.evaluator == "additive_local", have.provenance.refusals
+        assert have.provenance.evaluator == "additive_ale", have.provenance.refusals
         assert have.provenance.predictions == 0
         for key, effect in have.items():
             same(effect, want[key], 1e-9)
@@ -116,7 +116,7 @@ def test_features_that_a_step_joins_are_refused_and_others_are_not():
     found = accumulated_local_effects(model, X, ["n", "a"], **QUIET)
     assert "PCA" in str(found["a"].provenance.refusals)
     alone = accumulated_local_effects(model, X, ["n"], **QUIET)
-    assert alone.provenance.evaluator == "additive_local"
+    assert alone.provenance.evaluator == "additive_ale"
     assert "PCA" in str(h_statistic(model, X, **QUIET).provenance.refusals)
     some = h_statistic(model, X, ["n", "flag"], **QUIET)
     assert some.provenance.evaluator == "additive_exact"

@@ -503,7 +503,9 @@ def test_ale_model_that_fails_says_on_which_rows():
     def first(X):
         return model(X) if len(X) != 2_000 else X[:, 0]
 
-    with pytest.raises(paribus.ModelError, match=r"failed on rows \d+ to \d+ of X with x0 replaced: .*no 99"):
+    with pytest.raises(
+        paribus.errors.ModelError, match=r"failed on rows \d+ to \d+ of X with x0 replaced: .*no 99"
+    ):
         one(first, X)
 
 
@@ -560,40 +562,44 @@ def of_age(t):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"features": [("age", "n", "city")]}, paribus.FeatureError, "one feature or two; 3 were given"),
+        (
+            {"features": [("age", "n", "city")]},
+            paribus.errors.FeatureError,
+            "one feature or two; 3 were given",
+        ),
         (
             {"features": [("city", "town")]},
-            paribus.FeatureError,
+            paribus.errors.FeatureError,
             "two categorical features.*partial_dependence",
         ),
-        ({"features": ["agee"]}, paribus.FeatureError, "did you mean 'age'"),
-        ({"features": [7]}, paribus.FeatureError, "7"),
-        ({"features": [("age", "age")]}, paribus.FeatureError, "same column twice"),
-        ({"grid_resolution": 0}, paribus.OptionError, "integer number of bins"),
-        ({"grid_resolution": 2.5}, paribus.OptionError, "integer number of bins"),
-        ({"grid_resolution": True}, paribus.OptionError, "integer number of bins"),
-        ({"grid_resolution": "splits"}, paribus.OptionError, "integer number of bins"),
-        ({"custom_values": {"age": [3.0, 1.0]}}, paribus.GridError, "rising order"),
-        ({"custom_values": {"age": [1.0, 1.0]}}, paribus.GridError, "rising order"),
-        ({"custom_values": {"age": [1.0, np.inf]}}, paribus.GridError, "infinite"),
-        ({"custom_values": {"age": [1.0, np.nan]}}, paribus.GridError, "missing"),
-        ({"custom_values": {"age": []}}, paribus.GridError, "non-empty"),
+        ({"features": ["agee"]}, paribus.errors.FeatureError, "did you mean 'age'"),
+        ({"features": [7]}, paribus.errors.FeatureError, "7"),
+        ({"features": [("age", "age")]}, paribus.errors.FeatureError, "same column twice"),
+        ({"grid_resolution": 0}, paribus.errors.OptionError, "integer number of bins"),
+        ({"grid_resolution": 2.5}, paribus.errors.OptionError, "integer number of bins"),
+        ({"grid_resolution": True}, paribus.errors.OptionError, "integer number of bins"),
+        ({"grid_resolution": "splits"}, paribus.errors.OptionError, "integer number of bins"),
+        ({"custom_values": {"age": [3.0, 1.0]}}, paribus.errors.GridError, "rising order"),
+        ({"custom_values": {"age": [1.0, 1.0]}}, paribus.errors.GridError, "rising order"),
+        ({"custom_values": {"age": [1.0, np.inf]}}, paribus.errors.GridError, "infinite"),
+        ({"custom_values": {"age": [1.0, np.nan]}}, paribus.errors.GridError, "missing"),
+        ({"custom_values": {"age": []}}, paribus.errors.GridError, "non-empty"),
         (
             {"custom_values": {"n": [1.0, 2.5]}},
-            paribus.GridError,
+            paribus.errors.GridError,
             "cannot be represented in its dtype|cannot be evaluated",
         ),
-        ({"custom_values": {"city": ["a", "b", "a"]}}, paribus.GridError, "each of them once"),
-        ({"custom_values": {"aeg": [1.0]}}, paribus.GridError, "did you mean 'age'"),
-        ({"method": "fast"}, paribus.OptionError, "'auto', 'exact', 'brute'"),
-        ({"method": "recursion"}, paribus.OptionError, "'auto', 'exact', 'brute'"),
-        ({"method": "exact"}, paribus.RefusalError, "no trees to read.*method='brute'"),
-        ({"sample_weight": [1.0]}, paribus.WeightError, "one per row"),
-        ({"categorical_features": ["aeg"]}, paribus.FeatureError, "did you mean 'age'"),
-        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "in-memory"),
-        ({"executor": 3}, paribus.OptionError, "dask.distributed Client"),
-        ({"n_jobs": 0}, paribus.OptionError, "n_jobs"),
-        ({"on_error": "ignore"}, paribus.OptionError, "on_error"),
+        ({"custom_values": {"city": ["a", "b", "a"]}}, paribus.errors.GridError, "each of them once"),
+        ({"custom_values": {"aeg": [1.0]}}, paribus.errors.GridError, "did you mean 'age'"),
+        ({"method": "fast"}, paribus.errors.OptionError, "'auto', 'exact', 'brute'"),
+        ({"method": "recursion"}, paribus.errors.OptionError, "'auto', 'exact', 'brute'"),
+        ({"method": "exact"}, paribus.errors.RefusalError, "no trees to read.*method='brute'"),
+        ({"sample_weight": [1.0]}, paribus.errors.WeightError, "one per row"),
+        ({"categorical_features": ["aeg"]}, paribus.errors.FeatureError, "did you mean 'age'"),
+        ({"checkpoint": tempfile.gettempdir()}, paribus.errors.OptionError, "in-memory"),
+        ({"executor": 3}, paribus.errors.OptionError, "dask.distributed Client"),
+        ({"n_jobs": 0}, paribus.errors.OptionError, "n_jobs"),
+        ({"on_error": "ignore"}, paribus.errors.OptionError, "on_error"),
     ],
 )
 def test_ale_what_cannot_be_requested_is_said(options, error, text):
@@ -609,7 +615,7 @@ def test_ale_column_that_cannot_be_laid_out_is_skipped_when_all_are_requested():
     assert found.skipped[0] in found.notes
     assert "skipped: feature 'odd'" in repr(found)
     for X_, features in ((X, ["odd"]), (X[["odd"]], None)):
-        with pytest.raises(paribus.FeatureError, match="holds lists"):
+        with pytest.raises(paribus.errors.FeatureError, match="holds lists"):
             ale(lambda t: np.ones(len(t)), X_, features)
 
 

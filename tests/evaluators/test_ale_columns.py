@@ -103,7 +103,7 @@ def test_ale_every_awkward_column_has_effect(awkward):
         assert effect.strength >= 0
         frame = effect.to_frame()
         assert len(frame) == len(effect.grid_values[0]) + (effect.missing is not None)
-        assert repr(effect).startswith("LocalEffect of numbers on")
+        assert repr(effect).startswith("AccumulatedLocalEffect of numbers on")
     for name, slope in {"count": 2.0, "small": 1.0, "single": 1.0, "mostly": 0.0, "flag": 1.0}.items():
         effect = found[name]
         edges = effect.grid_values[0].astype(float)

@@ -85,13 +85,13 @@ def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatc
     for key, effect in have.items():
         same(effect, want[key])
     for other in ({"grid_resolution": 7}, {"custom_values": {"a": [-1.0, 0.0, 1.0]}}):
-        with pytest.raises(paribus.CheckpointError):
+        with pytest.raises(paribus.errors.CheckpointError):
             ale(model, folder, features, checkpoint=kept, **other)
 
 
 def test_ale_same_rows_report_which_categories_are_similar_wherever_they_are(tmp_path, monkeypatch):
     """So few that chance decides the order."""
-    monkeypatch.setattr(statistic, "DRAWN", 60)
+    monkeypatch.setattr(statistic, "SAMPLED", 60)
     folder, told = written(tmp_path / "rows", filed()[["a", "b", "c", "w"]]), []
     for weight in (None, "w"):
         held = filed()[["a", "b", "c"]] if weight else filed()[["a", "b", "c", "w"]]
@@ -142,7 +142,7 @@ def test_ale_memory_bound_makes_portions_smaller_or_says_so():
         for bound in ("30MB", "2MB", "600kB"):
             for key, effect in ale(model, X, [0, 1, (0, 1)], max_memory=bound).items():
                 same(effect, want[key], 1e-12)
-        with pytest.raises(paribus.MemoryBoundError, match="max_memory"):
+        with pytest.raises(paribus.errors.MemoryBoundError, match="max_memory"):
             ale(model, X, [0, 1, (0, 1)], max_memory="10kB")
 
 
@@ -157,7 +157,7 @@ def test_ale_what_was_kept_of_other_groups_of_features_is_refused(tmp_path):
         return (t["a"] * t["b"] + t["c"]).to_numpy()
 
     first = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
-    with pytest.raises(paribus.CheckpointError):
+    with pytest.raises(paribus.errors.CheckpointError):
         paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", [("a", "b"), "c"], **asked)
     again = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
     np.testing.assert_array_equal(first["b", "c"].ale, again["b", "c"].ale)
@@ -165,5 +165,5 @@ def test_ale_what_was_kept_of_other_groups_of_features_is_refused(tmp_path):
     other = {"custom_values": {"a": [-1.0, 2.0, 3.0]}}
     kept = {"checkpoint": tmp_path / "edges", "method": "brute"}
     paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **edges)
-    with pytest.raises(paribus.CheckpointError):
+    with pytest.raises(paribus.errors.CheckpointError):
         paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **other)

@@ -34,7 +34,7 @@ def test_ale_trees_are_followed_to_what_model_itself_says(name, weighted):
     options = {"sample_weight": weights}
     exact = ale(model, X, **options)
     brute_force = ale(model, X, method="brute", **options)
-    assert exact.provenance.evaluator == "tree_local"
+    assert exact.provenance.evaluator == "tree_ale"
     assert exact.provenance.predictions == 0
     assert brute_force.provenance.evaluator == "brute"
     tolerance = 2e-6 if name.startswith("XGBoost") else 1e-9
@@ -106,12 +106,12 @@ def test_ale_splits_of_trees_lie_where_edges_are():
 def test_ale_pairs_of_trees_are_requested_of_model_beside_curves_that_are_not():
     model, X = library("forest")
     found = ale(model, X, ["a", ("a", "b")])
-    assert found.provenance.evaluator == "tree_local and brute"
-    refused = found.provenance.refusals["tree_local"]
+    assert found.provenance.evaluator == "tree_ale and brute"
+    refused = found.provenance.refusals["tree_ale"]
     assert refused == "pairs of features are evaluated on the model itself"
     same(found["a"], one(model, X, "a", method="exact"))
     same(found["a", "b"], one(model, X, ("a", "b"), method="brute"))
-    with pytest.raises(paribus.RefusalError, match="pairs of features are evaluated on the model"):
+    with pytest.raises(paribus.errors.RefusalError, match="pairs of features are evaluated on the model"):
         ale(model, X, [("a", "b")], method="exact")
 
 
@@ -121,7 +121,7 @@ def test_ale_pipeline_and_model_that_is_no_tree_are_requested():
         model.fit(X, y)
         found = ale(model, X)
         assert found.provenance.evaluator == "brute"
-        assert "tree_local" in found.provenance.refusals
+        assert "tree_ale" in found.provenance.refusals
         for effect in found.values():
             want = ale(lambda t, model=model: model.predict(t), X, [effect.feature_names[0]])
             same(effect, want[effect.feature_names[0]])
@@ -139,12 +139,12 @@ def test_ale_trees_that_refuse_rows_they_meet_make_way(feature):
     rows[:, 0] = first + 4 * (np.arange(600) % 3)
     late = rows.copy()
     late[598, 0] = first + 3
-    assert ale(model, rows, [feature]).provenance.evaluator == "tree_local"
+    assert ale(model, rows, [feature]).provenance.evaluator == "tree_ale"
     found = ale(model, late, [feature])
     assert found.provenance.evaluator == "brute"
-    assert "rounds across a split" in found.provenance.refusals["tree_local"]
+    assert "rounds across a split" in found.provenance.refusals["tree_ale"]
     same(found[f"x{feature}"], one(model, late, feature, method="brute"))
-    with pytest.raises(paribus.RefusalError, match="rounds across a split"):
+    with pytest.raises(paribus.errors.RefusalError, match="rounds across a split"):
         ale(model, late, [feature], method="exact")
 
 
@@ -156,7 +156,7 @@ def test_ale_numbers_of_trees_may_be_taken_as_categories(name):
         for m in ("exact", "brute")
     )
     same(have, want, 2e-6)
-    assert have.provenance.evaluator == "tree_local"
+    assert have.provenance.evaluator == "tree_ale"
     assert have.kinds == ("category",)
 
 

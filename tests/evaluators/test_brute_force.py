@@ -130,7 +130,7 @@ def test_a_refusal_costs_nothing():
     X = np.random.default_rng(0).normal(size=(1000, 4))
 
     def ask():
-        with pytest.raises(paribus.MemoryBoundError):
+        with pytest.raises(paribus.errors.MemoryBoundError):
             paribus.partial_dependence(
                 MODELS["pipeline"].predict, np.column_stack([X, X[:, 0]]), [0, 1, 2, 3], max_memory="50MB"
             )
@@ -178,7 +178,7 @@ def test_portions_shrink_with_the_bound(rng):
 
 
 def test_an_answer_larger_than_the_bound_is_refused():
-    with pytest.raises(paribus.MemoryBoundError, match="kind='average'"):
+    with pytest.raises(paribus.errors.MemoryBoundError, match="kind='average'"):
         paribus.partial_dependence(MODELS["pipeline"], X, 0, kind="individual", max_memory="100kB")
     with pytest.raises(MemoryError, match="lower grid_resolution"):
         paribus.partial_dependence(MODELS["pipeline"], X, [0, 1, 2], max_memory="2MB")
@@ -214,7 +214,7 @@ def test_an_error_of_the_model_reaches_the_caller_with_its_place(jobs):
 
     rows = RNG.normal(size=(50_000, 2))
     with pytest.raises(
-        paribus.ModelError, match=r"on rows \d+ to \d+ of X with x0 replaced: .*coffee"
+        paribus.errors.ModelError, match=r"on rows \d+ to \d+ of X with x0 replaced: .*coffee"
     ) as caught:
         paribus.partial_dependence(model, rows, 0, n_jobs=jobs)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -288,7 +288,7 @@ class Unable(Shortcut):
 
     @classmethod
     def build(cls, model, ask):
-        raise paribus.RefusalError("it is Sunday")
+        raise paribus.errors.RefusalError("it is Sunday")
 
 
 def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch):
@@ -305,13 +305,13 @@ def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch
     assert set(by_name.refusals) == {"unable", "shortcut"}
     monkeypatch.setitem(planner.EVALUATORS, "effects", lambda: known[::2])
     assert provenance("auto").evaluator == "brute"
-    with pytest.raises(paribus.RefusalError, match="it is Sunday"):
+    with pytest.raises(paribus.errors.RefusalError, match="it is Sunday"):
         provenance("exact")
 
 
 def test_a_method_that_cannot_answer_says_why():
     with pytest.raises(
-        paribus.RefusalError,
+        paribus.errors.RefusalError,
         match=r"it is not a shortcut\)\. method='brute' gives the same result on the same rows",
     ):
         paribus.partial_dependence(MODELS["pipeline"], X, 0, method="exact")
@@ -337,9 +337,9 @@ def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
     low, high = 10_000, 1_000_000_000
     while high > 1.02 * low:
         middle = (low + high) // 2
-        with pytest.raises((paribus.MemoryBoundError, paribus.ModelError)) as refusal:
+        with pytest.raises((paribus.errors.MemoryBoundError, paribus.errors.ModelError)) as refusal:
             ask(middle, limit=64)
-        low, high = (middle, high) if refusal.type is paribus.MemoryBoundError else (low, middle)
+        low, high = (middle, high) if refusal.type is paribus.errors.MemoryBoundError else (low, middle)
     assert peak(lambda: ask(high)) < high / 1e6
 
 
@@ -425,7 +425,7 @@ def test_verify_finds_a_number_where_the_model_has_none():
         calls.append(len(t))
         return np.where(len(calls) > 8, np.nan, t[:, 0])
 
-    with pytest.raises(paribus.RefusalError, match="brute force differs by inf"):
+    with pytest.raises(paribus.errors.RefusalError, match="brute force differs by inf"):
         paribus.partial_dependence(model, table, 0, grid_resolution=3, verify=True, max_memory="1GB")
 
 

@@ -203,7 +203,7 @@ assert "numba" not in sys.modules
 def test_extrapolation_pairs_that_few_rows_fill_are_found_empty_of_gaps(monkeypatch):
     X = np.column_stack([pair(9_000, 0.85), np.random.default_rng(1).normal(size=(9_000, 2))])
     found = paribus.effects(first, X, grid_resolution=20)
-    monkeypatch.setattr(occupancy, "_open", lambda codes, pairs, *_: [True] * len(pairs))
+    monkeypatch.setattr(occupancy, "_has_empty_cells", lambda codes, pairs, *_: [True] * len(pairs))
     every = paribus.effects(first, X, grid_resolution=20)
     for name, effect in found.items():
         assert effect.extrapolation.share == every[name].extrapolation.share

@@ -53,7 +53,7 @@ def test_importance_by_effect_is_that_of_definition(name, weights):
         )
     if name == "xgboost" and weights is not None:  # where no row is affected by the last column
         assert found.with_interactions[3] == want["left_out"][0][3] == 0
-    assert found.method == "effect"
+    assert found.kind == "effect"
     assert found.repeats is None
     assert found.unit.startswith("standard deviation of the effect")
 
@@ -101,7 +101,7 @@ def test_importance_of_subset_in_another_order():
 def test_importance_by_permutation_end_to_end():
     frame = pd.DataFrame(TRAIN, columns=list("abcd"))
     model = LinearRegression().fit(frame, SIGNAL)
-    arguments = {"method": "permutation", "n_repeats": 4, "random_state": 1}
+    arguments = {"kind": "permutation", "n_repeats": 4, "random_state": 1}
     found = paribus.feature_importance(model, frame, y=SIGNAL, features=["a", ("b", "c"), 3], **arguments)
     assert found.features == ("a", ("b", "c"), 3)
     assert found.feature_names == ("a", "b + c", "d")
@@ -129,7 +129,7 @@ def test_importance_by_permutation_end_to_end():
 
 def test_importance_by_permutation_of_classifier_by_loss_and_by_score():
     model = LogisticRegression().fit(TRAIN, THREE)
-    arguments = {"method": "permutation", "n_repeats": 20}
+    arguments = {"kind": "permutation", "n_repeats": 20}
     loss = paribus.feature_importance(model, TRAIN, y=THREE, **arguments)
     assert "log" in loss.unit
     assert loss.provenance.response == "predict_proba"
@@ -142,7 +142,7 @@ def test_importance_by_permutation_of_classifier_by_loss_and_by_score():
 def test_importance_by_model_itself():
     frame = pd.DataFrame(TRAIN, columns=list("abcd"))
     model = forests.RandomForestRegressor(5, random_state=0).fit(frame, SIGNAL)
-    found = paribus.feature_importance(model, frame, method="model", features=["c", "a"])
+    found = paribus.feature_importance(model, frame, kind="model", features=["c", "a"])
     np.testing.assert_array_equal(found.values, model.feature_importances_[[2, 0]])
     assert found.feature_names == ("c", "a")
     assert np.isnan(found.standard_error).all()
@@ -151,27 +151,27 @@ def test_importance_by_model_itself():
     assert "no standard error" in found.notes[0]
     assert isinstance(found.to_frame(), pd.DataFrame)
     with pytest.raises(paribus.ParibusError):
-        paribus.feature_importance(product_of_three, FULL, method="model")
+        paribus.feature_importance(product_of_three, FULL, kind="model")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "gain"}, "method='gain'"),
-        ({"method": "permutation"}, "method='permutation' needs y"),
-        ({"scoring": "r2"}, "scoring has no meaning for method='effect'"),
-        ({"n_repeats": 9}, "n_repeats has no meaning for method='effect'"),
-        ({"method": "model", "y": SIGNAL}, "y has no meaning for method='model'"),
-        ({"method": "model", "scoring": "r2"}, "scoring has no meaning for method='model'"),
-        ({"method": "model", "response_method": "predict"}, "response_method has no meaning"),
-        ({"method": "model", "subsample": 100}, "subsample has no meaning for method='model'"),
-        ({"method": "permutation", "y": SIGNAL, "n_repeats": 0}, "n_repeats=0 must be"),
+        ({"kind": "gain"}, "kind='gain'"),
+        ({"kind": "permutation"}, "kind='permutation' needs y"),
+        ({"scoring": "r2"}, "scoring has no meaning for kind='effect'"),
+        ({"n_repeats": 9}, "n_repeats has no meaning for kind='effect'"),
+        ({"kind": "model", "y": SIGNAL}, "y has no meaning for kind='model'"),
+        ({"kind": "model", "scoring": "r2"}, "scoring has no meaning for kind='model'"),
+        ({"kind": "model", "response_method": "predict"}, "response_method has no meaning"),
+        ({"kind": "model", "subsample": 100}, "subsample has no meaning for kind='model'"),
+        ({"kind": "permutation", "y": SIGNAL, "n_repeats": 0}, "n_repeats=0 must be"),
         ({"subsample": 1}, "subsample=1 must be"),
         ({"progress": 3}, "progress=3"),
     ],
 )
 def test_importance_arguments_without_meaning_are_refused(arguments, message):
-    with pytest.raises(paribus.OptionError, match=message):
+    with pytest.raises(paribus.errors.OptionError, match=message):
         paribus.feature_importance(LinearRegression().fit(TRAIN, SIGNAL), TRAIN, **arguments)
 
 
@@ -181,8 +181,8 @@ def test_importance_constant_model_has_no_variance():
     assert any("does not vary" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("method", ["permutation", "model"])
-def test_importance_names_of_outputs_mean_nothing_where_outputs_are_not_reported_apart(method):
-    y = {"y": FULL[:, 0]} if method == "permutation" else {}
-    with pytest.raises(paribus.OptionError, match="target_names has no meaning for method"):
-        paribus.feature_importance(lambda X: X[:, 0], FULL, method=method, target_names=["a"], **y)
+@pytest.mark.parametrize("kind", ["permutation", "model"])
+def test_importance_names_of_outputs_mean_nothing_where_outputs_are_not_reported_apart(kind):
+    y = {"y": FULL[:, 0]} if kind == "permutation" else {}
+    with pytest.raises(paribus.errors.OptionError, match="target_names has no meaning for kind"):
+        paribus.feature_importance(lambda X: X[:, 0], FULL, kind=kind, target_names=["a"], **y)

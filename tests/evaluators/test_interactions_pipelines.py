@@ -220,8 +220,8 @@ def test_cells_that_need_more_memory_than_expected_make_way_for_brute_force(monk
     with pytest.warns(paribus.CostWarning, match="columns made of 'city', of which X has more than 5"):
         found = strengths(model(), X, **requested)
     assert found.provenance.evaluator == "brute"
-    assert found.provenance.refusals["tree_exact"].code is paribus.RefusalCode.MEMORY
-    with pytest.raises(paribus.RefusalError, match="columns made of 'city'"):
+    assert found.provenance.refusals["tree_exact"].code is paribus.errors.RefusalCode.MEMORY
+    with pytest.raises(paribus.errors.RefusalError, match="columns made of 'city'"):
         strengths(model(), X, method="exact", **requested)
 
 
@@ -241,7 +241,9 @@ def test_memory_is_planned_again_once_cells_are_known(cuts, monkeypatch):
     else:
         asked = {"features": ["city", "fuel"], "max_memory": "1GB"}
         for method in ("auto", "exact"):
-            with pytest.raises(paribus.MemoryBoundError, match=r"counting 1 pairs .* max_memory is 1 GB"):
+            with pytest.raises(
+                paribus.errors.MemoryBoundError, match=r"counting 1 pairs .* max_memory is 1 GB"
+            ):
                 strengths(model(), X, method=method, **asked)
 
 
@@ -253,7 +255,9 @@ def test_rows_that_have_other_tuples_than_before_are_refused():
     for changed in (0, 30, 59):
         other = rows.copy()
         other[changed, 7] = (other[changed, 7] + 1) % 3
-        with pytest.raises(paribus.RefusalError, match="did not return the same columns for the same rows"):
+        with pytest.raises(
+            paribus.errors.RefusalError, match="did not return the same columns for the same rows"
+        ):
             numbers.of(other)
 
 
@@ -266,7 +270,7 @@ def test_feature_that_a_step_joins_with_others_is_refused_by_name():
         sparse_threshold=0,
     )
     joined = make_pipeline(joining, LAST["HistGB"]).fit(TRAIN, target(TRAIN))
-    with pytest.raises(paribus.RefusalError, match="PCA joins 'power' with 'age'"):
+    with pytest.raises(paribus.errors.RefusalError, match="PCA joins 'power' with 'age'"):
         strengths(joined, features=["power", "city"], method="exact")
     others = {"features": ["city", "fuel"], "sample_weight": WEIGHTS}
     alike(strengths(joined, method="exact", **others), strengths(joined, method="brute", **others), 1e-6)

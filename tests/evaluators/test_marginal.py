@@ -279,7 +279,7 @@ def test_marginal_labels_are_indicators_of_positive_class():
     assert np.allclose(found.observed[0], [(labels[cells == k] == "yes").mean() for k in range(8)])
     assert found.provenance.scale == "probability"
     with pytest.raises(
-        paribus.InputError, match=r"y holds 'maybe', which is not a class of the model \('no'"
+        paribus.errors.InputError, match=r"y holds 'maybe', which is not a class of the model \('no'"
     ):
         paribus.marginal(fitted, X, y=np.where(target() > 9, "maybe", labels))
 
@@ -311,7 +311,7 @@ def test_marginal_several_outputs_have_several_targets():
     found = paribus.marginal(fitted, X, y=y)["b"]
     assert found.observed.shape == (2, 20)
     assert np.allclose(found.observed[0], -found.observed[1])
-    with pytest.raises(paribus.InputError, match=r"y has shape \(1500,\) and the model has 2 outputs"):
+    with pytest.raises(paribus.errors.InputError, match=r"y has shape \(1500,\) and the model has 2 outputs"):
         paribus.marginal(fitted, X, y=y[:, 0])
     alone = paribus.marginal(None, X, ["b"], y=y)["b"]
     assert alone.output_names == ("y 0", "y 1")
@@ -323,7 +323,7 @@ def test_marginal_targets_of_several_classifiers_are_columns_of_indicators():
     fitted = MultiOutputClassifier(LogisticRegression()).fit(X, y)
     found = paribus.marginal(fitted, X, y=y)["count"]
     assert found.observed[1, 2] == pytest.approx(y[X["count"] == 2, 1].mean())
-    with pytest.raises(paribus.InputError, match="y holds 2 where probabilities are predicted"):
+    with pytest.raises(paribus.errors.InputError, match="y holds 2 where probabilities are predicted"):
         paribus.marginal(fitted, X, y=y + 1)
 
 
@@ -420,9 +420,9 @@ def test_marginal_labels_and_several_targets_can_be_read(tmp_path):
     alone = paribus.marginal(None, folder, ["b"], y="y")
     same(alone, paribus.marginal(None, X, ["b"], y=target()))
     assert "y" not in paribus.marginal(None, folder, y="y")
-    with pytest.raises(paribus.InputError, match=r"y holds 'top', which cannot be averaged"):
+    with pytest.raises(paribus.errors.InputError, match=r"y holds 'top', which cannot be averaged"):
         paribus.marginal(None, folder, y="label")
-    with pytest.raises(paribus.InputError, match=r"which is not a class of the model \('low'"):
+    with pytest.raises(paribus.errors.InputError, match=r"which is not a class of the model \('low'"):
         paribus.marginal(fitted, folder, y="city")
 
 
@@ -447,15 +447,15 @@ def test_marginal_row_without_target_is_named_unless_it_has_no_weight(tmp_path):
     w = np.ones(ROWS)
     folder = written(tmp_path / "rows", gap=y, flag=pd.array(np.where(np.isnan(y), None, y > 0), "boolean"))
     for name in ("gap", "flag"):
-        with pytest.raises(paribus.InputError, match=f"y='{name}' is missing in row 700"):
+        with pytest.raises(paribus.errors.InputError, match=f"y='{name}' is missing in row 700"):
             paribus.marginal(None, folder, ["b"], y=name)
-    with pytest.raises(paribus.InputError, match=r"y\[700\] is nan, and 1 more"):
+    with pytest.raises(paribus.errors.InputError, match=r"y\[700\] is nan, and 1 more"):
         paribus.marginal(None, frame(), ["b"], y=y)
     w[[700, 900]] = 0
     folder = written(tmp_path / "weighted", gap=y, flag=y > 0, own=w)
     have = paribus.marginal(None, folder, ["b"], y="gap", sample_weight="own")
     same(have, paribus.marginal(None, frame(), ["b"], y=y, sample_weight=w))
-    with pytest.raises(paribus.InputError, match="y='when' is a column of timestamp"):
+    with pytest.raises(paribus.errors.InputError, match="y='when' is a column of timestamp"):
         paribus.marginal(None, written(tmp_path / "dates", when=frame()["day"]), ["b"], y="when")
 
 
@@ -464,39 +464,47 @@ def test_marginal_row_without_target_is_named_unless_it_has_no_weight(tmp_path):
     [
         (
             {"features": [("a", "b")]},
-            paribus.FeatureError,
+            paribus.errors.FeatureError,
             "takes single features, not 'a', 'b' together; pass them one by one",
         ),
-        ({"features": ["nope"]}, paribus.FeatureError, "'nope' is not a column"),
+        ({"features": ["nope"]}, paribus.errors.FeatureError, "'nope' is not a column"),
         (
             {"estimator": None},
-            paribus.OptionError,
+            paribus.errors.OptionError,
             "estimator=None needs y to average; pass a model, y, or both",
         ),
         (
             {"estimator": None, "y": [1.0] * ROWS, "grid_resolution": "splits"},
-            paribus.OptionError,
+            paribus.errors.OptionError,
             "needs the trees of a model",
         ),
         (
             {"estimator": None, "y": [1.0] * ROWS, "response_method": "predict"},
-            paribus.OptionError,
+            paribus.errors.OptionError,
             "response_method='predict' requires a model, and estimator=None; omit it",
         ),
         (
             {"estimator": None, "y": [1.0] * ROWS, "target_names": ["x", "y"]},
-            paribus.OptionError,
+            paribus.errors.OptionError,
             "target_names has 2 names and the number of outputs is 1",
         ),
-        ({"y": "y"}, paribus.InputError, "y='y' is not a column of X"),
-        ({"y": [1.0]}, paribus.InputError, r"y has shape \(1,\) and X has 1,500 rows"),
-        ({"y": ["a"] * ROWS}, paribus.InputError, "y holds 'a', which cannot be averaged"),
-        ({"y": np.ones((ROWS, 2))}, paribus.InputError, r"y has shape \(1500, 2\) and the model has 1 out"),
-        ({"grid_resolution": "splits"}, paribus.RefusalError, "needs the trees"),
-        ({"max_memory": 1000}, paribus.MemoryBoundError, "raise max_memory|Raise max_memory"),
-        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "checkpoint= requires an out-of-core X"),
-        ({"progress": 3}, paribus.OptionError, "progress=3"),
-        ({"on_error": "hide"}, paribus.OptionError, "on_error='hide'"),
+        ({"y": "y"}, paribus.errors.InputError, "y='y' is not a column of X"),
+        ({"y": [1.0]}, paribus.errors.InputError, r"y has shape \(1,\) and X has 1,500 rows"),
+        ({"y": ["a"] * ROWS}, paribus.errors.InputError, "y holds 'a', which cannot be averaged"),
+        (
+            {"y": np.ones((ROWS, 2))},
+            paribus.errors.InputError,
+            r"y has shape \(1500, 2\) and the model has 1 out",
+        ),
+        ({"grid_resolution": "splits"}, paribus.errors.RefusalError, "needs the trees"),
+        ({"max_memory": 1000}, paribus.errors.MemoryBoundError, "raise max_memory|Raise max_memory"),
+        (
+            {"checkpoint": tempfile.gettempdir()},
+            paribus.errors.OptionError,
+            "checkpoint= requires an out-of-core X",
+        ),
+        ({"progress": 3}, paribus.errors.OptionError, "progress=3"),
+        ({"on_error": "hide"}, paribus.errors.OptionError, "on_error='hide'"),
     ],
 )
 def test_marginal_what_cannot_be_averaged_is_said(given, error, text):
@@ -508,16 +516,18 @@ def test_marginal_what_cannot_be_averaged_is_said(given, error, text):
 def test_marginal_margins_are_not_compared_with_what_came_out():
     X = frame()[["b", "count"]]
     fitted = LinearSVC().fit(X, target() > 0)
-    with pytest.raises(paribus.OptionError, match="y cannot be compared with a decision function"):
+    with pytest.raises(paribus.errors.OptionError, match="y cannot be compared with a decision function"):
         paribus.marginal(fitted, X, y=target() > 0)
     assert paribus.marginal(fitted, X)["b"].provenance.scale == "decision function"
 
 
 def test_marginal_names_of_targets_that_are_read_are_checked(tmp_path):
     folder = written(tmp_path / "rows")
-    with pytest.raises(paribus.InputError, match="y='yy' is not a column of X; did you mean 'y'"):
+    with pytest.raises(paribus.errors.InputError, match="y='yy' is not a column of X; did you mean 'y'"):
         paribus.marginal(model, folder, y="yy")
-    with pytest.raises(paribus.InputError, match="X is out of core, so y must be the name of a column"):
+    with pytest.raises(
+        paribus.errors.InputError, match="X is out of core, so y must be the name of a column"
+    ):
         paribus.marginal(model, folder, y=target())
 
 
@@ -528,7 +538,9 @@ def test_marginal_model_that_fails_says_on_which_rows():
         return table[:, 0]
 
     X = np.random.default_rng(0).normal(size=(300, 2))
-    with pytest.raises(paribus.ModelError, match="picky failed on rows 0 to 255 of X: ValueError: too many"):
+    with pytest.raises(
+        paribus.errors.ModelError, match="picky failed on rows 0 to 255 of X: ValueError: too many"
+    ):
         paribus.marginal(picky, X)
 
 
@@ -538,7 +550,7 @@ def test_marginal_column_that_cannot_be_laid_out_is_skipped_when_all_are_request
     assert list(found) == ["b"]
     assert "lists" in found.skipped[0]
     assert "skipped" in repr(found)
-    with pytest.raises(paribus.FeatureError, match="lists"):
+    with pytest.raises(paribus.errors.FeatureError, match="lists"):
         paribus.marginal(lambda t: t["b"].to_numpy(), X, ["lists"])
     with pytest.raises(KeyError, match="did you mean 'b'"):
         found["bb"]
@@ -604,7 +616,7 @@ def test_marginal_files_whose_parts_do_not_belong_together_are_refused(tmp_path)
         encoded = json.dumps(changed["result"], allow_nan=False).encode()
         changed["digest"] = hashlib.sha256(encoded).hexdigest()
         (tmp_path / "changed.json").write_text(json.dumps(changed))
-        with pytest.raises(paribus.FormatError, match=text):
+        with pytest.raises(paribus.errors.FormatError, match=text):
             paribus.load(tmp_path / "changed.json")
     assert document["result"]["record"] == "marginal"
 
@@ -675,7 +687,7 @@ def test_marginal_repr_reports_where_model_is_off():
     assert "standard errors" in story
     assert "1,500 predictions" in story
     assert "missing in 9" in repr(found["a"]) or "missing in 1" in repr(found["a"])
-    assert "Marginals of model: 6 features, strongest first" in repr(found)
+    assert "Effects (averages) of model: 6 features, strongest first" in repr(found)
     few = paribus.marginal(lambda t: t[:, 0], np.arange(4.0)[:, None], y=np.arange(4))
     assert "residual" not in repr(few["x0"])
 
@@ -767,7 +779,7 @@ def test_marginal_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monke
     assert min(done) > 4
     assert max(done) == 19
     for other in ({"y": "other"}, {}):
-        with pytest.raises(paribus.CheckpointError):
+        with pytest.raises(paribus.errors.CheckpointError):
             call(**other)
 
 
@@ -776,7 +788,7 @@ def test_marginal_files_that_cannot_be_read_are_skipped_when_requested(tmp_path)
     (tmp_path / "rows" / "9.parquet").write_bytes(b"no parquet")
     found = paribus.marginal(model, folder, y="y", on_error="skip")
     assert any("1 file was skipped" in note for note in found.notes)
-    with pytest.raises(paribus.SourceError):
+    with pytest.raises(paribus.errors.SourceError):
         paribus.marginal(model, folder, y="y")
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegre
 from sklearn.svm import LinearSVC
 
 import paribus
-from paribus import Explainer, NoteCode
+from paribus import Explainer
 from paribus._api.options import MarginalOptions
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._data.read import table_of
@@ -25,6 +25,7 @@ from paribus._models import adapt
 from paribus._models.scoring import family_of, outcome_of
 from paribus._states import Keyed, known_states
 from paribus._states.codec import packed, unpacked
+from paribus.notes import NoteCode
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 
@@ -336,9 +337,9 @@ def test_what_has_no_metrics_says_so(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         margins = LinearSVC().fit(X, y > 1)
-    with pytest.raises(paribus.OptionError, match="y cannot be compared with a"):
+    with pytest.raises(paribus.errors.OptionError, match="y cannot be compared with a"):
         performance(margins, X, y > 1)
-    with pytest.raises(paribus.InputError, match=r"y\[0\] is nan, and 0 more are missing"):
+    with pytest.raises(paribus.errors.InputError, match=r"y\[0\] is nan, and 0 more are missing"):
         performance(lambda t: t[:, 0], X, np.append(np.nan, y[1:]))
 
 

@@ -500,7 +500,7 @@ def test_permutation_no_groups_give_empty_answer():
 )
 def test_permutation_options_out_of_range(arguments, message):
     with pytest.raises(OptionError, match=message):
-        paribus.feature_importance(LINEAR, X, y=Y, method="permutation", **arguments)
+        paribus.feature_importance(LINEAR, X, y=Y, kind="permutation", **arguments)
 
 
 def test_permutation_y_is_checked():
@@ -539,7 +539,7 @@ def test_permutation_model_that_predicts_same_rows_differently_is_noted(scoring)
 
     for noise in (0.0, 0.5):
         found = paribus.feature_importance(
-            Noisy(noise), table, y=table[:, 0], method="permutation", scoring=scoring
+            Noisy(noise), table, y=table[:, 0], kind="permutation", scoring=scoring
         )
         assert any("shuffles are not all that changes" in note for note in found.notes) == (noise > 0)
         assert found.provenance.predictions == 300 * (11 + (scoring == "neg_median_absolute_error"))
@@ -549,7 +549,7 @@ def test_permutation_losses_near_largest_float_have_finite_importance():
     table = np.random.default_rng(0).normal(size=(500, 2))
     size = 1.5e308
     y = (np.random.default_rng(1).random(500) > 0.5) * 1.0
-    asked = {"method": "permutation", "scoring": "absolute_error"}
+    asked = {"kind": "permutation", "scoring": "absolute_error"}
     have = paribus.feature_importance(lambda t: (t[:, 0] > 0) * size, table, y=y * size, **asked)
     want = paribus.feature_importance(lambda t: (t[:, 0] > 0) * 1.0, table, y=y, **asked)
     np.testing.assert_allclose(have.values / size, want.values, rtol=1e-12, atol=1e-16)

@@ -16,7 +16,7 @@ def test_moves_of_raw_values_are_those_of_the_whole_pipeline(name, weighted):
     X, _, weights = mixed()
     model, options = fitted(name), {"sample_weight": weights if weighted else None}
     exact = ale(model, X, method="exact", **options)
-    assert exact.provenance.evaluator == "tree_local"
+    assert exact.provenance.evaluator == "tree_ale"
     assert exact.provenance.predictions == 0
     brute = ale(model, X, method="brute", **options)
     assert set(exact) == set(X)
@@ -42,7 +42,7 @@ def test_a_feature_that_is_joined_with_others_is_refused_by_name():
     X, *_ = mixed()
     model = fitted("LightGBM", joining)
     for feature in ("count", "size"):
-        with pytest.raises(paribus.RefusalError, match=f"PolynomialFeatures .*'{feature}'"):
+        with pytest.raises(paribus.errors.RefusalError, match=f"PolynomialFeatures .*'{feature}'"):
             ale(model, X, [feature], method="exact")
     exact, brute = (ale(model, X, ["gap", "kind"], method=method) for method in ("exact", "brute"))
     for key in ("gap", "kind"):

@@ -148,5 +148,5 @@ def test_what_is_joined_is_brute_force_and_the_rest_exact():
     refusals = refusals_of(model, X, ["temp", "hour", "season", ["hour", "temp"]], kind="both")
     assert sorted(refusals) == ["['hour', 'temp']", "temp"]
     assert "PCA joins 'temp' with 'humidity'" in refusals["temp"]
-    with pytest.raises(paribus.RefusalError, match="PCA joins 'temp' with 'humidity'"):
+    with pytest.raises(paribus.errors.RefusalError, match="PCA joins 'temp' with 'humidity'"):
         paribus.partial_dependence(model, X, "temp", method="exact", progress=False)

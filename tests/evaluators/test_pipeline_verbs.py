@@ -57,7 +57,7 @@ def test_an_explainer_of_a_pipeline_gives_in_one_run_what_every_verb_gives():
         assert paribus.compare(found["effects"][key], local, near) is not None
     brute = paribus.feature_importance(fitted("LightGBM"), X, ["gap", "kind"], sample_weight=weights, **QUIET)
     np.testing.assert_allclose(found["feature_importance"].values, brute.values)
-    shuffled = explainer.feature_importance(method="permutation", random_state=0, n_repeats=2)
+    shuffled = explainer.feature_importance(kind="permutation", random_state=0, n_repeats=2)
     assert shuffled.values[list(shuffled.feature_names).index("gap")] > 0
 
 
@@ -85,7 +85,7 @@ def test_recursion_moves_a_group_together_along_training_paths():
     effect = paribus.partial_dependence(model, X, "kind", method="recursion", **QUIET)
     by_hand = [np.mean([along(one.tree_, row) for one in forest.estimators_]) for row in np.eye(3)]
     np.testing.assert_allclose(effect.average[0], by_hand, rtol=1e-12)
-    with pytest.raises(paribus.RefusalError, match=r"PolynomialFeatures .*'count'"):
+    with pytest.raises(paribus.errors.RefusalError, match=r"PolynomialFeatures .*'count'"):
         paribus.partial_dependence(fitted("LightGBM", joining), mixed()[0], "count", method="recursion")
 
 

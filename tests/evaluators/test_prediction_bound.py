@@ -8,9 +8,9 @@ import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
 import paribus
-from paribus import NoteCode
 from paribus._api import cost
 from paribus.errors import OptionError
+from paribus.notes import NoteCode
 
 ROWS, NAMES = 1_200, ["a", "b", "c"]
 FIRST, FIRST_CALLS = 103, 4  # rows by which a model is tried first, in so many calls
@@ -61,7 +61,7 @@ CALLS = {
     "h_statistic": {"subsample": 200},
     "threeway": {"threeway": 3, "verify": True, "subsample": 100},
     "feature_importance": {"subsample": 200},
-    "permutation": {"method": "permutation", "y": frame()["a"].to_numpy(), "n_repeats": 2},
+    "permutation": {"kind": "permutation", "y": frame()["a"].to_numpy(), "n_repeats": 2},
     "marginal": {},
 }
 VERBS = {
@@ -325,8 +325,8 @@ def test_a_bound_is_a_positive_integer(value):
         with pytest.raises(OptionError) as caught:
             getattr(paribus, verb)(Dear(), X, max_predictions=value)
         assert str(caught.value) == f"max_predictions={value!r} must be an integer of at least 1, or None"
-    with pytest.raises(OptionError, match="max_predictions has no meaning for method='model'"):
-        paribus.feature_importance(Dear(), X, method="model", max_predictions=5)
+    with pytest.raises(OptionError, match="max_predictions has no meaning for kind='model'"):
+        paribus.feature_importance(Dear(), X, kind="model", max_predictions=5)
 
 
 def test_a_bound_that_two_rows_exceed_is_refused_with_the_number_needed():
@@ -343,7 +343,7 @@ def test_a_bound_that_two_rows_exceed_is_refused_with_the_number_needed():
         ("marginal", {}, f"2 rows need 105 predictions{tried}"),
         (
             "feature_importance",
-            {"method": "permutation", "y": X["a"]},
+            {"kind": "permutation", "y": X["a"]},
             f"2 rows need 135 predictions{tried}, name fewer features or lower n_repeats",
         ),
         ("effects", {"verify": True}, "name fewer features or lower grid_resolution, or leave verify out"),
@@ -369,7 +369,7 @@ def test_a_forecast_takes_the_time_of_calls_and_of_rows_into_account(monkeypatch
     estimate = paribus.estimate_cost(slow, frame()[NAMES], max_predictions=20_000, grid_resolution=10)
     predictions = (20_000 - FIRST) // 54 * 54
     assert estimate.seconds == pytest.approx(5 + 0.01 * predictions)  # of one call
-    many = {"verb": "feature_importance", "method": "permutation", "y": np.arange(ROWS), "n_repeats": 2}
+    many = {"verb": "feature_importance", "kind": "permutation", "y": np.arange(ROWS), "n_repeats": 2}
     estimate = paribus.estimate_cost(slow, frame()[NAMES], max_predictions=20_000, **many)
     assert estimate.seconds == pytest.approx(5 * 4 + 0.01 * 7 * ROWS)
 

@@ -97,21 +97,21 @@ def test_infinite_numbers_are_counted_and_left_out_of_the_grid(tmp_path):
 
 def test_rows_that_cannot_be_surveyed_are_refused(tmp_path):
     empty = written(tmp_path, x=np.zeros(0))
-    with pytest.raises(paribus.TableError, match="X has no rows"):
+    with pytest.raises(paribus.errors.TableError, match="X has no rows"):
         paribus.partial_dependence(len, empty, "x")
     zero = written(tmp_path, x=np.arange(5.0), w=np.zeros(5))
-    with pytest.raises(paribus.WeightError, match="sample_weight='w' is zero in every row"):
+    with pytest.raises(paribus.errors.WeightError, match="sample_weight='w' is zero in every row"):
         paribus.partial_dependence(lambda frame: frame["x"].to_numpy(), zero, "x", sample_weight="w")
 
 
 def test_text_of_too_many_values_needs_values_to_evaluate(tmp_path, monkeypatch):
-    monkeypatch.setattr(survey, "MOST_LEVELS", 40)
+    monkeypatch.setattr(survey, "MOST_LISTED", 40)
     path = written(tmp_path, name=[f"n{k % 90}" for k in range(300)], x=np.arange(300.0))
 
     def model(frame):
         return frame["x"].to_numpy() + frame["name"].str.len().to_numpy()
 
-    with pytest.raises(paribus.FeatureError, match="'name' has more than 40 categories"):
+    with pytest.raises(paribus.errors.FeatureError, match="'name' has more than 40 categories"):
         paribus.partial_dependence(model, path, "name")
     given = paribus.partial_dependence(model, path, "name", custom_values={"name": ["n1", "n22"]})
     assert given.average[0].tolist() == [149.5 + 2, 149.5 + 3]
@@ -164,7 +164,7 @@ def test_declared_categories_have_a_limit(monkeypatch):
     monkeypatch.setattr(survey, "MOST_CATEGORIES", 3)
     two = DeclaredCategories(("a", "b"))
     assert two.merge(DeclaredCategories(("b", "c"))).categories == ("a", "b", "c")
-    with pytest.raises(paribus.TableError, match=r"more than 3 categories \('a', 'b', ...\)"):
+    with pytest.raises(paribus.errors.TableError, match=r"more than 3 categories \('a', 'b', ...\)"):
         two.merge(DeclaredCategories(("c", "d")))
 
 

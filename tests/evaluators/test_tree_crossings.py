@@ -144,5 +144,5 @@ def test_memory_is_what_was_said_and_too_little_makes_way_for_the_model():
     paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, n_jobs=1)
     assert tracemalloc.get_traced_memory()[1] < 1.2 * cost.memory
     tracemalloc.stop()
-    with pytest.raises(paribus.MemoryBoundError, match=r"560 rows crossed .* smaller subsample="):
+    with pytest.raises(paribus.errors.MemoryBoundError, match=r"560 rows crossed .* smaller subsample="):
         paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, max_memory="1MB", method="exact")

@@ -165,7 +165,7 @@ def test_model_whose_trees_cannot_be_read_is_requested_itself(name):
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_trees_shortcut_by_name_is_refused_with_reason(name, method):
     model, table, reason = UNREADABLE[name]
-    with pytest.raises(paribus.RefusalError, match=f"method='{method}'.*{reason}"):
+    with pytest.raises(paribus.errors.RefusalError, match=f"method='{method}'.*{reason}"):
         paribus.partial_dependence(model, table, 0, method=method)
 
 
@@ -198,7 +198,9 @@ def test_trees_what_is_refused_late_makes_way_for_brute_force(feature):
     assert effect.provenance.evaluator == "brute"
     assert "rounds across a split" in effect.provenance.refusals["tree_exact"]
     same_bits(effect, paribus.partial_dependence(model, late, feature, method="brute"))
-    with pytest.raises(paribus.RefusalError, match="'x0' has integers that LightGBM rounds across a split"):
+    with pytest.raises(
+        paribus.errors.RefusalError, match="'x0' has integers that LightGBM rounds across a split"
+    ):
         paribus.partial_dependence(model, late, feature, method="exact")
     assert paribus.partial_dependence(model, late.astype(float), feature).provenance.evaluator == "tree_exact"
 
@@ -288,13 +290,13 @@ def untested():
     ("number", "value"), [(0, np.nan), (0, np.inf), (0, 1e300), (1, np.inf), (1, -np.inf)]
 )
 def test_trees_what_library_refuses_is_refused(number, value, column, method):
-    with pytest.raises(paribus.ModelError):
+    with pytest.raises(paribus.errors.ModelError):
         paribus.partial_dependence(untested()[number], spoiled(value, column), 0, method=method)
 
 
 def test_trees_missing_point_that_library_refuses_is_refused():
     for method in ("exact", "brute"):
-        with pytest.raises(paribus.ModelError):
+        with pytest.raises(paribus.errors.ModelError):
             paribus.partial_dependence(untested()[0], spoiled(np.nan, 0), 0, method=method)
 
 
@@ -307,7 +309,7 @@ def test_trees_rows_of_weight_zero_may_hold_anything(column, value):
     have = paribus.partial_dependence(model, table, 0, sample_weight=weights, method="exact")
     agree(have, paribus.partial_dependence(model, table, 0, sample_weight=weights, method="brute"), 1e-9)
     for method in ("exact", "brute"):
-        with pytest.raises(paribus.ModelError):
+        with pytest.raises(paribus.errors.ModelError):
             paribus.partial_dependence(model, table, 0, sample_weight=weights, method=method, kind="both")
 
 
@@ -340,7 +342,7 @@ def test_trees_column_that_cannot_be_varied_is_skipped():
     [(0, {"max_memory": "1kB"}), ([0, 1, 2], {"kind": "both", "max_memory": "80MB"})],
 )
 def test_trees_bound_that_is_too_small_is_error_of_its_own(features, arguments):
-    with pytest.raises(paribus.MemoryBoundError, match="Raise max_memory, lower grid_resolution"):
+    with pytest.raises(paribus.errors.MemoryBoundError, match="Raise max_memory, lower grid_resolution"):
         paribus.partial_dependence(fitted("hist"), GAPS, features, method="exact", **arguments)
 
 
@@ -380,7 +382,7 @@ def test_trees_what_is_replaced_need_not_be_accepted(features, value):
         for method in ("exact", "brute")
     )
     np.testing.assert_allclose(have.average, want.average, rtol=1e-9)
-    with pytest.raises(paribus.ModelError):
+    with pytest.raises(paribus.errors.ModelError):
         paribus.partial_dependence(model, table, 2, method="exact")
 
 
@@ -388,7 +390,7 @@ def test_trees_that_would_take_too_much_memory_are_refused_unless_brute_force_is
     model = forests.RandomForestRegressor(30, random_state=0).fit(FULL, SIGNAL)
     small = {"grid_resolution": 5, "max_memory": 400_000}
     for method in ("auto", "exact"):
-        with pytest.raises(paribus.MemoryBoundError, match=r"need [\d.]+ MB and max_memory is 400 kB"):
+        with pytest.raises(paribus.errors.MemoryBoundError, match=r"need [\d.]+ MB and max_memory is 400 kB"):
             paribus.partial_dependence(model, FULL, 0, method=method, **small)
     effect = paribus.partial_dependence(model, FULL, 0, method="brute", **small)
     assert effect.provenance.evaluator == "brute"
@@ -450,7 +452,7 @@ def test_trees_columns_in_another_order_are_not_mistaken_for_each_other(library)
     have, want = (paribus.partial_dependence(model, table, "u") for table in (swapped, frame))
     assert have.provenance.evaluator == "tree_exact"
     np.testing.assert_array_equal(have.average, want.average)
-    with pytest.raises(paribus.RefusalError, match="in their order"):
+    with pytest.raises(paribus.errors.RefusalError, match="in their order"):
         structure.read_trees(model, table_of(swapped))
 
 

@@ -63,16 +63,16 @@ def test_trees_recursion_does_not_look_at_rows_and_is_only_taken_by_name(name):
     ],
 )
 def test_trees_recursion_refuses_in_words(name, arguments, reason):
-    with pytest.raises(paribus.RefusalError, match=f"method='recursion' for Hist.*{reason}"):
+    with pytest.raises(paribus.errors.RefusalError, match=f"method='recursion' for Hist.*{reason}"):
         paribus.partial_dependence(fitted(name), GAPS, 1, method="recursion", **arguments)
 
 
 def test_recursion_needs_trees():
     model = LinearRegression().fit(FULL, SIGNAL)
-    with pytest.raises(paribus.RefusalError, match="the model is not a tree ensemble"):
+    with pytest.raises(paribus.errors.RefusalError, match="the model is not a tree ensemble"):
         paribus.partial_dependence(model, FULL, 0, method="recursion")
 
 
 def test_trees_recursion_cannot_be_verified():
-    with pytest.raises(paribus.OptionError, match="recursion estimates something else"):
+    with pytest.raises(paribus.errors.OptionError, match="recursion estimates something else"):
         paribus.partial_dependence(fitted("hist"), GAPS, 1, method="recursion", verify=True)

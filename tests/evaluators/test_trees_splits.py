@@ -95,7 +95,8 @@ def test_trees_surface_of_every_split_is_brute_force():
 def test_every_split_needs_trees(name, method):
     model, table, reason = UNREADABLE[name]
     with pytest.raises(
-        paribus.RefusalError, match=f"grid_resolution='splits' needs the trees.*{reason}.*pass an integer"
+        paribus.errors.RefusalError,
+        match=f"grid_resolution='splits' needs the trees.*{reason}.*pass an integer",
     ):
         paribus.partial_dependence(model, table, 0, grid_resolution="splits", method=method)
 

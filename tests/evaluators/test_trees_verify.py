@@ -41,7 +41,7 @@ def test_trees_that_do_not_answer_as_model_are_refused(name, monkeypatch):
     assert effect.provenance.evaluator == "brute"
     assert "differs from its prediction by" in effect.provenance.refusals["tree_exact"]
     same_bits(effect, want)
-    with pytest.raises(paribus.RefusalError, match="differs from its prediction"):
+    with pytest.raises(paribus.errors.RefusalError, match="differs from its prediction"):
         paribus.partial_dependence(fitted(name), GAPS, 0, method="exact")
 
 
@@ -62,7 +62,7 @@ def test_trees_verify_catches_leaf_that_is_wrong_away_from_probed_rows(monkeypat
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
     monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
-    with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
+    with pytest.raises(paribus.errors.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
 
 
@@ -150,7 +150,7 @@ def test_trees_verify_catches_kernel_that_is_wrong(kernel, name, monkeypatch):
     right = getattr(compiled, kernel)
     monkeypatch.setattr(compiled, kernel, lambda *arguments: 1.1 * right(*arguments))
     assert paribus.partial_dependence(fitted(name), GAPS, 0).provenance.evaluator == "tree_exact"
-    with pytest.raises(paribus.RefusalError, match="verify=True"):
+    with pytest.raises(paribus.errors.RefusalError, match="verify=True"):
         paribus.partial_dependence(fitted(name), GAPS, 0, verify=True)
 
 
@@ -189,15 +189,15 @@ def test_trees_verify_reports_answer_that_is_no_number(monkeypatch):
     answers = Model.predict
     monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
-    with pytest.raises(paribus.RefusalError, match="differs by inf"):
+    with pytest.raises(paribus.errors.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
 
 
 def test_trees_verify_asks_about_every_effect(monkeypatch):
     asked = []
-    kept = planner._asked
+    kept = planner._brute_averages
     monkeypatch.setattr(
-        planner, "_asked", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
+        planner, "_brute_averages", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
     )
     paribus.effects(fitted("hist"), GAPS, [0, 1, (0, 2), 3, 4], grid_resolution=4, verify=True)
     assert {number for number, _ in asked} >= set(range(5))

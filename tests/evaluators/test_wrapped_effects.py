@@ -98,7 +98,7 @@ def test_local_effects_of_what_stays_made_of_several_models_are_those_of_the_mod
     given = {"sample_weight": WEIGHTS, "grid_resolution": 6, **QUIET}
     exact = paribus.accumulated_local_effects(wrapped(name), rows, **given)
     brute = paribus.accumulated_local_effects(wrapped(name), rows, method="brute", **given)
-    assert exact.provenance.evaluator == "combined_local"
+    assert exact.provenance.evaluator == "combined_ale"
     assert exact.provenance.predictions == 0
     for have, want in zip(exact.values(), brute.values(), strict=True):
         same(have, want, 1e-9)
@@ -122,7 +122,7 @@ def test_strengths_local_effects_and_splits_of_merged_trees_are_those_of_the_mod
         np.testing.assert_allclose(exact[part], brute[part], rtol=1e-8, atol=1e-12, err_msg=part)
     local = paribus.accumulated_local_effects(model, NUMBERS, **QUIET)
     want = paribus.accumulated_local_effects(model, NUMBERS, method="brute", **QUIET)
-    assert local.provenance.evaluator == "tree_local"
+    assert local.provenance.evaluator == "tree_ale"
     for feature in local:
         same(local[feature], want[feature], 1e-9)
     splits = paribus.partial_dependence(model, NUMBERS, "a", grid_resolution="splits", **QUIET)

@@ -176,7 +176,7 @@ def test_checkpoint_damaged_state_is_refused_and_not_taken(folder, tmp_path):
     call()
     file = next((tmp_path / "kept").rglob("*effects*/*.npz"))
     file.write_bytes(file.read_bytes()[:-30])
-    with pytest.raises(paribus.CheckpointError) as raised:
+    with pytest.raises(paribus.errors.CheckpointError) as raised:
         call()
     assert str(file) in str(raised.value)
 
@@ -187,7 +187,9 @@ def test_checkpoint_damaged_identity_says_what_to_remove(folder, tmp_path):
     file = next((tmp_path / "kept").rglob("identity.json"))
     for content in ("{", "[]", "null", '"text"'):
         file.write_text(content)
-        with pytest.raises(paribus.CheckpointError, match=r"identity\.json|belongs to another run \(other"):
+        with pytest.raises(
+            paribus.errors.CheckpointError, match=r"identity\.json|belongs to another run \(other"
+        ):
             call()
 
 
@@ -198,7 +200,8 @@ def test_checkpoint_other_data_is_refused(folder, tmp_path):
     changed.loc[1_234, "c"] += 1.0
     written(folder, changed)
     with pytest.raises(
-        paribus.CheckpointError, match=r"belongs to another run \(other data\); use another folder, or remove"
+        paribus.errors.CheckpointError,
+        match=r"belongs to another run \(other data\); use another folder, or remove",
     ):
         call()
 
@@ -206,24 +209,24 @@ def test_checkpoint_other_data_is_refused(folder, tmp_path):
 def test_checkpoint_fewer_files_are_other_data(folder, tmp_path):
     call = partial(CALLS["trees"], checkpoint=tmp_path / "kept")
     call(X=folder)
-    with pytest.raises(paribus.CheckpointError, match="other data"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other data"):
         call(X=sorted(folder.iterdir())[:2])
 
 
 def test_checkpoint_another_model_is_refused(folder, tmp_path):
     options = {"features": ["a"], "grid_resolution": 5, "checkpoint": tmp_path / "kept"}
     paribus.effects(trees(), folder, **options)
-    with pytest.raises(paribus.CheckpointError, match="other model"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other model"):
         paribus.effects(trees(5), folder, **options)
     paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "strengths")
-    with pytest.raises(paribus.CheckpointError, match="other model"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other model"):
         paribus.h_statistic(trees(5), folder, checkpoint=tmp_path / "strengths")
 
 
 def test_checkpoint_function_that_answers_otherwise_is_another_model(folder, tmp_path):
     options = {"features": ["a"], "grid_resolution": 5, "checkpoint": tmp_path / "kept"}
     paribus.effects(lambda t: asked(t), folder, **options)
-    with pytest.raises(paribus.CheckpointError, match="other model"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other model"):
         paribus.effects(lambda t: asked(t) + 1, folder, **options)
 
 
@@ -250,12 +253,12 @@ def test_checkpoint_other_settings_are_refused_or_lead_to_their_own_numbers(fold
         found = paribus.effects(trees(), folder, **first | OTHER[name])
         try:
             again = paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
-        except paribus.CheckpointError:
+        except paribus.errors.CheckpointError:
             return
         assert numbers(again) == numbers(found)
         return
     with pytest.raises(
-        paribus.CheckpointError, match=r"another run \(other .*settings\); use another folder"
+        paribus.errors.CheckpointError, match=r"another run \(other .*settings\); use another folder"
     ):
         paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
 
@@ -265,7 +268,7 @@ def test_checkpoint_custom_values_are_settings(folder, tmp_path):
     given_first = {"a": [0.0, 1.0], "city": ["Bern", "Genf"]}
     wanted = numbers(call(custom_values=given_first))
     for other in ({"a": [0.0, 1.5], "city": ["Bern", "Genf"]}, {"a": [0.0, 1.0], "city": ["Bern", "Basel"]}):
-        with pytest.raises(paribus.CheckpointError, match="other settings"):
+        with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
             call(custom_values=other)
     assert numbers(call(custom_values=given_first)) == wanted
 
@@ -284,7 +287,7 @@ def test_checkpoint_custom_values_are_settings(folder, tmp_path):
 def test_checkpoint_other_settings_of_interactions_are_refused(folder, tmp_path, other):
     first = {"features": ["a", "b", "c"]}
     paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "kept", **first)
-    with pytest.raises(paribus.CheckpointError, match="other settings"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
         paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "kept", **first | other)
 
 
@@ -292,7 +295,7 @@ def test_checkpoint_effects_and_interactions_do_not_take_each_others_states(fold
     effects = partial(CALLS["trees"], X=folder)
     strengths = partial(CALLS["interactions"], X=folder)
     wanted = numbers(effects(checkpoint=tmp_path / "kept"))
-    with pytest.raises(paribus.CheckpointError, match="other settings"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
         strengths(checkpoint=tmp_path / "kept")
     assert numbers(effects(checkpoint=tmp_path / "kept")) == wanted
 
@@ -315,7 +318,7 @@ def test_what_can_only_be_read_from_its_beginning_has_no_checkpoint(tmp_path):
     def batches():
         yield frame()[["a", "b", "c"]]
 
-    with pytest.raises(paribus.OptionError, match="Parquet"):
+    with pytest.raises(paribus.errors.OptionError, match="Parquet"):
         paribus.effects(trees(), batches, ["a"], grid_resolution=5, checkpoint=tmp_path / "kept")
 
 
@@ -345,7 +348,7 @@ def test_checkpoint_blocks_of_another_size_are_not_counted_again(tmp_path):
     pq.write_table(wide, tmp_path / "wide.parquet")
     call = partial(paribus.effects, lambda X: X["x0"], tmp_path / "wide.parquet", ["x0"])
     call(max_memory="1GB", checkpoint=tmp_path / "kept")
-    with pytest.raises(paribus.CheckpointError, match="settings"):
+    with pytest.raises(paribus.errors.CheckpointError, match="settings"):
         call(max_memory="20MB", checkpoint=tmp_path / "kept")
 
 
@@ -358,7 +361,7 @@ def test_checkpoint_what_folders_say_is_data(tmp_path):
     )
     call()
     (tmp_path / "data/year=2021").rename(tmp_path / "data/year=3021")
-    with pytest.raises(paribus.CheckpointError, match="data"):
+    with pytest.raises(paribus.errors.CheckpointError, match="data"):
         call()
 
 
@@ -366,7 +369,7 @@ def test_checkpoint_functions_that_answer_first_rows_alike_are_reported_apart(tm
     pq.write_table(pa.table({"a": np.append(np.zeros(20_000), 9.0)}), tmp_path / "x.parquet")
     call = partial(paribus.effects, X=tmp_path / "x.parquet", features=["a"], checkpoint=tmp_path / "kept")
     call(lambda X: np.where(X["a"] > 2.5, 100.0, 0.0))
-    with pytest.raises(paribus.CheckpointError, match="model"):
+    with pytest.raises(paribus.errors.CheckpointError, match="model"):
         call(lambda X: np.where(X["a"] > 2.5, 200.0, 0.0))
 
 
@@ -400,7 +403,7 @@ def test_checkpoint_pass_that_another_run_opens_does_not_lose_what_is_just_writt
 
 def test_checkpoint_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_path, monkeypatch):
     def refuse(self, block):
-        raise paribus.RefusalError("it met something")
+        raise paribus.errors.RefusalError("it met something")
 
     call = partial(paribus.effects, trees(), folder, ["a"], grid_resolution=5)
     want = call(method="brute")
@@ -430,5 +433,5 @@ def test_checkpoint_other_bytes_within_size_time_and_extremes_are_other_data(tmp
     after = file.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
     assert pq.read_metadata(file).equals(footer)
-    with pytest.raises(paribus.CheckpointError, match="other data"):
+    with pytest.raises(paribus.errors.CheckpointError, match="other data"):
         call()

@@ -60,7 +60,7 @@ def test_checkpoint_states_belong_to_their_range_pass_and_run(finished, copied):
     for stranger in (other_range, survey_state, twin):
         effects_state.write_bytes(stranger.read_bytes())
         with pytest.raises(
-            paribus.CheckpointError, match=r"changed, or is of another run, pass or range; rem"
+            paribus.errors.CheckpointError, match=r"changed, or is of another run, pass or range; rem"
         ):
             finished.run(copied)
     effects_state.write_bytes(mine)
@@ -70,13 +70,13 @@ def test_checkpoint_states_belong_to_their_range_pass_and_run(finished, copied):
 def test_checkpoint_pass_of_another_run_with_same_settings_is_refused(finished, copied):
     shutil.rmtree(copied / "01-effects")
     shutil.copytree(finished.twin / "01-effects", copied / "01-effects")
-    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
+    with pytest.raises(paribus.errors.CheckpointError, match="belongs to another run; use another folder"):
         finished.run(copied)
 
 
 def test_checkpoint_states_without_what_says_whose_they_are_are_refused(finished, copied):
     (copied / "run.json").unlink()
-    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
+    with pytest.raises(paribus.errors.CheckpointError, match="belongs to another run; use another folder"):
         finished.run(copied)
     shutil.copy(finished.folder / "run.json", copied)
     (copied / "01-effects" / "identity.json").unlink()
@@ -92,7 +92,7 @@ def test_checkpoint_states_without_what_says_whose_they_are_are_refused(finished
 def test_checkpoint_odd_notes_end_in_one_error(finished, copied, file, content):
     (copied / file).write_bytes(content.encode("latin1"))
     with pytest.raises(
-        paribus.CheckpointError,
+        paribus.errors.CheckpointError,
         match=r"run\.json|identity\.json|belongs to another run \(other",
     ):
         finished.run(copied)
@@ -101,7 +101,7 @@ def test_checkpoint_odd_notes_end_in_one_error(finished, copied, file, content):
 def test_checkpoint_note_without_end_is_not_read(finished, copied):
     with (copied / "run.json").open("r+b") as file:
         file.truncate(10**12)  # which takes no place on the disk
-    with pytest.raises(paribus.CheckpointError, match="bytes where"):
+    with pytest.raises(paribus.errors.CheckpointError, match="bytes where"):
         finished.run(copied)
 
 
@@ -126,14 +126,14 @@ def a_loop(file):
 )
 def test_checkpoint_what_is_no_file_is_refused(finished, copied, name, make):
     make(copied / name)
-    with pytest.raises(paribus.CheckpointError, match="it is not a regular file; pass another folder"):
+    with pytest.raises(paribus.errors.CheckpointError, match="it is not a regular file; pass another folder"):
         finished.run(copied)
 
 
 def test_checkpoint_file_where_pass_is_expected_is_refused(finished, copied):
     shutil.rmtree(copied / "01-effects")
     (copied / "01-effects").write_text("")
-    with pytest.raises(paribus.CheckpointError, match=r"01-effects cannot be used: .*File exists"):
+    with pytest.raises(paribus.errors.CheckpointError, match=r"01-effects cannot be used: .*File exists"):
         finished.run(copied)
 
 
@@ -141,7 +141,7 @@ def test_checkpoint_half_that_cannot_be_cleared_is_named(finished, copied):
     half = copied / "01-effects" / "000000000-000000001.9.half"
     a_folder(half)
     os.utime(half, (0, 0))
-    with pytest.raises(paribus.CheckpointError, match="01-effects cannot be used"):
+    with pytest.raises(paribus.errors.CheckpointError, match="01-effects cannot be used"):
         finished.run(copied)
 
 
@@ -152,13 +152,13 @@ def test_checkpoint_link_that_leads_nowhere_is_written_anew(finished, copied):
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "~nobody-has-this-name/x", 5, b"bytes"])
 def test_checkpoint_paths_that_can_be_no_folder_are_refused(folder, path):
-    with pytest.raises(paribus.OptionError, match="checkpoint="):
+    with pytest.raises(paribus.errors.OptionError, match="checkpoint="):
         CALLS["trees"](X=folder, checkpoint=path)
 
 
 def test_checkpoint_path_that_leads_in_circle_is_refused(folder, tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(paribus.OptionError, match="cannot be a folder"):
+    with pytest.raises(paribus.errors.OptionError, match="cannot be a folder"):
         CALLS["trees"](X=folder, checkpoint=tmp_path / "loop" / "deep")
 
 
@@ -174,7 +174,9 @@ def test_checkpoint_full_disk_ends_in_one_error_and_leaves_no_half(folder, tmp_p
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(paribus.CheckpointError, match="No space left on device; pass another folder"):
+        with pytest.raises(
+            paribus.errors.CheckpointError, match="No space left on device; pass another folder"
+        ):
             call()
     assert not list((tmp_path / "kept").rglob("*.half"))
     assert numbers(call()) == numbers(CALLS["trees"](X=folder))
@@ -186,7 +188,7 @@ def test_checkpoint_what_may_not_be_read_ends_in_one_error(finished, copied, mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", denied)
-        with pytest.raises(paribus.CheckpointError, match="Permission denied; pass another folder"):
+        with pytest.raises(paribus.errors.CheckpointError, match="Permission denied; pass another folder"):
             finished.run(copied)
 
 

@@ -561,7 +561,9 @@ def test_a_model_that_always_fails_on_some_rows_is_one_error_that_names_them_at_
         return table["a"].fillna(2).to_numpy()
 
     started = time.perf_counter()
-    with pytest.raises(paribus.ModelError, match=r"failed on rows \d+ to \d+ of X.*no such d") as caught:
+    with pytest.raises(
+        paribus.errors.ModelError, match=r"failed on rows \d+ to \d+ of X.*no such d"
+    ) as caught:
         paribus.effects(fails, files, **points("a"), executor=client)
     assert time.perf_counter() - started < 10
     words = str(caught.value).split()
@@ -572,7 +574,7 @@ def test_a_model_that_always_fails_on_some_rows_is_one_error_that_names_them_at_
 
 
 def test_a_model_that_workers_cannot_load_is_one_error_that_says_so(client, files):
-    with pytest.raises(paribus.ExecutorError, match=r"no such file on this machine"):
+    with pytest.raises(paribus.errors.ExecutorError, match=r"no such file on this machine"):
         paribus.effects(OnlyHere(), files, **points("a"), executor=client)
     idle(client)
 
@@ -615,7 +617,7 @@ def test_a_damaged_file_is_named(client, model, frame, tmp_path, damage, monkeyp
         victim.write_bytes(victim.read_bytes()[:-2_000])
     else:
         spoil(folder, 0.0 if damage == "header" else 0.5)
-    with pytest.raises(paribus.SourceError, match=r"part-002\.parquet"):
+    with pytest.raises(paribus.errors.SourceError, match=r"part-002\.parquet"):
         paribus.effects(model, str(folder), executor=client)
     idle(client)
 
@@ -633,7 +635,7 @@ def test_damaged_files_are_left_out_where_that_is_asked_for(client, model, frame
 def test_no_rows_at_all_are_told_as_such(client, model, frame, tmp_path, X):
     pq.write_table(pa.Table.from_pandas(frame[:0]), tmp_path / "none.parquet")
     source = str(tmp_path) if X == "files" else cut_frame(frame[:0], [0, 0])
-    with pytest.raises(paribus.TableError, match="no rows"):
+    with pytest.raises(paribus.errors.TableError, match="no rows"):
         paribus.effects(model, source, executor=client)
 
 
@@ -649,7 +651,7 @@ def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_ro
         same(have, paribus.effects(once, files, **points("a")))
         monkeypatch.setattr(cluster_of, "PER_THREAD", 1)  # one task, whose state is all there is
         monkeypatch.setattr(cluster_of, "MOST_TASKS", 1)
-        with pytest.raises(paribus.ExecutorError, match=r"on rows [\d,]+ to [\d,]+ of X.*memory"):
+        with pytest.raises(paribus.errors.ExecutorError, match=r"on rows [\d,]+ to [\d,]+ of X.*memory"):
             paribus.effects(always, files, **points("a"), executor=client)
     assert always.marks == 3
 
@@ -732,7 +734,7 @@ def test_a_checkpoint_of_other_files_is_refused_on_the_cluster(client, model, fr
     paribus.effects(model, files, ["a"], executor=client, checkpoint=tmp_path / "kept")
     other = write(tmp_path / "other", frame[::-1], 12, 900)
     with pytest.raises(
-        paribus.CheckpointError, match=r"belongs to another run \(other data\); use another folder"
+        paribus.errors.CheckpointError, match=r"belongs to another run \(other data\); use another folder"
     ):
         paribus.effects(model, other, ["a"], executor=client, checkpoint=tmp_path / "kept")
 
@@ -830,12 +832,12 @@ def test_a_stream_is_refused_with_the_way_out(client, model, frame, kind):
         "batches": lambda: lambda: iter([frame[NAMES]]),
         "reader": lambda: pa.Table.from_pandas(frame[NAMES]).to_reader(),
     }[kind]()
-    with pytest.raises(paribus.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
+    with pytest.raises(paribus.errors.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
         paribus.effects(model, X, executor=client)
 
 
 def test_what_is_no_client_is_refused(model, files):
-    with pytest.raises(paribus.OptionError, match=r"must be a dask\.distributed Client"):
+    with pytest.raises(paribus.errors.OptionError, match=r"must be a dask\.distributed Client"):
         paribus.effects(model, files, executor=4)
 
 
@@ -862,9 +864,9 @@ def test_averages_near_values_are_those_of_one_process(client, model, files, fra
 
 
 def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
-    with pytest.raises(paribus.InputError, match="not a class of the model"):
+    with pytest.raises(paribus.errors.InputError, match="not a class of the model"):
         paribus.marginal(Labeled(), files, y="w", executor=client)
-    with pytest.raises(paribus.InputError, match="y='a' is missing in row"):
+    with pytest.raises(paribus.errors.InputError, match="y='a' is missing in row"):
         paribus.marginal(model, files, y="a", executor=client)
 
 
@@ -874,7 +876,7 @@ def test_local_effects_are_those_of_one_process(client, model, files, frame):
     for rows in (files, dd.from_pandas(frame, npartitions=5)):
         have = paribus.accumulated_local_effects(model, rows, asked, sample_weight="w", executor=client)
         assert have.provenance.executor == "Dask, 2 workers"
-        assert have.provenance.evaluator == "tree_local and brute"
+        assert have.provenance.evaluator == "tree_ale and brute"
         assert set(have) == set(want)
         for name, one in want.items():
             # Partitions are cut elsewhere than files, which moves the last digits.

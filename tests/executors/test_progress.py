@@ -161,7 +161,7 @@ def test_every_pass_is_called_by_words_a_user_knows(caplog, tmp_path):
         paribus.accumulated_local_effects([model, model], table, **options)
         paribus.marginal(model, table, grid_resolution=4, **options)
         paribus.h_statistic(model, table, **options)
-    paribus.feature_importance(tree, X, y=X["a"], method="permutation", **options)
+    paribus.feature_importance(tree, X, y=X["a"], kind="permutation", **options)
     said = {record.getMessage().split(":")[0] for record in caplog.records}
     assert said == {
         "first look at the data",

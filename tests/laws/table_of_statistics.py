@@ -178,7 +178,7 @@ STATISTICS = {
     ),
     "permutation": Statistic(
         "feature_importance",
-        {"method": "permutation", "n_repeats": 3, "random_state": 0},
+        {"kind": "permutation", "n_repeats": 3, "random_state": 0},
         needs_target=True,
         laws_without=dict([ONE_WAY, NO_TREES, NO_CURVES])
         | {"any split into blocks": "rows lend values to each other, so that a block has them all"}

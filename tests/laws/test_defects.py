@@ -89,7 +89,7 @@ def test_two_rows_are_not_taken_for_two_classes(rows):
 
 
 def test_a_sparse_table_is_refused_not_collapsed():
-    with pytest.raises(paribus.TableError, match="toarray"):
+    with pytest.raises(paribus.errors.TableError, match="toarray"):
         paribus.partial_dependence(LinearRegression().fit(X, Y), csr_array(X), 0)
 
 
@@ -101,23 +101,23 @@ def test_polars_works():
 
 
 def test_no_features_say_so():
-    with pytest.raises(paribus.FeatureError, match="name at least one column"):
+    with pytest.raises(paribus.errors.FeatureError, match="name at least one column"):
         paribus.partial_dependence(LinearRegression().fit(X, Y), X, [])
 
 
 def test_custom_values_of_another_feature_are_not_ignored():
     model = LinearRegression().fit(X, Y)
     for key in (1, "x1", "nowhere"):
-        with pytest.raises(paribus.GridError, match="custom_values"):
+        with pytest.raises(paribus.errors.GridError, match="custom_values"):
             paribus.partial_dependence(model, X, [0], custom_values={key: [1.0]})
-    with pytest.raises(paribus.GridError, match="by name and by position"):
+    with pytest.raises(paribus.errors.GridError, match="by name and by position"):
         paribus.partial_dependence(model, X, [0], custom_values={0: [1.0], "x0": [1.0]})
 
 
 def test_an_output_past_the_last_is_refused():
     model = LinearRegression().fit(X, np.stack([Y, -Y], 1))
     effect = paribus.partial_dependence(model, X, 0)
-    with pytest.raises(paribus.OptionError, match="0 to 1"):
+    with pytest.raises(paribus.errors.OptionError, match="0 to 1"):
         effect.plot(output=2)
 
 

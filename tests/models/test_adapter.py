@@ -104,7 +104,7 @@ def test_native_boosters():
     raw = light.predict(changed(), raw_score=True)
     assert at(light, response_method="decision_function").average[0, 0] == pytest.approx(raw.mean())
     for booster in (native, light):
-        with pytest.raises(paribus.OptionError, match="native Booster"):
+        with pytest.raises(paribus.errors.OptionError, match="native Booster"):
             at(booster, response_method="predict_proba")
 
 
@@ -165,7 +165,7 @@ def test_hard_labels_only_when_asked_for():
     model = LogisticRegression().fit(X, TWO)
     assert at(model, response_method="predict").average[0, 0] == model.predict(changed()).mean()
     words = LogisticRegression().fit(X, WORDS)
-    with pytest.raises(paribus.ModelError, match="predict_proba"):
+    with pytest.raises(paribus.errors.ModelError, match="predict_proba"):
         at(words, response_method="predict")
 
 
@@ -201,7 +201,7 @@ class Voter(ClassifierMixin, BaseEstimator):
 def test_behavior_decides_not_class():
     assert at(Duck()).average[0, 0] == pytest.approx(0.6)
     voter = Voter().fit(X, TWO)
-    with pytest.raises(paribus.OptionError, match="response_method='predict'"):
+    with pytest.raises(paribus.errors.OptionError, match="response_method='predict'"):
         at(voter)
     assert at(voter, response_method="predict").average[0, 0] == 1.0
 
@@ -222,14 +222,14 @@ def test_behavior_decides_not_class():
     ],
 )
 def test_what_is_no_model_is_refused_with_the_way_out(model, words):
-    with pytest.raises(paribus.ModelError, match=words):
+    with pytest.raises(paribus.errors.ModelError, match=words):
         at(model)
 
 
 def test_responses_a_model_lacks():
-    with pytest.raises(paribus.OptionError, match="LinearRegression has no such method"):
+    with pytest.raises(paribus.errors.OptionError, match="LinearRegression has no such method"):
         at(LinearRegression().fit(X, Y), response_method="predict_proba")
-    with pytest.raises(paribus.OptionError, match="function"):
+    with pytest.raises(paribus.errors.OptionError, match="function"):
         at(lambda t: t[:, 0], response_method="predict")
 
 
@@ -238,7 +238,7 @@ def test_a_model_that_changes_its_mind_is_refused():
         return table[:, :2] if len(table) <= 40 else table
 
     with pytest.raises(
-        paribus.ModelError, match="gave 3 outputs where it gave 2 before; a model must return the same"
+        paribus.errors.ModelError, match="gave 3 outputs where it gave 2 before; a model must return the same"
     ):
         paribus.partial_dependence(fickle, X, 0)
 
@@ -324,7 +324,7 @@ def test_margins_reach_through_pipelines_and_subclasses():
     ],
 )
 def test_answers_that_only_look_like_numbers_are_refused(answer):
-    with pytest.raises(paribus.ModelError, match="cannot be averaged"):
+    with pytest.raises(paribus.errors.ModelError, match="cannot be averaged"):
         at(answer)
 
 
@@ -338,15 +338,15 @@ def test_a_failure_late_in_the_table_is_told_like_an_early_one():
     gaps[100, 1] = np.nan
     model = LinearRegression().fit(X, Y)
     with pytest.raises(
-        paribus.ModelError, match=r"rows .* of X with x0 replaced: ValueError: Input X contains NaN"
+        paribus.errors.ModelError, match=r"rows .* of X with x0 replaced: ValueError: Input X contains NaN"
     ):
         at(model, table=gaps)
 
 
 def test_names_that_are_no_list():
-    with pytest.raises(paribus.OptionError, match="target_names"):
+    with pytest.raises(paribus.errors.OptionError, match="target_names"):
         at(lambda t: t[:, 0], target_names=5)
-    with pytest.raises(paribus.TableError, match="feature_names"):
+    with pytest.raises(paribus.errors.TableError, match="feature_names"):
         at(lambda t: t[:, 0], feature_names=5)
 
 
@@ -429,11 +429,11 @@ ODD_PREDICTIONS = {
 
 @pytest.mark.parametrize("returned", ODD_PREDICTIONS)
 def test_predictions_that_are_no_numbers_are_one_model_error(returned):
-    with pytest.raises(paribus.ModelError, match="<lambda> returned") as caught:
+    with pytest.raises(paribus.errors.ModelError, match="<lambda> returned") as caught:
         at(ODD_PREDICTIONS[returned])
     assert len(str(caught.value)) < 600
     if returned != "number":  # which is one for the only row
-        with pytest.raises(paribus.ModelError):
+        with pytest.raises(paribus.errors.ModelError):
             at(ODD_PREDICTIONS[returned], table=X[:1])
 
 
@@ -459,12 +459,12 @@ def fails(table):
 def test_a_model_that_goes_wrong_later_is_one_error_that_names_the_feature(goes_wrong, threads):
     for verb in (paribus.effects, paribus.accumulated_local_effects, paribus.h_statistic):
         options = {} if verb is paribus.accumulated_local_effects else {"n_jobs": threads}
-        with pytest.raises(paribus.ModelError, match=r"on rows \d+ to \d+ of X with x\d"):
+        with pytest.raises(paribus.errors.ModelError, match=r"on rows \d+ to \d+ of X with x\d"):
             verb(Late(goes_wrong), X, **options)
-    with pytest.raises(paribus.ModelError, match=r"on rows \d+ to \d+ of X"):
+    with pytest.raises(paribus.errors.ModelError, match=r"on rows \d+ to \d+ of X"):
         paribus.marginal(Late(goes_wrong, 2), X)
-    with pytest.raises(paribus.ModelError):
-        paribus.feature_importance(Late(goes_wrong), X, y=Y, method="permutation")
+    with pytest.raises(paribus.errors.ModelError):
+        paribus.feature_importance(Late(goes_wrong), X, y=Y, kind="permutation")
 
 
 def test_verify_names_the_feature_on_which_a_model_goes_wrong():
@@ -473,7 +473,7 @@ def test_verify_names_the_feature_on_which_a_model_goes_wrong():
     assert effect.provenance.verified_difference is not None
     calls = model.calls
     with pytest.raises(
-        paribus.ModelError, match=r"failed on rows 0 to 119 of X with x0 replaced: RuntimeError"
+        paribus.errors.ModelError, match=r"failed on rows 0 to 119 of X with x0 replaced: RuntimeError"
     ):
         paribus.partial_dependence(
             Late(fails, after=calls - 1), X, 0, grid_resolution=3, method="brute", verify=True
@@ -517,7 +517,7 @@ def test_a_model_whose_tags_fail_is_explained_all_the_same(model):
 
 
 def test_a_clustering_whose_tags_fail_is_known_by_its_type():
-    with pytest.raises(paribus.ModelError, match="predicts cluster labels"):
+    with pytest.raises(paribus.errors.ModelError, match="predicts cluster labels"):
         at(BrokenClusters())
 
 
@@ -557,7 +557,9 @@ def test_a_long_failure_of_a_model_is_shortened_in_the_middle(calls):
             raise RuntimeError(f"what was wrong{' at 0x1f' * 1_000} and the end of it")
         return table[:, 0]
 
-    with pytest.raises(paribus.ModelError, match=r"RuntimeError: what was wrong at .* and the end") as caught:
+    with pytest.raises(
+        paribus.errors.ModelError, match=r"RuntimeError: what was wrong at .* and the end"
+    ) as caught:
         at(fails)
     assert len(str(caught.value)) < 1_000
 
@@ -567,10 +569,11 @@ def test_numbers_of_clusters_are_not_averaged(response):
     piped = make_pipeline(StandardScaler(), KMeans(3, n_init=1))
     for model in (KMeans(3, n_init=1).fit(X), Birch().fit(X), piped.fit(X)):
         with pytest.raises(
-            paribus.ModelError, match="predicts cluster labels, whose average is meaningless; pass a function"
+            paribus.errors.ModelError,
+            match="predicts cluster labels, whose average is meaningless; pass a function",
         ):
             at(model, response_method=response)
-        with pytest.raises(paribus.ModelError, match="predicts cluster labels"):
+        with pytest.raises(paribus.errors.ModelError, match="predicts cluster labels"):
             at(model.predict)
     share = at(lambda t: piped.predict(t) == 0).average[0, 0]
     assert share == (piped.predict(changed()) == 0).mean()
@@ -599,7 +602,7 @@ def test_a_method_of_a_model_is_the_model_with_that_response_and_every_output(me
         again = at(getattr(model, method), response_method=method)
         assert again.average.tolist() == passed.average.tolist()
         other = "predict" if method != "predict" else "predict_proba"
-        with pytest.raises(paribus.OptionError, match="contradicts the method"):
+        with pytest.raises(paribus.errors.OptionError, match="contradicts the method"):
             at(getattr(model, method), response_method=other)
 
 
@@ -643,7 +646,7 @@ def test_words_that_are_not_known_read_well():
     for features in ([0, 1], [(0, 1)]):
         found = paribus.effects(lambda t: t[:, 0], X, features, grid_resolution=3)
         for pair in (("q", "r"), ("x0", "r"), ("x0", "x1")):
-            with pytest.raises(paribus.OptionError) as caught:
+            with pytest.raises(paribus.errors.OptionError) as caught:
                 found.interaction(*pair)
             assert str(caught.value).count("known: ") <= 1
             assert not re.search(r"known: [;.]|\?\.|;\s*;|\.\.", str(caught.value))
@@ -682,16 +685,18 @@ def test_two_probabilities_without_two_names_are_numbered(classes):
 def test_classifier_without_probabilities_is_pointed_to_its_scores():
     for model in (LinearSVC(), make_pipeline(StandardScaler(), LinearSVC())):
         with pytest.raises(
-            paribus.OptionError, match=r"has no such method; pass response_method='decision_f"
+            paribus.errors.OptionError, match=r"has no such method; pass response_method='decision_f"
         ):
             at(model.fit(X, TWO), response_method="predict_proba")
-    with pytest.raises(paribus.OptionError, match="has no such method; did you mean 'predict'"):
+    with pytest.raises(paribus.errors.OptionError, match="has no such method; did you mean 'predict'"):
         at(LinearRegression().fit(X, Y), response_method="predict_proba")
 
 
 def test_search_without_a_fitted_model_says_so():
     search = GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, refit=False).fit(X, Y)
-    with pytest.raises(paribus.ModelError, match=r"GridSearchCV was made with refit=False.* refit=True, or"):
+    with pytest.raises(
+        paribus.errors.ModelError, match=r"GridSearchCV was made with refit=False.* refit=True, or"
+    ):
         at(search)
 
 
@@ -708,14 +713,14 @@ def test_function_that_fails_says_which_type_it_was_given_and_how_to_convert_it(
     def picky(t):
         raise TypeError("not of this type")
 
-    with pytest.raises(paribus.ModelError, match=f"picky failed on 32 rows of X.*{words}"):
+    with pytest.raises(paribus.errors.ModelError, match=f"picky failed on 32 rows of X.*{words}"):
         at(picky, table=table)
 
 
 def test_way_out_for_a_function_of_arrays_works():
     frame = pd.DataFrame(X, columns=list("abc"))
     function = lambda a: a[:, 0] * a[:, 1]  # noqa: E731
-    with pytest.raises(paribus.ModelError, match="takes an array"):
+    with pytest.raises(paribus.errors.ModelError, match="takes an array"):
         at(function, table=frame)
     np.testing.assert_allclose(
         at(lambda t: function(t.to_numpy()), table=frame).average, 0.3 * X[:, 1].mean()
@@ -730,15 +735,15 @@ def test_torch_module_given_a_table_is_pointed_to_tensors():
             raise TypeError(f"linear(): argument 'input' must be Tensor, not {type(t).__name__}")
 
     words = r"must be Tensor, not {}.* pass lambda t: module\(torch\.as_tensor\({}, dtype=torch\.float32\)\)"
-    with pytest.raises(paribus.ModelError, match=words.format("DataFrame", r"t\.to_numpy\(\)")):
+    with pytest.raises(paribus.errors.ModelError, match=words.format("DataFrame", r"t\.to_numpy\(\)")):
         at(Net(), table=pd.DataFrame(X))
-    with pytest.raises(paribus.ModelError, match=words.format("ndarray", "t")):
+    with pytest.raises(paribus.errors.ModelError, match=words.format("ndarray", "t")):
         at(Net())
 
 
 def test_model_that_fails_is_held_to_what_it_was_fitted_on():
     with pytest.raises(
-        paribus.ModelError, match=r"of 3 columns\): NotFitted.* It must be fitted, and X must"
+        paribus.errors.ModelError, match=r"of 3 columns\): NotFitted.* It must be fitted, and X must"
     ):
         at(LinearRegression())
 
@@ -793,7 +798,7 @@ def test_list_of_models_needs_the_same_outputs():
         ),
         ([linear, KMeans], r"estimator\[1\]: "),
     ):
-        with pytest.raises(paribus.ModelError, match=words):
+        with pytest.raises(paribus.errors.ModelError, match=words):
             adapt_models(models, table)
     named = adapt_models([several, renamed], table, target_names=("a", "b", "c"))
     assert [model.output_names for model in named] == [("a", "b", "c")] * 2
@@ -804,9 +809,9 @@ def test_list_of_models_is_told_from_one():
     assert as_model_list(linear) is None
     assert as_model_list([linear]) == as_model_list((linear,)) == (linear,)
     require_single_model(linear, "h_statistic")
-    with pytest.raises(paribus.ModelError, match="a list without a model"):
+    with pytest.raises(paribus.errors.ModelError, match="a list without a model"):
         as_model_list([])
-    with pytest.raises(paribus.ModelError, match=r"h_statistic takes a single model, .* a list of 2"):
+    with pytest.raises(paribus.errors.ModelError, match=r"h_statistic takes a single model, .* a list of 2"):
         require_single_model([linear, linear], "h_statistic")
 
 
@@ -876,7 +881,7 @@ def test_a_step_that_looks_at_an_outlier_is_not_read():
     inner = Ridge().fit(rows, rows[:, 0] + rows[:, 1])
     model = TransformedTargetRegressor(inner, func=lambda z: z, inverse_func=far, check_inverse=False)
     model.fit(rows, rows[:, 0] + rows[:, 1])
-    with pytest.raises(paribus.RefusalError, match=r"rows beside it|other rows|jumps"):
+    with pytest.raises(paribus.errors.RefusalError, match=r"rows beside it|other rows|jumps"):
         paribus.partial_dependence(model, rows, 0, method="exact")
 
 
@@ -894,5 +899,5 @@ def test_labels_of_clusters_are_refused_also_of_a_model_with_a_decision_function
 
     model = Clusters().fit(X)
     assert len(paribus.partial_dependence(model, X, 0, grid_resolution=3).average[0]) == 3
-    with pytest.raises(paribus.ModelError, match="predicts cluster labels"):
+    with pytest.raises(paribus.errors.ModelError, match="predicts cluster labels"):
         paribus.partial_dependence(model, X, 0, response_method="predict")

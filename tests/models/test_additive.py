@@ -17,8 +17,9 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 import paribus
 from additive_examples import QUIET, TABLES, agree, mixed, numbers
-from paribus import ModelError, RefusalError, partial_dependence
+from paribus import partial_dependence
 from paribus._models.additive.readers import CLASSIFIERS, LOGARITHMIC, REGRESSORS
+from paribus.errors import ModelError, RefusalError
 
 ONE, PAIR = ("a", {"kind": "both"}), (["n", "b"], {})
 ARGUMENTS = {

@@ -33,9 +33,9 @@ def test_places_of_columns_are_found_by_name():
     own = FittedColumns(("a", "b"))
     assert own.places(("b", "x", "a")) == (2, 0)
     assert FittedColumns(("a", "b"), optional=frozenset({"a"})).places(("b",)) == (None, 0)
-    with pytest.raises(paribus.TableError, match=r"X has no column 'a', which.*did you mean 'A'"):
+    with pytest.raises(paribus.errors.TableError, match=r"X has no column 'a', which.*did you mean 'A'"):
         own.places(("A", "b"))
-    with pytest.raises(paribus.TableError, match=r"X has no column 'a' \(nor 1 others\)"):
+    with pytest.raises(paribus.errors.TableError, match=r"X has no column 'a' \(nor 1 others\)"):
         own.places(("x",))
 
 
@@ -45,7 +45,7 @@ def test_names_that_a_library_spells_alike_are_refused():
     assert own.names == ("a_b", "b", "c")
     assert own.places(("a b", "b", "c")) == (0, 1, 2)
     with pytest.raises(
-        paribus.TableError, match="X has columns 'a b' and 'a_b', and LightGBM calls both 'a_b'"
+        paribus.errors.TableError, match="X has columns 'a b' and 'a_b', and LightGBM calls both 'a_b'"
     ):
         own.places(("a b", "a_b", "b", "c"))
 

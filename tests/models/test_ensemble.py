@@ -207,5 +207,5 @@ def test_categories_become_their_numbers():
 
 def test_a_name_of_a_column_is_in_what_is_refused():
     trees = ensemble(encodings=(Encoding(0, accepts_missing=False), Encoding(1)))
-    with pytest.raises(paribus.ModelError, match="'x'"):
+    with pytest.raises(paribus.errors.ModelError, match="'x'"):
         trees.numbers(table_of(pd.DataFrame({"x": [np.nan], "y": [0.0]})))

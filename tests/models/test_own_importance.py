@@ -228,7 +228,7 @@ GROUPED = np.arange(200) // 20
 def test_what_is_refused_with_its_reason(model, table, message):
     with pytest.raises(RefusalError, match=message) as caught:
         own_importance(model, table_of(table))
-    assert "method='permutation' and method='effect'" in str(caught.value)
+    assert "kind='permutation' and kind='effect'" in str(caught.value)
 
 
 def test_catboost_classifier():

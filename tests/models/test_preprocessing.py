@@ -281,7 +281,7 @@ def test_categories_never_seen_are_evaluated_or_refused_as_the_model_does():
         ColumnTransformer([("w", OneHotEncoder(), ["city"]), ("n", SimpleImputer(), ["age"])]), Ridge()
     )
     model.fit(X, Y)
-    with pytest.raises(paribus.ModelError, match="unknown categories"):
+    with pytest.raises(paribus.errors.ModelError, match="unknown categories"):
         paribus.partial_dependence(model, X, "city", custom_values={"city": ["Bern", "Rom"]}, progress=False)
     model = make_pipeline(
         ColumnTransformer([("w", ONE_HOT, ["city"]), ("n", SimpleImputer(), ["age"])]), Ridge()

@@ -90,10 +90,10 @@ def test_splits_are_found_between_neighboring_values_of_every_dtype(kind):
 def test_splits_that_cannot_be_found_are_refused_by_name(steps, feature, reason):
     X, *_ = mixed()
     with pytest.raises(
-        paribus.RefusalError, match=f"{reason}.*pass an integer, or custom_values of"
+        paribus.errors.RefusalError, match=f"{reason}.*pass an integer, or custom_values of"
     ) as refused:
         paribus.partial_dependence(fitted("forest", steps), X, feature, grid_resolution="splits")
-    assert refused.value.code is paribus.RefusalCode.UNSUPPORTED
+    assert refused.value.code is paribus.errors.RefusalCode.UNSUPPORTED
 
 
 def test_steps_that_fail_between_values_are_refused():
@@ -102,17 +102,17 @@ def test_steps_that_fail_between_values_are_refused():
     model = make_pipeline(steps, RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, y)
     spread = X.assign(count=X["count"] * 5)
     model.fit(spread, y)
-    with pytest.raises(paribus.RefusalError, match=r"where 'count' is split: .*ValueError"):
+    with pytest.raises(paribus.errors.RefusalError, match=r"where 'count' is split: .*ValueError"):
         paribus.partial_dependence(model, spread, "count", grid_resolution="splits")
 
 
 def test_terms_have_no_splits():
     X, *_ = mixed()
     with pytest.raises(
-        paribus.RefusalError, match=r"needs the trees of .*a sum of terms.*pass an integer"
+        paribus.errors.RefusalError, match=r"needs the trees of .*a sum of terms.*pass an integer"
     ) as no:
         paribus.partial_dependence(fitted("ridge"), X, "gap", grid_resolution="splits")
-    assert no.value.code is paribus.RefusalCode.NO_STRUCTURE
+    assert no.value.code is paribus.errors.RefusalCode.NO_STRUCTURE
 
 
 def test_several_pipelines_share_the_splits_of_all():

@@ -161,7 +161,7 @@ def test_comparison_has_what_moved_since_an_earlier_explanation():
     for words in ("The rows are the same", "Effects, largest change first", "Old and new partial dependence"):
         assert words in text
     assert "comparison" not in Outline(page_of(complete())).values("id")
-    with pytest.raises(paribus.OptionError, match="compare=dict must be an Explanation"):
+    with pytest.raises(paribus.errors.OptionError, match="compare=dict must be an Explanation"):
         complete().report("report.html", compare={})
     assert "0 of 5 features do" not in page_of(complete(), compare=complete())
 
@@ -257,7 +257,7 @@ def test_folders_of_hyperparameters_are_not_in_the_record():
 def test_damaged_pages_are_refused(page, damage, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(damage(page), encoding="utf-8")
-    with pytest.raises(paribus.FormatError, match=r"damaged|not a page"):
+    with pytest.raises(paribus.errors.FormatError, match=r"damaged|not a page"):
         paribus.load(path)
 
 
@@ -270,7 +270,7 @@ def test_page_that_unpacks_to_far_more_than_it_is_is_refused(page, tmp_path):
             re.sub(r'data-bytes="\d+" data-sha256="\w+">[^<]*<', lambda _, tag=tag: tag, page),
             encoding="utf-8",
         )
-        with pytest.raises(paribus.FormatError, match="damaged"):
+        with pytest.raises(paribus.errors.FormatError, match="damaged"):
             paribus.load(path)
 
 
@@ -286,7 +286,7 @@ def test_pages_with_changed_characters_are_loaded_as_they_were_or_refused(tmp_pa
         path.write_text(changed, encoding="utf-8")
         try:
             loaded = paribus.load(path)
-        except paribus.FormatError:
+        except paribus.errors.FormatError:
             continue
         assert loaded == whole
 
@@ -340,17 +340,17 @@ def test_date_is_the_one_that_is_given(monkeypatch):
     ],
 )
 def test_options_of_another_type_are_refused(options, words, tmp_path):
-    with pytest.raises(paribus.OptionError, match=words):
+    with pytest.raises(paribus.errors.OptionError, match=words):
         explained().report(tmp_path / "report.html", **options)
 
 
 def test_path_that_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(paribus.FormatError, match="cannot be written"):
+    with pytest.raises(paribus.errors.FormatError, match="cannot be written"):
         explained().report(tmp_path / "no" / "report.html")
 
 
 def test_path_of_another_kind_of_file_is_refused(tmp_path):
-    with pytest.raises(paribus.OptionError, match=r"report.pdf' must end in .html"):
+    with pytest.raises(paribus.errors.OptionError, match=r"report.pdf' must end in .html"):
         of_classes().report(tmp_path / "report.pdf")
     assert not list(tmp_path.iterdir())
 
@@ -386,6 +386,6 @@ def few(explanation, count):
         part: replace(
             getattr(explanation, part), effects=tuple(getattr(explanation, part)[name] for name in names)
         )
-        for part in ("effects", "local_effects", "averages")
+        for part in ("effects", "ale", "averages")
     }
     return replace(explanation, **parts)

@@ -53,5 +53,5 @@ def test_text_of_markdown_is_escaped(name, shown):
 
 
 def test_title_of_another_type_is_refused():
-    with pytest.raises(paribus.OptionError, match="title=3 must be text"):
+    with pytest.raises(paribus.errors.OptionError, match="title=3 must be text"):
         complete().to_markdown(title=3)

@@ -83,9 +83,9 @@ def test_an_additive_model_on_independent_features_gives_one_curve():
     found = paribus.compare(*answers(lambda t: t[:, 0] ** 2 + t[:, 1], X, 0))
     assert found.share[0] < 0.01
     assert found.notes == ()
-    assert found.difference.shape == found.local_offset.shape == (1,)
-    # The category is that of the other feature, which averages to a half, and of the first.
-    np.testing.assert_allclose(found.local_offset, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
+    assert found.distance.shape == found.ale_offset.shape == (1,)
+    # The offset is that of the other feature, which averages to a half, and of the first.
+    np.testing.assert_allclose(found.ale_offset, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
 
 
 def test_jump_within_a_bin_of_independent_features_is_not_a_difference():
@@ -111,11 +111,11 @@ def test_features_that_go_together_are_told_with_numbers():
     value = found.effect.grid_values[0]
     assert found.at[0] in value
     place = list(value).index(found.at[0])
-    edges, ale = found.local.grid_values[0], found.local.ale[0] + found.local_offset[0]
+    edges, ale = found.ale.grid_values[0], found.ale.ale[0] + found.ale_offset[0]
     right = np.searchsorted(edges, value[place])
     low, high = sorted(ale[right - 1 : right + 1] if edges[right] != value[place] else ale[[right, right]])
     at = found.effect.average[0, place]
-    np.testing.assert_allclose(max(low - at, at - high), found.difference[0])
+    np.testing.assert_allclose(max(low - at, at - high), found.distance[0])
     assert repr(found).count("note:") == len(found.notes)
 
 
@@ -124,7 +124,7 @@ def test_levels_are_compared_by_name():
     table = pd.DataFrame({"city": rng.choice(list("abcd"), 800), "size": rng.normal(size=800)})
     worth = {"a": 0.0, "b": 3.0, "c": 1.0, "d": 2.0}
     found = paribus.compare(*answers(lambda t: t["city"].map(worth).to_numpy() + t["size"], table, "city"))
-    assert found.difference[0] < 1e-9
+    assert found.distance[0] < 1e-9
     (panel,) = found.figure().panels
     answers_ = [mark for mark in panel.marks if isinstance(mark, Points)]
     assert said(panel) == ["partial dependence", "accumulated local effects", NEAR]
@@ -159,7 +159,7 @@ def test_every_feature_at_once_and_one_picture_each():
     assert explained(page) == words
     assert any("do not occur together" in note for note in figure.notes)
     assert "do not occur together" in page.get_supxlabel().replace("\n", " ")
-    assert repr(every).startswith("Comparisons of predict: 2 features")
+    assert repr(every).startswith("Effects (compared) of predict: 2 features")
 
 
 def test_a_table_of_all_curves():
@@ -168,7 +168,7 @@ def test_a_table_of_all_curves():
     frame = found.to_frame(backend="pandas")
     assert list(frame.columns) == ["curve", "output", "x0", "height", "error"]
     assert frame["curve"].value_counts().to_dict() == {
-        "local effect": 41,
+        "ALE": 41,
         "partial dependence": 5,
         "predicted": 5,
         "observed": 5,
@@ -231,7 +231,7 @@ def test_dates_and_several_outputs():
     for o, panel in enumerate(figure.panels):
         line = next(mark for mark in panel.marks if isinstance(mark, Line))
         np.testing.assert_array_equal(line.y, found.effect.average[o])
-    with pytest.raises(paribus.DrawingError, match="output"):
+    with pytest.raises(paribus.errors.DrawingError, match="output"):
         found.plot(outputs="color")
     assert found.plot(output=1).get_xlabel() == "day"
 
@@ -239,14 +239,20 @@ def test_dates_and_several_outputs():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda e, a, m: (e, m, None), "local= must be a LocalEffect, not a Marginal"),
-        (lambda e, a, m: (a, None, None), "effect= must be a PartialDependence"),
-        (lambda e, a, m: (e, a, a), "marginal= must be a Marginal"),
+        (lambda e, a, m: (a, None, None), "compares others with partial dependence; pass that as well"),
+        (lambda e, a, m: (), "compares others with partial dependence; pass that as well"),
+        (lambda e, a, m: (e, a, a), "takes one result of each type: PD, ALE and averages; pass a mapping"),
+        (lambda e, a, m: (e, "a"), "takes results such as PartialDependence, not a str"),
+        (lambda e, a, m: (e, paribus.effects(curved, np.eye(3), [0])), "takes one result of each type"),
+        (
+            lambda e, a, m: (e, paribus.marginal(curved, np.eye(3))),
+            "one feature, or Effects of many; these are",
+        ),
     ],
 )
 def test_only_what_belongs_together_is_compared(change, message):
     parts = answers(curved, np.random.default_rng(0).normal(size=(60, 3)), 0)
-    with pytest.raises(paribus.InputError, match=message):
+    with pytest.raises(paribus.errors.InputError, match=message):
         paribus.compare(*change(*parts))
 
 
@@ -254,30 +260,28 @@ def test_other_features_rows_and_outputs_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 3))
     effect, local, _ = answers(curved, X, 0)
     other = paribus.accumulated_local_effects(curved, X, 1)["x1"]
-    with pytest.raises(paribus.InputError, match="local= is about another feature"):
+    with pytest.raises(paribus.errors.InputError, match="'ALE' is about another feature"):
         paribus.compare(effect, other)
     fewer = paribus.accumulated_local_effects(curved, X[:50], 0)["x0"]
     with pytest.raises(
-        paribus.InputError,
-        match=r"local= is over other rows or weights \(50 rows \(unw.*\) than effect= \(60 rows",
+        paribus.errors.InputError,
+        match=r"'ALE' is over other rows or weights \(50 rows \(unw.*\) than 'PD' \(60 rows",
     ):
         paribus.compare(effect, fewer)
     both = paribus.accumulated_local_effects(lambda t: np.column_stack([t[:, 0]] * 2), X, 0)["x0"]
-    with pytest.raises(paribus.InputError, match="other outputs"):
+    with pytest.raises(paribus.errors.InputError, match="other outputs"):
         paribus.compare(effect, both)
     pair = paribus.partial_dependence(curved, X, (0, 1), grid_resolution=3)
     with pytest.raises(
-        paribus.InputError, match="average of a single feature, not an average of x0 x x1; request one"
+        paribus.errors.InputError, match="average of a single feature, not an average of x0 x x1; request one"
     ):
         paribus.compare(pair, local)
     curves = paribus.partial_dependence(curved, X, 0, grid_resolution=3, kind="individual")
     with pytest.raises(
-        paribus.InputError, match="not individual curves of x0; request one feature, and kind"
+        paribus.errors.InputError, match="not individual curves of x0; request one feature, and kind"
     ):
         paribus.compare(curves, local)
-    with pytest.raises(
-        paribus.InputError, match="effect= has no effect of a single feature to compare; request one feature"
-    ):
+    with pytest.raises(paribus.errors.InputError, match="needs a one-way effect that all of 'PD' have"):
         paribus.compare(paribus.effects(curved, X, [(0, 1)], grid_resolution=3))
 
 
@@ -345,22 +349,24 @@ def test_other_models_and_weights_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 3))
     effect, local, _ = answers(curved, X, 0)
     weighted = paribus.accumulated_local_effects(curved, X, 0, sample_weight=np.arange(1.0, 61))["x0"]
-    with pytest.raises(paribus.InputError, match="other rows or weights"):
+    with pytest.raises(paribus.errors.InputError, match="other rows or weights"):
         paribus.compare(effect, weighted)
-    with pytest.raises(paribus.InputError, match="other rows or weights"):
+    with pytest.raises(paribus.errors.InputError, match="other rows or weights"):
         paribus.compare(effect, paribus.accumulated_local_effects(curved, X[::-1] + 1, 0)["x0"])
 
     def another(t):
         return curved(t)
 
-    with pytest.raises(paribus.InputError, match=r"of another model, .* \(another\) than effect= \(curved\)"):
+    with pytest.raises(
+        paribus.errors.InputError, match=r"of another model, .* \(another\) than 'PD' \(curved\)"
+    ):
         paribus.compare(effect, paribus.accumulated_local_effects(another, X, 0)["x0"])
     y = X[:, 0] * X[:, 1]
     first, second = (HistGradientBoostingRegressor(max_iter=n).fit(X, y) for n in (3, 4))
     exact, again = (paribus.partial_dependence(first, X, 0, method=how) for how in ("exact", "brute"))
     for effect_of_first in (exact, again):  # the same model, whatever was read of it
         assert paribus.compare(effect_of_first, None, paribus.marginal(first, X, 0)["x0"]).notes is not None
-    with pytest.raises(paribus.InputError, match="local= is of another model, by its model_digest"):
+    with pytest.raises(paribus.errors.InputError, match="'ALE' is of another model, by its model_digest"):
         paribus.compare(exact, paribus.accumulated_local_effects(second, X, 0)["x0"])
     observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
     assert paribus.compare(effect, local, observed).marginal is observed
@@ -372,7 +378,7 @@ def test_a_feature_without_any_value_has_nothing_to_compare():
     effect = paribus.partial_dependence(lambda t: t["x"], frame, "none")
     local = paribus.accumulated_local_effects(lambda t: t["x"], frame, "none")["none"]
     found = paribus.compare(effect, local)
-    assert np.isnan(found.difference).all()
+    assert np.isnan(found.distance).all()
     assert found.at == (None,)
 
 

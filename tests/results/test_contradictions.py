@@ -44,7 +44,7 @@ def drift():
 
 @cache
 def difference():
-    parts = paribus.overlay({"old": effect(), "new": effect()})
+    parts = paribus.compare({"old": effect(), "new": effect()})
     return parts.difference(reference="old")
 
 
@@ -91,7 +91,7 @@ def contradictions():
 @pytest.mark.parametrize("name", contradictions())
 def test_results_that_contradict_themselves_are_refused(name):
     result, changes, words = contradictions()[name]
-    with pytest.raises(paribus.InputError, match=words):
+    with pytest.raises(paribus.errors.InputError, match=words):
         replace(result, **changes)
 
 

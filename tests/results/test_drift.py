@@ -186,7 +186,7 @@ def test_several_outputs_are_compared_one_by_one(X):
         (name, drift.output_names[1]) for name in ("x1", "rows")
     ]
     assert drift.figure(output=1).panels
-    with pytest.raises(paribus.DrawingError, match="one output"):
+    with pytest.raises(paribus.errors.DrawingError, match="one output"):
         drift.figure()
 
 
@@ -254,16 +254,16 @@ def test_metrics_of_both_are_compared(old):
     ],
 )
 def test_wrong_arguments_are_named(old, call, message):
-    with pytest.raises(paribus.InputError, match=message):
+    with pytest.raises(paribus.errors.InputError, match=message):
         call(old)
 
 
 def test_other_outputs_and_other_features_are_refused(X, old):
     two = explained(lambda t: np.stack([t[:, 0], t[:, 1]], axis=1), X)
-    with pytest.raises(paribus.InputError, match="about other outputs"):
+    with pytest.raises(paribus.errors.InputError, match="about other outputs"):
         old.compare(two)
     other = explained(lambda t: t[:, 0], X, feature_names=["a", "b", "c"])
-    with pytest.raises(paribus.InputError, match="no feature in common"):
+    with pytest.raises(paribus.errors.InputError, match="no feature in common"):
         old.compare(other)
 
 
@@ -460,7 +460,9 @@ def test_change_that_no_curve_shows_is_one_of_rows(X):
     other = explained(lambda t: t[:, 0] * t[:, 1], X[:100])
     assert old.compare(other).rows is None
     assert "over other rows" in old.compare(other).notes[0]
-    with pytest.raises(paribus.OptionError, match=r"rows=0\.1 bounds changes of single rows, which are not"):
+    with pytest.raises(
+        paribus.errors.OptionError, match=r"rows=0\.1 bounds changes of single rows, which are not"
+    ):
         old.compare(other).above(0.05, rows=0.1)
 
 
@@ -577,9 +579,11 @@ def test_metric_that_gets_worse_counts_beyond_its_bound_and_its_error():
     assert abs(metric.worse) > 0
     assert old.compare(near).worse(0.0) == near.compare(old).worse(0.0) == []  # less than its error
     assert drift.worse(0.01, "R2") == [loss]
-    with pytest.raises(paribus.OptionError, match="metric='AUC' is not reported by both; known: 'mean sq"):
+    with pytest.raises(
+        paribus.errors.OptionError, match="metric='AUC' is not reported by both; known: 'mean sq"
+    ):
         drift.worse(0.01, "AUC")
-    with pytest.raises(paribus.OptionError, match="have no metric in common; explain both with y"):
+    with pytest.raises(paribus.errors.OptionError, match="have no metric in common; explain both with y"):
         old.compare(explained(lambda t: t[:, 0], np.eye(3))).worse(0.1)
 
 
@@ -597,9 +601,9 @@ def test_bounds_from_refits_are_passed_by_each_and_by_no_model_that_moved():
     assert bounds.refits == 2
     moved = old.compare(explained(make(1).fit(*drawn(2000, 11, moved=2.5)), rows, y))
     assert "x0" in names(moved.above(bounds.change, rows=bounds.rows))
-    with pytest.raises(paribus.InputError, match="refit 2 is over other rows"):
+    with pytest.raises(paribus.errors.InputError, match="refit 2 is over other rows"):
         old.calibrate([refits[0], explained(lambda t: t[:, 0], rows[:50])])
-    with pytest.raises(paribus.OptionError, match="refits is empty"):
+    with pytest.raises(paribus.errors.OptionError, match="refits is empty"):
         old.calibrate([])
 
 

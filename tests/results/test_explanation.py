@@ -144,7 +144,7 @@ def test_it_draws_its_strongest_features():
 
 def test_arrays_have_names():
     arrays = found().to_xarray()
-    assert set(arrays) == {"effects", "local_effects", "averages", "importance", "interactions", "surfaces"}
+    assert set(arrays) == {"effects", "ale", "averages", "importance", "interactions", "surfaces"}
     assert arrays["effects"]["a"]["average"].dims == ("output", "a")
 
 

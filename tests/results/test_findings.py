@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import paribus
-from paribus import Note, NoteCode
 from paribus._text import with_error
+from paribus.notes import Note, NoteCode
 from paribus.results import Effects
 from paribus.results.performance import Metric, Performance
 from paribus.results.shape import Monotonicity, Shape

@@ -75,9 +75,11 @@ def test_features_that_are_no_key_are_refused(found, two):
         found["a", "a"]
     with pytest.raises(KeyError, match="3 x 5 x 7 was not computed; it needs threeway="):
         two[3, 5, 7]
-    with pytest.raises(paribus.OptionError, match=r"2 or 3 features; 1 were given: \('a',\)"):
+    with pytest.raises(paribus.errors.OptionError, match=r"2 or 3 features; 1 were given: \('a',\)"):
         found[("a",)]
-    with pytest.raises(paribus.OptionError, match=r"2 outputs; choose one: interaction\(3, 5, output='no'\)"):
+    with pytest.raises(
+        paribus.errors.OptionError, match=r"2 outputs; choose one: interaction\(3, 5, output='no'\)"
+    ):
         two[3, 5]
 
 
@@ -101,9 +103,9 @@ def test_what_was_not_computed_has_no_key(two):
     for name in ("strength_threeway", "nothing", "_pairwise", "h_squared"):
         with pytest.raises(AttributeError):
             getattr(two, name)
-    with pytest.raises(paribus.OptionError, match="there are pairwise, overall, total"):
+    with pytest.raises(paribus.errors.OptionError, match="there are pairwise, overall, total"):
         two.ratio("threeway")
-    with pytest.raises(paribus.OptionError, match="'pairwise', 'overall'"):
+    with pytest.raises(paribus.errors.OptionError, match="'pairwise', 'overall'"):
         two.ratio("pairs")
 
 
@@ -111,7 +113,7 @@ def test_arrays_are_frozen(two):
     arrays = [value for value in two.values() if isinstance(value, np.ndarray)]
     arrays += [two.main_effect.numerator, two.strength_overall]
     assert len(arrays) == 3 * 6 + 3
-    importances = importance(["a", "b"], [1.0, 2.0], method="permutation")
+    importances = importance(["a", "b"], [1.0, 2.0], kind="permutation")
     for array in (*arrays, importances.values, importances.standard_error, importances.repeats):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
@@ -141,7 +143,7 @@ def test_the_strongest_come_first(found, two):
     assert two.strongest(1, output=0) == two.strongest(1, output="no")
     assert [entry.features for entry in found.strongest(statistic="threeway")] == [("a", "b", "c")]
     assert [entry.features for entry in found.strongest(statistic="overall")] == [("a",), ("b",), ("c",)]
-    with pytest.raises(paribus.OptionError, match="did you mean 'yes'"):
+    with pytest.raises(paribus.errors.OptionError, match="did you mean 'yes'"):
         two.strongest(output="yess")
 
 
@@ -192,9 +194,9 @@ def test_a_table_tells_outputs_apart_and_is_of_the_users_library(two):
     assert list(two.to_frame("pairwise", sort=False)["strength"]) == [0.2, 2.0, 0.0, 0.5, 1.0, 0.0]
     of_polars = statistics(["a", "b"], [1.0], backend="polars")
     assert isinstance(of_polars.to_frame(), pl.DataFrame)
-    with pytest.raises(paribus.OptionError, match="not computed"):
+    with pytest.raises(paribus.errors.OptionError, match="not computed"):
         two.to_frame("threeway")
-    with pytest.raises(paribus.OptionError, match="backend"):
+    with pytest.raises(paribus.errors.OptionError, match="backend"):
         two.to_frame(backend="excel")
 
 
@@ -220,7 +222,7 @@ def test_importance_becomes_a_table(backend):
     assert column(several, "feature") == ["b", "b", "a", "a"]
     assert column(several, "output") == ["no", "yes"] * 2
     assert column(several, "importance") == [4.0, 0.0, 1.0, 2.0]
-    permuted = importance(["a"], [-1.0], method="permutation").to_frame(backend=backend)
+    permuted = importance(["a"], [-1.0], kind="permutation").to_frame(backend=backend)
     assert columns(permuted) == ["feature", "importance", "standard_error"]
 
 
@@ -265,7 +267,7 @@ def test_the_story_of_importance():
         "  note: few rows",
     ]
     assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
-    own = repr(importance("ab", [1.0, 2.0], method="model", estimand=paribus.Estimand.TRAINING))
+    own = repr(importance("ab", [1.0, 2.0], kind="model", estimand=paribus.results.Estimand.TRAINING))
     assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs
@@ -284,8 +286,8 @@ EVERY = [
     ),
     importance(["a", ("b", 2), 3], [0.1, -0.0, np.inf]),
     importance(["a", ("b",)], [[0.1, 0.2], [1 / 3, 1.0]], outputs=("p", "q")),
-    importance([0, 1], [0.1, 0.7], method="permutation"),
-    importance([0, 1], [0.1, 0.7], method="model"),
+    importance([0, 1], [0.1, 0.7], kind="permutation"),
+    importance([0, 1], [0.1, 0.7], kind="model"),
 ]
 
 
@@ -314,7 +316,7 @@ def test_arrays_and_tuples_come_back_as_they_were(tmp_path):
             assert not theirs.flags.writeable
     assert (again.pairs, again.triples, again.notes) == (found.pairs, found.triples, found.notes)
     assert again.feature_pairs == found.feature_pairs
-    importances = importance([("a", 1), "b"], [0.1, -0.0], method="permutation")
+    importances = importance([("a", 1), "b"], [0.1, -0.0], kind="permutation")
     importances.save(tmp_path / "r.json")
     again = paribus.load(tmp_path / "r.json")
     assert again.features == (("a", 1), "b")
@@ -402,7 +404,7 @@ def refuse(result, change, path):
     document = json.loads(path.read_text())
     body = {**document["result"], **change}
     path.write_text(json.dumps({**document, "result": body, "digest": _digest(body)}))
-    with pytest.raises(paribus.FormatError, match="is damaged: "):
+    with pytest.raises(paribus.errors.FormatError, match="is damaged: "):
         paribus.load(path)
 
 
@@ -428,12 +430,12 @@ def test_a_changed_number_is_noticed(found, tmp_path):
     document = json.loads((tmp_path / "r.json").read_text())
     document["result"]["pairwise"]["numerator"]["values"][0] += 1e-12
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(paribus.FormatError, match="changed after it was saved"):
+    with pytest.raises(paribus.errors.FormatError, match="changed after it was saved"):
         paribus.load(tmp_path / "r.json")
 
 
 def test_the_most_important_come_first():
-    assert importance("abc", [0.0, -3.0, 2.0], method="permutation").order == [2, 0, 1]
+    assert importance("abc", [0.0, -3.0, 2.0], kind="permutation").order == [2, 0, 1]
     several = importance("abc", [[3.0, 3.0], [0.0, 5.0], [1.0, 1.0]], outputs=("p", "q"))
     assert several.order == [1, 0, 2]
 
@@ -487,9 +489,9 @@ def test_keys_of_statistics_are_those_it_has(found, two):
 def test_constant_prediction_has_nothing_to_explain():
     X = np.random.default_rng(0).normal(size=(30, 2))
     found = paribus.h_statistic(lambda t: np.ones(len(t)), X)
-    assert [note.code for note in found.notes].count(paribus.NoteCode.CONSTANT_PREDICTION) == 1
+    assert [note.code for note in found.notes].count(paribus.notes.NoteCode.CONSTANT_PREDICTION) == 1
     varied = paribus.h_statistic(lambda t: t[:, 0] * t[:, 1], X)
-    assert paribus.NoteCode.CONSTANT_PREDICTION not in [note.code for note in varied.notes]
+    assert paribus.notes.NoteCode.CONSTANT_PREDICTION not in [note.code for note in varied.notes]
 
 
 def test_notes_on_a_subsample_name_the_statistic():
@@ -508,7 +510,7 @@ def test_strengths_of_crossed_rows_are_stated_in_the_printed_effects():
 
 
 def test_outputs_that_are_not_there_are_refused(found):
-    with pytest.raises(paribus.OptionError, match="output=5 is not one of the outputs 0 to 0"):
+    with pytest.raises(paribus.errors.OptionError, match="output=5 is not one of the outputs 0 to 0"):
         found.strongest(1, output=5)
-    with pytest.raises(paribus.OptionError, match="output=-1 is not one of the outputs"):
+    with pytest.raises(paribus.errors.OptionError, match="output=-1 is not one of the outputs"):
         found.strongest(1, output=-1)

@@ -167,15 +167,15 @@ def test_either_order_levels_and_missing_values(frame):
 
 def test_what_is_lacking_is_named_with_the_way_out(frame):
     found = paribus.effects(separate, frame, ["a", "b"], grid_resolution=4)
-    with pytest.raises(paribus.OptionError, match=r"of both; .* features=\['a', 'b', \('a', 'b'\)\]"):
+    with pytest.raises(paribus.errors.OptionError, match=r"of both; .* features=\['a', 'b', \('a', 'b'\)\]"):
         found.interaction("a", "b")
     found = paribus.effects(separate, frame, ["b", ("b", "c")], grid_resolution=4)
-    with pytest.raises(paribus.OptionError, match="none of 'c'"):
+    with pytest.raises(paribus.errors.OptionError, match="none of 'c'"):
         found.interaction("b", "c")
-    with pytest.raises(paribus.OptionError, match="name two"):
+    with pytest.raises(paribus.errors.OptionError, match="name two"):
         found.interaction("b", "b")
     wide = paribus.effects(separate, frame, ["a", "b"], grid_resolution=5)
     pair = paribus.effects(separate, frame, [("a", "b")], grid_resolution=4)
-    mixed = paribus.Effects([*wide.values(), *pair.values()])
-    with pytest.raises(paribus.OptionError, match="one call"):
+    mixed = paribus.results.Effects([*wide.values(), *pair.values()])
+    with pytest.raises(paribus.errors.OptionError, match="one call"):
         mixed.interaction("a", "b")

@@ -85,7 +85,7 @@ def test_ale_frames_are_long_and_in_library_requested_for(backend):
     columns = ["feature", "value", "number", "feature_2", "value_2", "number_2", "output", "ale"]
     assert list(table) == [*columns, "standard_error", "local", "local_error", "support"]
     assert len(table) == sum(e.ale.size + (e.missing is not None) for e in found.values())
-    with pytest.raises(paribus.OptionError):
+    with pytest.raises(paribus.errors.OptionError):
         found.to_frame(backend="excel")
 
 
@@ -98,7 +98,7 @@ def test_ale_columns_of_frames_keep_apart_from_features_of_same_name():
 def test_ale_repr_reports_what_moves_and_how_it_was_found():
     found = asked(mixed())
     text = repr(found)
-    assert text.startswith("LocalEffects of mixed_model: 8 effects, strongest first (prediction)")
+    assert text.startswith("Effects (ALE) of mixed_model: 8 effects, strongest first (prediction)")
     assert "accumulated over 400 rows (unweighted)\n  by brute" in text
     text = repr(found["b"])
     for part in (

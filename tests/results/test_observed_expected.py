@@ -68,7 +68,7 @@ def test_cells_of_one_class_that_are_predicted_with_certainty_have_an_error():
 
 def test_without_y_it_is_refused():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(paribus.InputError, match="pass y= to explain"):
+    with pytest.raises(paribus.errors.InputError, match="pass y= to explain"):
         paribus.explain(lambda t: t[:, 0], X).observed_expected()
 
 

@@ -45,17 +45,18 @@ def one_of_each(frame):
 
 def test_an_overlay_keeps_its_parts_and_speaks_for_them(frame):
     for parts in one_of_each(frame):
-        found = paribus.overlay(parts)
-        assert isinstance(found, paribus.Overlay)
+        found = paribus.compare(parts)
+        assert isinstance(found, paribus.results.Comparison)
+        assert not found.several_estimands
         assert list(found.parts) == ["steep", "flat"]
         assert all(found.parts[name] is part for name, part in parts.items())
         assert found.feature_names == ("age",)
         assert found.output_names == parts["flat"].output_names
         assert found.strength == parts["steep"].strength > parts["flat"].strength
         assert found.provenance is parts["steep"].provenance
-        assert paribus.overlay(dict(reversed(parts.items()))).strength == found.strength
+        assert paribus.compare(dict(reversed(parts.items()))).strength == found.strength
         told = repr(found)
-        assert told.startswith(f"Overlay of 2 parts on age: {type(parts['flat']).__name__}, 1 output (")
+        assert told.startswith(f"Comparison of 2 parts on age: {type(parts['flat']).__name__}, 1 output (")
         assert "\n  steep: " in told
         assert "\n  flat: " in told
 
@@ -65,7 +66,7 @@ def test_slices_may_have_grids_of_their_own(frame):
     parts = {
         k: paribus.partial_dependence(steep, rows, "age") for k, rows in {"young": young, "old": old}.items()
     }
-    found = paribus.overlay(parts)
+    found = paribus.compare(parts)
     assert found.parts["young"].grid_values[0].max() < found.parts["old"].grid_values[0].min()
     table = found.to_frame()
     for name, part in parts.items():
@@ -84,7 +85,7 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
         name: tuple(Note(NoteCode.EMPTY_CELLS, text, "age", 0.5) for text in texts[name]) for name in texts
     }
     parts = {name: dataclasses.replace(part, notes=notes[name]) for name, part in parts.items()}
-    found = paribus.overlay(parts)
+    found = paribus.compare(parts)
     assert found.notes == ("all", "steep, again: some", "flat: own")
     assert {(note.code, note.feature, note.value) for note in found.notes} == {("PAR111", "age", 0.5)}
     assert repr(found).count("note: ") == 3
@@ -93,8 +94,8 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
 def test_a_strength_that_is_not_known_does_not_hide_another(frame):
     parts = {name: effects["age"] for name, effects in of_both(paribus.effects, frame, ["age"]).items()}
     nan = {name: dataclasses.replace(part, strength=float("nan")) for name, part in parts.items()}
-    assert paribus.overlay({"a": nan["steep"], "b": parts["flat"]}).strength == parts["flat"].strength
-    assert np.isnan(paribus.overlay(nan).strength)
+    assert paribus.compare({"a": nan["steep"], "b": parts["flat"]}).strength == parts["flat"].strength
+    assert np.isnan(paribus.compare(nan).strength)
 
 
 def test_many_features_are_laid_over_each_other_strongest_first(frame):
@@ -102,20 +103,20 @@ def test_many_features_are_laid_over_each_other_strongest_first(frame):
         "steep": paribus.effects(steep, frame, ["age", "city", "other", ("age", "city")], grid_resolution=4),
         "flat": paribus.effects(flat, frame, ["city", "age", ("age", "city")], grid_resolution=4),
     }
-    found = paribus.overlay(several)
-    assert isinstance(found, paribus.Overlays)
+    found = paribus.compare(several)
+    assert isinstance(found, paribus.results.Effects)
     assert list(found) == ["age", "city"]
     assert list(found["city"].parts) == ["steep", "flat"]
     assert found["age"].strength > found["city"].strength == several["flat"]["city"].strength
     assert found.skipped == ("other is not in flat",)
     assert "other is not in flat" in found.notes
     told = repr(found).splitlines()
-    assert told[0] == "Overlays of steep, flat: 2 features, strongest first (prediction)"
+    assert told[0] == "Effects (compared) of steep, flat: 2 features, strongest first (prediction)"
     assert told[1].startswith("  age: ")
     assert told[1].endswith(" (flat)")
     assert told[-1] == "  skipped: other is not in flat"
     for verb, kind in ((paribus.accumulated_local_effects, "ale"), (paribus.marginal, "predicted")):
-        found = paribus.overlay(of_both(verb, frame, ["age", "city"]))
+        found = paribus.compare(of_both(verb, frame, ["age", "city"]))
         assert set(found) == {"age", "city"}
         assert kind in found["city"].parts["flat"]
         assert {"part", "feature", "value", "number", "output", kind} <= set(found.to_frame().columns)
@@ -123,7 +124,7 @@ def test_many_features_are_laid_over_each_other_strongest_first(frame):
 
 def test_the_long_table_is_that_of_the_parts(frame):
     for parts in one_of_each(frame):
-        table = paribus.overlay(parts).to_frame()
+        table = paribus.compare(parts).to_frame()
         assert table.columns[0] == "part"
         for name, part in parts.items():
             own = table[table["part"] == name].drop(columns="part").reset_index(drop=True)
@@ -132,7 +133,7 @@ def test_the_long_table_is_that_of_the_parts(frame):
 
 def test_the_long_table_of_many_features_is_that_of_the_parts(frame):
     several = of_both(paribus.effects, frame, ["age", "city"], grid_resolution=4)
-    table = paribus.overlay(several).to_frame()
+    table = paribus.compare(several).to_frame()
     assert list(table.columns[:5]) == ["part", "feature", "value", "number", "output"]
     for name, effects in several.items():
         own = table[table["part"] == name].drop(columns="part")
@@ -158,7 +159,7 @@ def test_the_long_table_is_of_the_users_library_whatever_the_axis(library, rng):
     several = {
         name: paribus.effects(constant, table, list(columns), grid_resolution=3) for name in ("a", "b")
     }
-    found = paribus.overlay(several)
+    found = paribus.compare(several)
     kind = type(table)
     for name, overlay in found.items():
         frame = overlay.to_frame()
@@ -176,7 +177,7 @@ def test_the_long_table_is_of_the_users_library_whatever_the_axis(library, rng):
 def test_what_one_part_lacks_is_empty_and_levels_of_several_types_are_text(frame):
     plain = paribus.partial_dependence(flat, frame, "age", grid_resolution=4)
     rich = paribus.partial_dependence([steep, flat], frame, "age", grid_resolution=3)
-    table = paribus.overlay({"one": plain, "two": rich}).to_frame()
+    table = paribus.compare({"one": plain, "two": rich}).to_frame()
     assert table["between_models"].isna().tolist() == [True] * 4 + [False] * 3
 
     def constant(rows):
@@ -185,19 +186,20 @@ def test_what_one_part_lacks_is_empty_and_levels_of_several_types_are_text(frame
     texts = pd.DataFrame({"c": ["1", "2", "2"]})
     whole = pd.DataFrame({"c": pd.Categorical([1, 2, 3])})
     parts = {k: paribus.partial_dependence(constant, v, "c") for k, v in {"a": texts, "b": whole}.items()}
-    assert paribus.overlay(parts).to_frame()["c"].tolist() == ["2", "1", "1", "2", "3"]
+    assert paribus.compare(parts).to_frame()["c"].tolist() == ["2", "1", "1", "2", "3"]
 
 
 def refused(parts, words):
-    with pytest.raises(paribus.InputError, match=words):
-        paribus.overlay(parts)
+    with pytest.raises(paribus.errors.InputError, match=words):
+        paribus.compare(parts)
 
 
 def test_what_does_not_belong_on_one_axis_is_refused_by_name(frame):
     age = paribus.partial_dependence(steep, frame, "age", grid_resolution=4)
     _, local, near = one_of_each(frame)
     refused(
-        {"a": age, "b": local["steep"]}, r"'b' is of another type \(LocalEffect\) than 'a' \(PartialDepend"
+        {"a": age, "b": local["steep"]},
+        r"'b' is of another type \(AccumulatedLocalEffect\) than 'a' \(PartialDepend",
     )
     other = paribus.partial_dependence(steep, frame, "other", grid_resolution=4)
     refused({"a": age, "b": age, "c": other}, r"'c' is about another feature \(other\) than 'a' \(age\)")
@@ -219,9 +221,8 @@ def test_what_is_no_overlay_at_all_is_refused(frame):
     age = paribus.partial_dependence(steep, frame, "age", grid_resolution=4)
     refused({"a": age}, "two results at least; there are 1")
     refused({}, "two results at least; there are 0")
-    refused([age, age], "mapping from names to results, not a list")
+    refused([age, age], "results such as PartialDependence, not a list")
     refused({2019: age, 2020: age}, "names that are text; 2019 is not")
-    refused(age, "'average' is not one")
     refused({"a": age, "b": 3}, "'b' is not one")
     pair = paribus.partial_dependence(steep, frame, ["age", "other"], grid_resolution=3)
     refused(
@@ -231,25 +232,23 @@ def test_what_is_no_overlay_at_all_is_refused(frame):
     refused({"a": age, "b": curves}, "'b' must be .* not individual curves of age; request")
     several = {name: paribus.effects(steep, frame, [name], grid_resolution=3) for name in ("age", "other")}
     refused(several, "that all of 'age', 'other' have")
-    effects = paribus.effects(steep, frame, ["age", "other"], grid_resolution=3)
-    refused(effects, "about another feature")
 
 
 def test_overlays_travel(frame, tmp_path):
     for place, parts in enumerate(one_of_each(frame)):
-        found = paribus.overlay(parts)
+        found = paribus.compare(parts)
         assert pickle.loads(pickle.dumps(found)) == found
         found.save(tmp_path / f"{place}.json")
         again = paribus.load(tmp_path / f"{place}.json")
         assert again == found
         assert list(again.parts) == list(found.parts)
-        assert found != paribus.overlay(dict(reversed(parts.items())))
+        assert found != paribus.compare(dict(reversed(parts.items())))
         assert found.to_frame()["age"].dtype.kind == "f"
         document = json.loads((tmp_path / f"{place}.json").read_text())
         (tmp_path / "indented.json").write_text(json.dumps(document, indent=1))
         assert paribus.load(tmp_path / "indented.json") == found
         (tmp_path / "sorted.json").write_text(json.dumps(document, sort_keys=True))  # "flat" before "steep"
-        with pytest.raises(paribus.FormatError, match="changed after it was saved"):
+        with pytest.raises(paribus.errors.FormatError, match="changed after it was saved"):
             paribus.load(tmp_path / "sorted.json")
 
 
@@ -258,7 +257,7 @@ def test_overlays_travel(frame, tmp_path):
 
 def test_a_difference_is_one_part_less_another_at_the_values_of_both(frame):
     parts = of_both(paribus.partial_dependence, frame, "age", grid_resolution=5)
-    overlay = paribus.overlay(parts)
+    overlay = paribus.compare(parts)
     found = overlay.difference()
     assert (found.part, found.reference, found.curve) == ("flat", "steep", "average")
     np.testing.assert_array_equal(found.grid_values[0], parts["flat"].grid_values[0])
@@ -278,11 +277,11 @@ def test_errors_of_the_same_rows_are_exact_with_their_curves_and_else_a_bound(fr
     exact = of_both(paribus.partial_dependence, frame, "age", kind="both", **options)
     plain = of_both(paribus.partial_dependence, frame, "age", **options)
     apart = paribus.partial_dependence(lambda t: flat(t) - steep(t), frame, "age", **options)
-    found = paribus.overlay(exact).difference()
+    found = paribus.compare(exact).difference()
     assert found.errors == "row by row"
     np.testing.assert_allclose(found.difference, apart.average)
     np.testing.assert_allclose(found.standard_error, apart.standard_error)
-    bound = paribus.overlay(plain).difference()
+    bound = paribus.compare(plain).difference()
     assert bound.errors == "upper bound"
     np.testing.assert_array_equal(
         bound.standard_error, plain["flat"].standard_error + plain["steep"].standard_error
@@ -291,8 +290,8 @@ def test_errors_of_the_same_rows_are_exact_with_their_curves_and_else_a_bound(fr
     assert "an upper bound; kind='both' gives the exact ones" in repr(bound)
     assert "same rows" in repr(found)
     for parts in (exact, plain):
-        with pytest.raises(paribus.OptionError, match="but 'flat' and 'steep' are over the same rows"):
-            paribus.overlay(parts).difference(independent=True)
+        with pytest.raises(paribus.errors.OptionError, match="but 'flat' and 'steep' are over the same rows"):
+            paribus.compare(parts).difference(independent=True)
 
 
 class Columns:
@@ -334,7 +333,7 @@ def test_errors_are_not_too_small_where_rows_may_be_shared(rng, tmp_path):
     X.to_parquet(tmp_path / "X.parquet")
     for case, one, other in shared_rows(X, tmp_path / "X.parquet"):
         assert one.provenance.fingerprint != other.provenance.fingerprint, case
-        found = paribus.overlay({"one": one, "other": other}).difference()
+        found = paribus.compare({"one": one, "other": other}).difference()
         assert found.errors == "upper bound", case
         np.testing.assert_array_equal(found.standard_error, one.standard_error + other.standard_error)
         np.testing.assert_allclose(found.standard_error, truth, rtol=0.1, err_msg=case)
@@ -352,7 +351,7 @@ def test_exact_errors_are_offered_only_where_there_are_any(frame, tmp_path):
     }
     plain, local, _ = one_of_each(frame)
     for parts, offered in ((plain, True), (read, False), (lists, False), (local, False)):
-        (note, *_) = paribus.overlay(parts).difference().notes
+        (note, *_) = paribus.compare(parts).difference().notes
         assert note.startswith("both are over the same rows: standard errors are the sum of theirs")
         assert (remedy in note) == offered
         assert "independent=True" not in note
@@ -369,7 +368,7 @@ def test_errors_of_independent_samples_add_as_squares_and_hold_what_they_promise
             name: paribus.partial_dependence(lambda t: t[:, 0] + t[:, 1], X, 0, custom_values={0: [0.0, 1.0]})
             for name, X in slices.items()
         }
-        found = paribus.overlay(parts).difference(independent=True)
+        found = paribus.compare(parts).difference(independent=True)
         held.append(np.abs(found.difference[0]) <= 1.96 * found.standard_error[0])
     assert found.errors == "independent"
     errors = [part.standard_error for part in parts.values()]
@@ -377,10 +376,10 @@ def test_errors_of_independent_samples_add_as_squares_and_hold_what_they_promise
     assert 0.92 <= np.mean(held) <= 0.98
     assert "as independent=True states" in repr(found)
     many = {name: paribus.effects(lambda t: t[:, 0] + t[:, 1], X) for name, X in slices.items()}
-    every = paribus.overlay(many)
+    every = paribus.compare(many)
     assert {one.errors for one in every.difference(independent=True).values()} == {"independent"}
     assert {one.errors for one in every.difference().values()} == {"upper bound"}
-    with pytest.raises(paribus.OptionError, match="independent='yes' must be True or False"):
+    with pytest.raises(paribus.errors.OptionError, match="independent='yes' must be True or False"):
         every.difference(independent="yes")
 
 
@@ -390,7 +389,7 @@ def test_numbers_are_compared_on_straight_lines_where_grids_overlap(frame):
         "young": paribus.partial_dependence(steep, young, "age", custom_values={"age": [30, 45, 50, 54]}),
         "old": paribus.partial_dependence(flat, old, "age", custom_values={"age": [45, 48, 60]}),
     }
-    found = paribus.overlay(parts).difference()
+    found = paribus.compare(parts).difference()
     assert found.grid_values[0].tolist() == [45, 48, 50, 54]
     line = {
         name: np.interp([45, 48, 50, 54], part.grid_values[0].astype(float), part.average[0])
@@ -402,8 +401,8 @@ def test_numbers_are_compared_on_straight_lines_where_grids_overlap(frame):
         "low": paribus.partial_dependence(steep, young, "age", custom_values={"age": [1, 2]}),
         "high": parts["old"],
     }
-    with pytest.raises(paribus.InputError, match="'high' and 'low' have no value of age in common"):
-        paribus.overlay(apart).difference()
+    with pytest.raises(paribus.errors.InputError, match="'high' and 'low' have no value of age in common"):
+        paribus.compare(apart).difference()
 
 
 def test_categories_and_missing_values_are_compared_where_both_have_them():
@@ -420,7 +419,7 @@ def test_categories_and_missing_values_are_compared_where_both_have_them():
             lambda rows: 2 * model(rows), table, "city", custom_values={"city": ["Ulm", "Bonn", "Kiel"]}
         ),
     }
-    found = paribus.overlay(parts).difference()
+    found = paribus.compare(parts).difference()
     assert found.grid_values[0].tolist() == ["Ulm", "Kiel"]
     assert found.difference.tolist() == [[1.0, 2.0]]
     assert found.missing_difference.tolist() == [9.0]
@@ -433,16 +432,16 @@ def test_categories_and_missing_values_are_compared_where_both_have_them():
 
 def test_differences_of_every_type_of_part_and_of_every_feature(frame, tmp_path):
     _, local, near = one_of_each(frame)
-    assert paribus.overlay(local).difference().curve == "ale"
-    observed = paribus.overlay(near).difference(curve="residual")
+    assert paribus.compare(local).difference().curve == "ale"
+    observed = paribus.compare(near).difference(curve="residual")
     np.testing.assert_allclose(observed.difference, near["flat"].residual - near["steep"].residual)
-    with pytest.raises(paribus.OptionError, match="curve='ale'"):
-        paribus.overlay(near).difference(curve="ale")
-    every = paribus.overlay(of_both(paribus.effects, frame, ["age", "city", "other"], grid_resolution=4))
+    with pytest.raises(paribus.errors.OptionError, match="curve='ale'"):
+        paribus.compare(near).difference(curve="ale")
+    every = paribus.compare(of_both(paribus.effects, frame, ["age", "city", "other"], grid_resolution=4))
     found = every.difference(reference="flat")
-    assert isinstance(found, paribus.Differences)
+    assert isinstance(found, paribus.results.Effects)
     assert list(found) == sorted(found, key=lambda name: -found[name].strength)
-    assert repr(found).startswith("Differences steep minus flat: 3 features, largest first (prediction)")
+    assert repr(found).startswith("Effects steep minus flat: 3 features, largest first (prediction)")
     assert "standard errors" in repr(found)
     columns = ["feature", "value", "number", "output", "difference", "standard_error"]
     assert list(found.to_frame().columns) == columns
@@ -456,7 +455,7 @@ def test_differences_of_every_type_of_part_and_of_every_feature(frame, tmp_path)
 
 def test_the_parts_of_a_difference_are_named(frame):
     age = paribus.partial_dependence(steep, frame, "age", grid_resolution=4)
-    three = paribus.overlay({"a": age, "b": age, "c": age})
+    three = paribus.compare({"a": age, "b": age, "c": age})
     assert (three.difference("c").part, three.difference("c").reference) == ("c", "a")
     assert three.difference("a").reference == "b"
     assert (three.difference("c").difference == 0).all()
@@ -466,12 +465,12 @@ def test_the_parts_of_a_difference_are_named(frame):
         ({"part": "a", "reference": "x"}, "reference='x' is not a part"),
         ({"part": "a", "reference": "a"}, "are the same; name two"),
     ):
-        with pytest.raises(paribus.OptionError, match=words):
+        with pytest.raises(paribus.errors.OptionError, match=words):
             three.difference(**arguments)
 
 
 def test_a_difference_is_drawn_around_zero(frame):
-    every = paribus.overlay(of_both(paribus.effects, frame, ["age", "city"], grid_resolution=4)).difference()
+    every = paribus.compare(of_both(paribus.effects, frame, ["age", "city"], grid_resolution=4)).difference()
     numbers, categories = (every[name].figure().panels[0] for name in ("age", "city"))
     assert numbers.marks[0] == categories.marks[0] == Rule(0.0)
     line = next(mark for mark in numbers.marks if isinstance(mark, Line))

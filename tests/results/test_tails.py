@@ -122,7 +122,7 @@ def test_explain_takes_percentiles():
     inner = effect.grid_values[0][below : len(effect.grid_values[0]) - above]
     np.testing.assert_allclose(inner, np.linspace(*np.quantile(X["x"], [0.2, 0.8]), 10))
     assert explanation.provenance.percentiles == (0.2, 0.8)
-    with pytest.raises(paribus.OptionError, match="percentiles"):
+    with pytest.raises(paribus.errors.OptionError, match="percentiles"):
         paribus.explain(turning, X, percentiles=(0.9, 0.1))
 
 
@@ -183,5 +183,5 @@ def test_curves_of_rows_alone_have_all_points_of_their_grid_and_no_tails():
 
 def test_saving_into_a_folder_that_does_not_exist_names_the_folder(tmp_path):
     effect = paribus.partial_dependence(turning, X, "x")
-    with pytest.raises(paribus.FormatError, match=r"there is no folder .*nowhere"):
+    with pytest.raises(paribus.errors.FormatError, match=r"there is no folder .*nowhere"):
         effect.save(tmp_path / "nowhere" / "effect.json")

@@ -74,8 +74,8 @@ def test_centered_effect_is_relative_to_one_of_its_points(feature, kind):
             np.testing.assert_allclose(centered.standard_error, want, rtol=1e-9, atol=1e-12)
         assert str(centered.provenance.scale).count("relative to") == 1
         codes = [note.code for note in centered.notes]
-        assert codes.count(paribus.NoteCode.RELATIVE_TO) == 1
-        assert (paribus.NoteCode.NO_STANDARD_ERROR in codes) == (kind == "average")
+        assert codes.count(paribus.notes.NoteCode.RELATIVE_TO) == 1
+        assert (paribus.notes.NoteCode.NO_STANDARD_ERROR in codes) == (kind == "average")
 
 
 def test_centered_effect_at_missing_is_relative_to_the_same_point():
@@ -94,7 +94,7 @@ def test_centered_twice_is_relative_to_the_second_point():
     at = effect.grid_values[0][4]
     twice = effect.centered(effect.grid_values[0][2]).centered(at)
     np.testing.assert_allclose(twice.average, effect.centered(at).average, atol=1e-12)
-    assert [note.code for note in twice.notes].count(paribus.NoteCode.RELATIVE_TO) == 1
+    assert [note.code for note in twice.notes].count(paribus.notes.NoteCode.RELATIVE_TO) == 1
 
 
 def test_centered_surface_takes_a_value_of_each_feature():
@@ -103,7 +103,7 @@ def test_centered_surface_takes_a_value_of_each_feature():
     anchor = effect.average[:, 2, list(effect.grid_values[1]).index("Genf")]
     np.testing.assert_allclose(effect.centered(at).average, effect.average - anchor[:, None, None])
     for wrong in (at[0], (at[0],), (*at, 1)):
-        with pytest.raises(paribus.OptionError, match="a grid value of each of x, city, as a tuple"):
+        with pytest.raises(paribus.errors.OptionError, match="a grid value of each of x, city, as a tuple"):
             effect.centered(wrong)
 
 
@@ -119,7 +119,7 @@ def test_centered_surface_takes_a_value_of_each_feature():
     ],
 )
 def test_centered_effect_refuses_what_is_no_point_of_it(feature, at, words):
-    with pytest.raises(paribus.OptionError, match=words):
+    with pytest.raises(paribus.errors.OptionError, match=words):
         effect_of(feature).centered(at)
 
 
@@ -128,7 +128,7 @@ def test_point_is_found_up_to_rounding_and_large_integers_exactly():
     at = effect.grid_values[0][3]
     for near in (at, at * (1 + 1e-14), float(at)):
         np.testing.assert_array_equal(effect.centered(near).average[:, 3], 0.0)
-    with pytest.raises(paribus.OptionError, match="the nearest is"):
+    with pytest.raises(paribus.errors.OptionError, match="the nearest is"):
         effect.centered(at + 1e-6)
     frame = pd.DataFrame({"id": 2**60 + np.arange(9), "x": 1.0})
     large = paribus.partial_dependence(lambda t: t["id"].to_numpy() - 2.0**60, frame, "id")
@@ -159,8 +159,8 @@ def test_derivative_has_no_value_at_missing():
     effect = effect_of("gap")
     found = effect.derivative()
     assert found.missing is None
-    assert paribus.NoteCode.NO_SLOPE_AT_MISSING in [note.code for note in found.notes]
-    assert paribus.NoteCode.NO_SLOPE_AT_MISSING not in [
+    assert paribus.notes.NoteCode.NO_SLOPE_AT_MISSING in [note.code for note in found.notes]
+    assert paribus.notes.NoteCode.NO_SLOPE_AT_MISSING not in [
         note.code for note in effect_of("x").derivative().notes
     ]
 
@@ -175,7 +175,7 @@ def test_derivative_has_no_value_at_missing():
     ],
 )
 def test_derivative_needs_distances_along_one_axis(feature, options, words):
-    with pytest.raises(paribus.OptionError, match=words):
+    with pytest.raises(paribus.errors.OptionError, match=words):
         effect_of(feature, **options).derivative()
 
 

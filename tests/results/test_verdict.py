@@ -6,8 +6,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
-from paribus import Note, NoteCode
 from paribus.errors import OptionError
+from paribus.notes import Note, NoteCode
 from paribus.results.verdict import Sizes, distinct, muted_codes
 
 CODES = {"PAR101", "PAR102", "PAR404", "PAR410"}

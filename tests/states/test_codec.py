@@ -169,9 +169,9 @@ def test_every_state_that_is_known_is_tried():
 
 
 def test_codec_classes_that_are_not_known_are_refused():
-    with pytest.raises(paribus.CheckpointError, match="'Sketch'"):
+    with pytest.raises(paribus.errors.CheckpointError, match="'Sketch'"):
         unpacked(packed(states()["kept"]), known_states())
-    with pytest.raises(paribus.CheckpointError, match="'Popen'"):
+    with pytest.raises(paribus.errors.CheckpointError, match="'Popen'"):
         unpacked(forged({"record": "Popen", "args": "true"}), KNOWN)
 
 
@@ -198,7 +198,7 @@ def test_codec_nothing_that_is_read_is_unpickled():
         file.getvalue(),
         forged({"record": "Counts", "cells": {"array": 0}}, a0=objects),
     ):
-        with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+        with pytest.raises(paribus.errors.CheckpointError, match="cannot be read"):
             unpacked(data, KNOWN)
     assert not Trap.sprung
 
@@ -214,7 +214,7 @@ def test_codec_damaged_bytes_are_refused_or_harmless(name, data):
         broken[data.draw(st.integers(0, len(whole) - 1), "place")] ^= data.draw(st.integers(1, 255), "flip")
     try:
         found = unpacked(bytes(broken), KNOWN)
-    except paribus.CheckpointError:
+    except paribus.errors.CheckpointError:
         return
     assert len(broken) == len(whole)
     assert type(found) is type(state)
@@ -233,7 +233,7 @@ def test_codec_false_offsets_of_text_are_refused():
     name = next(name for name, array in data.items() if offsets in array.tobytes())
     for false in ([0, 3, 2**30, 11], [0, 2**31 - 1, 6, 11], [-9, 3, 6, 11], [0, 6, 3, 11]):
         broken = data[name].tobytes().replace(offsets, np.array(false, np.int32).tobytes())
-        with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+        with pytest.raises(paribus.errors.CheckpointError, match="cannot be read"):
             unpacked(fuzz.written({**data, name: np.frombuffer(broken, np.uint8)}), KNOWN)
 
 
@@ -243,7 +243,7 @@ def test_codec_codes_of_categories_beyond_their_dictionary_are_refused():
     codes = np.tile(np.array([0, 1], np.int32), 8).tobytes()
     name = next(name for name, array in data.items() if codes in array.tobytes())
     broken = data[name].tobytes().replace(codes, np.tile(np.array([0, 10**6], np.int32), 8).tobytes())
-    with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+    with pytest.raises(paribus.errors.CheckpointError, match="cannot be read"):
         unpacked(fuzz.written({**data, name: np.frombuffer(broken, np.uint8)}), KNOWN)
 
 
@@ -258,7 +258,7 @@ def test_state_takes_no_more_memory_than_its_file_is_long():
     ]
     tracemalloc.start()
     for bomb in bombs:
-        with pytest.raises(paribus.CheckpointError):
+        with pytest.raises(paribus.errors.CheckpointError):
             unpacked(bomb, KNOWN)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -272,7 +272,7 @@ def test_codec_members_that_share_their_bytes_are_refused():
         for number in range(50):
             out.filelist.append(out.filelist[0])
             out.NameToInfo[f"a{number}.npy"] = out.filelist[0]
-    with pytest.raises(paribus.CheckpointError, match="declares more than it holds"):
+    with pytest.raises(paribus.errors.CheckpointError, match="declares more than it holds"):
         unpacked(file.getvalue(), KNOWN)
 
 
@@ -280,7 +280,7 @@ def test_codec_members_that_share_their_bytes_are_refused():
 def test_codec_deep_trees_are_refused(deep):
     for text in ("[" * deep, '{"parts":[' * deep + "]}" * deep):
         data = {"tree": np.frombuffer(text.encode(), np.uint8)}
-        with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+        with pytest.raises(paribus.errors.CheckpointError, match="cannot be read"):
             unpacked(fuzz.written(data), KNOWN)
 
 

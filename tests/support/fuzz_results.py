@@ -86,7 +86,7 @@ def prepared():
     plain = paribus.effects(_model, frame, **options)
     compared = paribus.compare(plain, local, near)
     again = paribus.effects(lambda table: 2 * _model(table), frame, **options)
-    laid = paribus.overlay({"one": plain, "two": again})
+    laid = paribus.compare({"one": plain, "two": again})
     old, new = (
         paribus.Explainer(model, frame, other, progress=False).explain(grid_resolution=4)
         for model in (_model, lambda table: 2 * _model(table))
@@ -96,7 +96,7 @@ def prepared():
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
         *(old, old.performance, old.compare(new), old.observed_expected()),
         *(laid.difference(), laid["gap"].difference(), laid["city"].difference()),
-        paribus.overlay({"a": local["gap"], "b": local["gap"]}),
+        paribus.compare({"a": local["gap"], "b": local["gap"]}),
         paribus.effects([_model, _model], arrow, ["x", ("x", "day")], **options),
         paribus.partial_dependence(_classes, frame, ["x", "city"], kind="both", **options),
         paribus.partial_dependence(_model, frame, "gap", kind="individual", **options),
@@ -104,7 +104,7 @@ def prepared():
         statistics("abcd", [1.0, 0.0, 2.0, 3.0, np.nan, 5.0], triples=[1.0, 2.0, 3.0, 4.0]),
         statistics(["a", 3], np.ones((1, 2)), outputs=("p", "q")),
         importance(["a", ("b", 2)], [np.nan, -1.0]),
-        importance(["a", "b"], [1.0, 2.0], method="permutation"),
+        importance(["a", "b"], [1.0, 2.0], kind="permutation"),
     ]
 
 

@@ -124,13 +124,13 @@ def of_insurance():
     other = Tariff(frame, claims, exposure, n_estimators=10)
     few = ["age", "region", "power"]
     models = {"60 trees": effects, "10 trees": paribus.effects(other, frame, few, **asked)}
-    yield "two-models", paribus.overlay(models).figure()
+    yield "two-models", paribus.compare(models).figure()
     young = frame["age"] < 40
     slices = {
         name: paribus.effects(tariff, frame[part], ["power", "brand"], grid_resolution=25, progress=False)
         for name, part in (("under 40", young), ("40 and more", ~young))
     }
-    yield "two-slices", paribus.overlay(slices).figure()
+    yield "two-slices", paribus.compare(slices).figure()
 
 
 def of_diabetes():
@@ -144,7 +144,7 @@ def of_diabetes():
     surfaces = paribus.effects(model, X, pairs, grid_resolution=20)
     yield "interactions-panels", found.figure("panels", k=3, effects=surfaces)
     yield "importance", paribus.feature_importance(model, X).figure()
-    drawn = paribus.feature_importance(model, X, y=y, method="permutation", progress=False)
+    drawn = paribus.feature_importance(model, X, y=y, kind="permutation", progress=False)
     yield "importance-permutation", drawn.figure()
     steps = paribus.partial_dependence(model, X, "bmi", grid_resolution="splits")
     yield "every-split", steps.figure()

@@ -4,10 +4,9 @@ import itertools
 
 import numpy as np
 
-from paribus import Provenance
 from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note, NoteCode
-from paribus.results import HStatistics, Importance
+from paribus.results import HStatistics, Importance, Provenance
 
 
 def provenance(**changes):
@@ -90,12 +89,12 @@ def statistics(names, pairwise, *, main=None, joint=None, outputs=("prediction",
     )
 
 
-def importance(features, values, *, method="effect", outputs=("prediction",), **facts):
+def importance(features, values, *, kind="effect", outputs=("prediction",), **facts):
     """Return importances; by effect, what features do with their interactions is twice as much."""
     values = np.array(values, dtype=float)
-    effect, by_model = method == "effect", method == "model"
+    effect, by_model = kind == "effect", kind == "model"
     return Importance(
-        method,
+        kind,
         "loss in $",
         tuple(features),
         tuple(" + ".join(map(str, f)) if isinstance(f, tuple) else str(f) for f in features),
@@ -104,7 +103,7 @@ def importance(features, values, *, method="effect", outputs=("prediction",), **
         np.full_like(values, np.nan) if by_model else np.abs(values) / 10,
         2 * values if effect else None,
         values / 5 if effect else None,
-        np.stack([values, values], 1) if method == "permutation" else None,
+        np.stack([values, values], 1) if kind == "permutation" else None,
         (Note(NoteCode.SINGLE_ROW, "few rows"),),
         provenance(**facts),
     )

@@ -217,7 +217,7 @@ def bits(result):
 
 
 def numbers(result):
-    if isinstance(result, paribus.Importance):
+    if isinstance(result, paribus.results.Importance):
         names = (
             "values",
             "standard_error",

@@ -1,6 +1,6 @@
 """Small results of every type, saved so that later releases can show that they still read them.
 
-``python tests/support/kept_results.py tests/results/saved/1`` wrote the files of format version 1, each with the
+``python tests/support/kept_results.py tests/results/saved/2`` wrote the files of format version 2, each with the
 numbers of its table beside it. Files that are there are never written again.
 """
 
@@ -42,26 +42,33 @@ def results():
     near = paribus.marginal(_model, frame, ["gap", "day"], y=np.arange(12.0), **options)
     plain = paribus.effects(_model, frame, ["gap", "day"], **options)
     compared = paribus.compare(plain, ale, near)
-    overlays = paribus.overlay(
+    overlays = paribus.compare(
         {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
     )
     explanation, performance, cells = _explained(frame[["x", "gap"]])
     moved = paribus.explain(lambda X: 2 * _model(X), frame[["x", "gap"]], grid_resolution=3, progress=False)
     found = [
         *(explanation, performance, cells, explanation.compare(moved)),
-        *(both, effects, ale["gap"], several, near["gap"], near, compared["gap"], compared),
-        *(overlays["gap"], overlays, overlays["gap"].difference(), overlays.difference()),
+        *(both, effects, ale["gap"], near["gap"], compared["gap"], overlays["gap"].difference()),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
         importance(["a", ("b", 2)], [0.5, 1.0]),
     ]
-    return {type(result).stored: result for result in found} | {
-        f"partial_dependence-{part}": paribus.partial_dependence(_model, _unusual(), feature, **options)
-        for part, feature in (
-            ("extrapolation", "x"),
-            ("grid_extrapolation", ("x", "gap")),
-            ("durations", "wait"),
-        )
-    }
+    mappings = {"ale": several, "marginal": near, "estimands": compared, "models": overlays}
+    mappings["differences"] = overlays.difference()
+    named = {f"effects-{part}": result for part, result in mappings.items()}
+    named["comparison-models"] = overlays["gap"]
+    return (
+        {type(result).stored: result for result in found}
+        | named
+        | {
+            f"partial_dependence-{part}": paribus.partial_dependence(_model, _unusual(), feature, **options)
+            for part, feature in (
+                ("extrapolation", "x"),
+                ("grid_extrapolation", ("x", "gap")),
+                ("durations", "wait"),
+            )
+        }
+    )
 
 
 def _explained(frame):

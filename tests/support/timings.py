@@ -114,7 +114,7 @@ def interactions():
     print(f"  100 unpruned trees, 5,000 rows x 8: {took:.1f} s", flush=True)
 
 
-def local_effects():
+def ale():
     """Accumulated local effects of 20 features: off the trees, and of a model that is evaluated itself."""
     rows = RNG.normal(size=(200_000, 20))
     y = rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3] + 0.1 * RNG.normal(size=len(rows))
@@ -182,7 +182,7 @@ def first_calls():
 def main():
     first_calls()
     trees()
-    local_effects()
+    ale()
     interactions()
     small = RNG.normal(size=(400, 5))
     target = small[:, 0] * small[:, 1]

@@ -1,4 +1,4 @@
-"""X as the model was fitted on it: its columns by name, in its order, as its categories."""
+"""Alignment of X with the fitted model: columns by name, their order and their categories."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from paribus._data.frame import FrameTable
     from paribus._data.scan.reading import TableReader
 
-Content = Callable[[int], tuple[str, bool]]  # what a column of X holds, in words, and whether as categories
+Content = Callable[[int], tuple[str, bool]]  # description of a column of X, and whether it has category codes
 Places = tuple[int | None, ...]
-SHOWN = 5  # columns, in a message
-SOME_ROWS = 1_024  # of a table in memory, predicted to see whether the model takes it so
+SHOWN = 5  # columns that a message lists
+SOME_ROWS = 1_024  # rows of a table in memory that are predicted to check how the model handles it
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """The columns of X that the models get, in their order.
+    """The columns of X that are passed to the models, in the order of the fit.
 
-    ``categories`` are the columns to be made categories, with those that the models know, ``closed`` the
-    columns where others are refused, ``open`` those of each model of columns where others are missing values;
-    ``pandas`` is whether the models take no other library's tables.
+    ``places`` are their positions in X, ``unused`` the names of the other columns. ``categories`` maps
+    columns that must be converted to the categories that the models know. ``closed`` maps columns where other
+    categories are an error, to the known ones. ``open`` maps columns where other categories count as missing,
+    to the known ones of each model. ``pandas`` is True if a model only accepts pandas tables.
     """
 
     places: tuple[int, ...]
@@ -49,11 +50,11 @@ class Alignment:
     def of(
         cls, estimator: Any, header: tuple[str, ...], content: Content, apart: Collection[Any] = ()
     ) -> Alignment:
-        """Find the columns the models were fitted on; one that was fitted on an array gets them all.
+        """Find the columns that the models were fitted on.
 
-        Of several models all get what those were fitted on that know it, which one that does not know must
-        get as well. ``apart`` are columns with another use, which are given to a model only if it was fitted
-        on them.
+        A model without stored column names gets all columns. All models of a list get the same columns: those
+        stored by the models that have names. ``apart`` are columns with another use (target or weights). A
+        model gets them only if it was fitted on them.
         """
         several = as_model_list(estimator) or (estimator,)
         known = [(own, None if own is None else own.places(header)) for own in map(fitted_on, several)]
@@ -76,7 +77,7 @@ class Alignment:
         return cls(
             positions,
             tuple(name for name in header if name not in used and name not in apart),
-            _categories(named, header, content),
+            _known_category_columns(named, header, content),
             {
                 header[position]: own.categories[column]
                 for own, positions in named
@@ -84,12 +85,12 @@ class Alignment:
                 if own.closed and position is not None and column in own.categories
             },
             any(own.pandas for own, _ in named),
-            _open(named, header),
+            _open_categories(named, header),
         )
 
 
 def check_width(estimator: Any, columns: int) -> None:
-    """Refuse a number of columns other than the one the model was fitted on."""
+    """Raise if the number of columns differs from the one in the fit."""
     width = width_of(estimator)
     if width is not None and width != columns:
         raise TableError(
@@ -100,7 +101,7 @@ def check_width(estimator: Any, columns: int) -> None:
 
 
 def _check_same(each: list[tuple[int, ...]], header: tuple[str, ...]) -> None:
-    """Refuse models of a list that were fitted on other columns than each other."""
+    """Raise if the models of a list were fitted on different columns."""
     one, other = each[0], next((positions for positions in each if positions != each[0]), each[0])
     if one == other:
         return
@@ -111,10 +112,10 @@ def _check_same(each: list[tuple[int, ...]], header: tuple[str, ...]) -> None:
     raise ModelError(f"the models of a list were fitted on {differs}; pass one model at a time")
 
 
-def _categories(
+def _known_category_columns(
     named: list[tuple[FittedColumns, Places]], header: tuple[str, ...], content: Content
 ) -> dict[str, tuple[Any, ...]]:
-    """Return the columns that must become categories; refuse what a model cannot have been fitted on."""
+    """Return the columns to convert to categories; raise if the type of a column differs from the fit."""
     made: dict[str, tuple[Any, ...]] = {}
     for own, positions in named:
         for column, position in enumerate(positions):
@@ -122,7 +123,7 @@ def _categories(
                 continue
             what, coded = content(position)
             known = own.categories.get(column)
-            if _differs(what, coded, own, column):
+            if _type_differs(what, coded, own, column):
                 has = f"categories of {what}" if coded else what
                 raise TableError(
                     f"column {header[position]!r} of X holds {has}, and the model was fitted on "
@@ -133,10 +134,10 @@ def _categories(
     return made
 
 
-def _open(
+def _open_categories(
     named: list[tuple[FittedColumns, Places]], header: tuple[str, ...]
 ) -> dict[str, tuple[tuple[Any, ...], ...]]:
-    """Return the categories each model knows of columns where others are missing values to it."""
+    """Return the known categories of each model, for columns where it treats others as missing."""
     categories: dict[str, tuple[tuple[Any, ...], ...]] = {}
     for own, positions in named:
         for column, known in own.categories.items():
@@ -146,8 +147,8 @@ def _open(
     return categories
 
 
-def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
-    """Return whether a column cannot be what the model was fitted on; objects may be anything."""
+def _type_differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
+    """Return whether the type of a column contradicts the fit; columns of objects never do."""
     if column in own.categories:
         wanted = own.n_known(column)
         return what not in (wanted, "objects") and wanted is not None
@@ -157,10 +158,10 @@ def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
 def aligned(
     estimator: Any, table: Table, *, named: bool, apart: Collection[str] = ()
 ) -> tuple[Table, Header | None]:
-    """Return a table in memory as the model was fitted on it, and its header if it has another one.
+    """Return an in-memory table with the columns of the fit, and its header if the columns changed.
 
-    ``named`` says that the user named the columns of an array, which has none. ``apart`` are
-    columns with another use, which only a model that was fitted on them gets.
+    ``named`` is True if the user passed names for the columns of an array. ``apart`` are columns with another
+    use. A model gets them only if it was fitted on them.
     """
     if isinstance(table, ArrayTable):
         return _aligned_array(estimator, table, named, apart)
@@ -175,7 +176,7 @@ def aligned(
         check_known(name, alignment.closed[name], declared.to_list())
     given, header = table.names, None
     names = tuple(own[position] for position in alignment.places)
-    unknown = _unknown(table, own, alignment)
+    unknown = _unknown_categories(table, own, alignment)
     if alignment.places != tuple(range(len(given))):
         table = table.pick(alignment.places)
     if unknown or table.names != given:
@@ -189,7 +190,7 @@ def aligned(
     )
 
     def reordered(order: tuple[int, ...]) -> Table:
-        few = _evenly(table).pick(order)
+        few = _evenly_spaced_rows(table).pick(order)
         return as_pandas(few, {}, {}) if as_shown else few
 
     _check_order(estimator, names, reordered)
@@ -202,7 +203,7 @@ def aligned(
 def _aligned_array(
     estimator: Any, table: ArrayTable, named: bool, apart: Collection[str]
 ) -> tuple[Table, Header | None]:
-    """Return an array without the columns that have another use, unless the models were fitted on as many."""
+    """Return an array without the columns ``apart``, unless a model was fitted on the full width."""
     models, header = as_model_list(estimator) or (estimator,), None
     if apart and not any(width_of(one) == len(table.names) for one in models):
         given = table.names
@@ -216,8 +217,8 @@ def _aligned_array(
     return table, header
 
 
-def _unknown(table: FrameTable, own: tuple[str, ...], alignment: Alignment) -> tuple[str, ...]:
-    """Return which values of columns are none of the models' categories; what cannot be read is none."""
+def _unknown_categories(table: FrameTable, own: tuple[str, ...], alignment: Alignment) -> tuple[str, ...]:
+    """Return a text for each column with values outside the known categories; skip unreadable columns."""
     from paribus._data.categories import unknown_to
 
     texts = []
@@ -225,28 +226,36 @@ def _unknown(table: FrameTable, own: tuple[str, ...], alignment: Alignment) -> t
         position = own.index(name)
         try:
             codes, declared = table.column(position).factorized()
-        except FeatureError:  # it is refused where it is made a category, or given to the model
+        except FeatureError:  # reported when the column is converted, or passed to the model
             continue
         occurring = [declared[code] for code in np.flatnonzero(np.bincount(codes))]
         texts.append(unknown_to(table.names[position], known, occurring))
     return tuple(text for text in texts if text is not None)
 
 
-def _evenly(table: FrameTable) -> FrameTable:
-    """Return some rows from all over a table."""
+def _evenly_spaced_rows(table: FrameTable) -> FrameTable:
+    """Return evenly spaced rows of a table."""
     chosen = np.zeros(len(table), dtype=bool)
     chosen[:: max(1, len(table) // SOME_ROWS)] = True
     return table.keep(chosen)
 
 
 def _check_order(estimator: Any, names: tuple[str, ...], shown: Callable[[tuple[int, ...]], Table]) -> None:
-    """Refuse an order of columns other than that of a model within, where predictions depend on it."""
+    """Raise if an inner model was fitted on another column order that changes the predictions.
+
+    ``shown`` returns some rows with their columns in a given order.
+    """
     every = tuple(range(len(names)))
     for one in as_model_list(estimator) or (estimator,):
         for order in orders_within(one, names):
-            predictions, other = (_predictions(one, shown(positions)) for positions in (every, order))
-            if predictions is None or other is None or _close(predictions, other):
-                continue  # a model that fails does so in the call itself, which reports it
+            predictions, other = (_sample_predictions(one, shown(positions)) for positions in (every, order))
+            if predictions is None or other is None:
+                continue  # a model that fails does so again in the call itself, which reports it
+            tolerance = 1e-9 * np.abs(predictions[np.isfinite(predictions)]).max(initial=0.0)
+            if predictions.shape == other.shape and np.allclose(
+                predictions, other, rtol=1e-6, atol=tolerance, equal_nan=True
+            ):
+                continue
             moved = [position for position in every if order[position] != position]
             own, fitted = (
                 ", ".join(repr(names[positions[at]]) for at in moved[:SHOWN]) + ", ..." * (len(moved) > SHOWN)
@@ -258,21 +267,16 @@ def _check_order(estimator: Any, names: tuple[str, ...], shown: Callable[[tuple[
             )
 
 
-def _predictions(estimator: Any, table: Table) -> Floats | None:
-    """Return what a model predicts for some rows, None where it fails."""
+def _sample_predictions(estimator: Any, table: Table) -> Floats | None:
+    """Return the predictions of a model for some rows, None if it fails."""
     try:
         return adapt(estimator, table).predict(table.native, len(table))
-    except Exception:  # whatever a foreign model raises
+    except Exception:  # a user's model may raise anything
         return None
 
 
-def _close(one: Floats, other: Floats) -> bool:
-    size = np.abs(one[np.isfinite(one)]).max(initial=0.0)
-    return one.shape == other.shape and np.allclose(one, other, rtol=1e-6, atol=1e-9 * size, equal_nan=True)
-
-
 def _check_array_names(estimator: Any, names: tuple[str, ...]) -> None:
-    """Refuse names of an array's columns that are the model's own in another order: it goes by position."""
+    """Raise if the names of an array's columns are those of the fit in another order."""
     own = fitted_on(estimator)
     if own is not None and names != own.names and sorted(names) == sorted(own.names):
         raise TableError(
@@ -283,23 +287,24 @@ def _check_array_names(estimator: Any, names: tuple[str, ...]) -> None:
 
 
 def prefers_pandas(estimator: Any, own: Callable[[], Table], pandas: Callable[[], Table]) -> bool:
-    """Return whether a model fails on some rows as they are, and predicts them as a pandas table."""
+    """Return whether a model fails on the given table type, but predicts the same rows from pandas."""
     models = [one for one in as_model_list(estimator) or (estimator,) if is_model(one)]
     return any(not _predicts(one, own) and _predicts(one, pandas) for one in models)
 
 
 def _predicts(estimator: Any, table: Callable[[], Table]) -> bool:
+    """Return whether a model can be adapted to a table."""
     try:
         adapt(estimator, table())
     except (ModelError, TableError):
         return False
-    except ParibusError:  # about the response, which the call itself will report
+    except ParibusError:  # about the response method, which the call itself reports
         return True
     return True
 
 
 def aligned_reading(estimator: Any, reading: TableReader, alignment: Alignment) -> TableReader:
-    """Return how rows are read as the models were fitted on them: as categories they know, as pandas."""
+    """Return a reader that converts columns to known categories, and to pandas if a model needs it."""
     import pyarrow as pa
 
     schema = reading.source.schema
@@ -321,6 +326,6 @@ def aligned_reading(estimator: Any, reading: TableReader, alignment: Alignment) 
 
 
 def _head_in_order(reading: TableReader, order: tuple[int, ...]) -> Table:
-    """Return a few rows with their columns in another order."""
+    """Return the first rows with their columns in another order."""
     columns, names = (tuple(of[position] for position in order) for of in (reading.columns, reading.names))
     return replace(reading, columns=columns, names=names).table(reading.source.head(reading.read))

@@ -1,20 +1,20 @@
-"""From the estimates of each of several models to one estimate, and one record of how it came about."""
+"""Combination of the estimates and records of several models."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._api.model_facts import of_model
-from paribus._api.run import ModelEstimates
+from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.runner import digest
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import InteractionStatistics, Ratio
 from paribus._evaluators.request import EffectEstimate
+from paribus._text import counted_names
 from paribus.notes import Note
 from paribus.results.curve_parts import mean_of
 
@@ -22,26 +22,35 @@ if TYPE_CHECKING:
     from paribus._evaluators.ale.accumulate import AleEstimate
     from paribus._evaluators.cell_means import CellEstimate
 
-WORDS = ("response", "scale", "estimand", "why")
+JOINED_TEXTS = ("response", "scale", "estimand", "why")
 
 
 def label(what: str, index: int, count: int) -> str:
-    """Return what is done: for which of several models, each of which has a pass over the rows of its own."""
+    """Return the name of a pass, with the position of the model if there are several."""
     return what if count == 1 else f"{what}-{index + 1}-of-{count}"
 
 
+def combined_estimates(
+    context: RunContext, estimated: Sequence[ModelEstimates], mean: Callable[[Sequence[Any]], Any]
+) -> list[Any]:
+    """Return the estimates of the single model, or for a list of models their ``mean`` per effect."""
+    if not context.several:
+        return estimated[0].estimates
+    return [mean(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)]
+
+
 def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
-    """Return the mean estimate of several models, with the estimate of each."""
+    """Return the mean partial dependence of several models, with the values of each."""
     values = np.stack([estimate.average for estimate in estimates])
     error = _mean([estimate.standard_error for estimate in estimates])
     known = [estimate.strength for estimate in estimates if estimate.strength is not None]
-    # As of the statistics of several models, the root of the mean square.
+    # The root mean square, as in `mean_statistics`.
     strength = np.sqrt(_mean([one**2 for one in known])) if len(known) == len(estimates) else None
     return EffectEstimate(mean_of(values), error, None, by_model=values, strength=strength)
 
 
 def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
-    """Return the mean of several models' local effects; where the rows lie is the same for all."""
+    """Return the mean ALE of several models; counts of rows are the same for all."""
     values = np.stack([estimate.ale for estimate in estimates])
     at_missing = [estimate.missing for estimate in estimates if estimate.missing is not None]
     return replace(
@@ -57,13 +66,13 @@ def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
 
 
 def mean_cells(cells: Sequence[CellEstimate]) -> CellEstimate:
-    """Return the mean of several models' averages in cells; where the rows lie is the same for all."""
+    """Return the mean of the cell averages of several models; counts of rows are the same for all."""
     means = np.stack([one.mean for one in cells])
     return replace(cells[0], mean=mean_of(means), error=_mean([one.error for one in cells]), by_model=means)
 
 
 def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionStatistics:
-    """Return the mean of several models' own statistics, a strength the root of the mean square."""
+    """Return the mean interaction statistics of several models; strengths are root mean squares."""
     ratios: dict[str, Any] = {
         name: _mean_ratio([getattr(one, name) for one in statistics])
         for name in ("main", "left_out", "pairwise", "overall", "total")
@@ -79,7 +88,7 @@ def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionS
 
 
 def _mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
-    """Return mean squares and shares averaged over models; errors add up at most, as rows are the same."""
+    """Return mean squares, shares and errors averaged over models; the mean error is an upper bound."""
     arrays = ("numerator", "denominator", "numerator_error", "ratio_error", "share")
     means = {name: _mean([getattr(one, name) for one in ratios]) for name in arrays}
     return Ratio(**{("mean_share" if name == "share" else name): array for name, array in means.items()})
@@ -90,7 +99,7 @@ def _mean(arrays: list[Floats]) -> Floats:
 
 
 def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
-    """Return the remarks on each grid, those of several models with the position of each in the list."""
+    """Return the notes of each grid; those of several models name the position of the model."""
     if len(remarks) == 1:
         return remarks[0]
     return [
@@ -104,9 +113,10 @@ def combine_facts(
     verified: Sequence[float | None] | None = None,
     models: Sequence[dict[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """Return one record of several models: what they share once, what they took added up.
+    """Return one record of several models: shared texts once, predictions as a sum.
 
-    ``models`` says what is recorded of those that were not adapted.
+    ``verified`` has the difference from brute force of each model. ``models`` replaces the model facts where
+    models were not adapted.
     """
     differences = verified or [None] * len(estimated)
     each = models or [of_model(one.model) for one in estimated]
@@ -118,15 +128,15 @@ def combine_facts(
         return facts[0]
     libraries = dict.fromkeys((one["model_library"], one["model_version"]) for one in facts)
     joined = {
-        "model": _counted([one["model"] for one in facts]),
+        "model": counted_names(one["model"] for one in facts),
         "model_library": " and ".join(library for library, _ in libraries),
         "model_version": " and ".join(version for _, version in libraries),
         "model_digest": digest(*(one["model_digest"] for one in facts)),
-        **{name: " and ".join(dict.fromkeys(one[name] for one in facts)) for name in WORDS},
+        **{name: " and ".join(dict.fromkeys(one[name] for one in facts)) for name in JOINED_TEXTS},
         "evaluator": " and ".join(dict.fromkeys(one["evaluator"] for one in facts)),
         "how": "; ".join(dict.fromkeys(one["how"] for one in facts)),
         "structure": " and ".join(dict.fromkeys(filter(None, (one["structure"] for one in facts)))) or None,
-        "refusals": _refusals([one["refusals"] for one in facts]),
+        "refusals": _joined_refusals([one["refusals"] for one in facts]),
         "predictions": sum(one["predictions"] for one in facts),
         "standard_error_rows": min(one["standard_error_rows"] for one in facts),
         **{name: max(one[name] for one in facts) for name in ("block_rows", "threads")},
@@ -136,19 +146,10 @@ def combine_facts(
     return joined
 
 
-def _counted(names: list[str]) -> str:
-    """Return what models are, and how many of each.
+def _joined_refusals(each: list[dict[str, str]]) -> dict[str, str]:
+    """Return why evaluators were not used, and for which models if not for all.
 
-    >>> _counted(["Ridge", "Lasso", "Ridge"])
-    '2 x Ridge and Lasso'
-    """
-    return " and ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(names).items())
-
-
-def _refusals(each: list[dict[str, str]]) -> dict[str, str]:
-    """Return the reasons why evaluators were not used, and for which models where not for all.
-
-    >>> _refusals([{"a": "too old"}, {"a": "too old", "b": "too slow"}])
+    >>> _joined_refusals([{"a": "too old"}, {"a": "too old", "b": "too slow"}])
     {'a': 'too old', 'b': 'too slow (model 2)'}
     """
     joined: dict[str, str] = {}

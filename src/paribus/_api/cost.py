@@ -1,4 +1,4 @@
-"""Estimated cost of a call, and the number of predictions that it may take."""
+"""Cost estimates, and bounds on the number of predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paribus._evaluators.interactions.additive_interactions import BruteInteract
 from paribus._evaluators.interactions.tree_passes import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, reading_predictions
-from paribus._evaluators.request import EvaluationRequest, Request, StatisticEvaluator
+from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._executors import LocalExecutor
 from paribus._models import Model
 from paribus._models.scoring import Scorer
@@ -33,20 +33,20 @@ from paribus._states import Keyed
 from paribus.notes import Note, NoteCode
 from paribus.results import CostEstimate, Provenance
 
-TIMED_ROWS = 128  # predicted where predictions are dear, after one, or crossed with each other
-TIMED_SIZES = (1, TIMED_ROWS, 2_048, 16_384)  # rows of predicts that are timed
-LONG_PREDICT = 0.1  # seconds of a predict after which no larger one is timed
-DRIVEN_SECONDS = 0.5  # that predictions of a trial may take
-WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
-PACES: WeakKeyDictionary[Model, dict[int, Pace]] = WeakKeyDictionary()  # of models that were timed
-CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
+TIMED_ROWS = 128  # rows that are predicted if predictions are expensive, or crossed with each other
+TIMED_SIZES = (1, TIMED_ROWS, 2_048, 16_384)  # rows in each timed call of predict
+LONG_PREDICT = 0.1  # seconds of a call after which no larger one is timed
+DRIVEN_SECONDS = 0.5  # limit on the predictions of a trial
+WARM_ROWS = 64  # rows evaluated before timing, so that compilation is not counted
+PACES: WeakKeyDictionary[Model, dict[int, Pace]] = WeakKeyDictionary()  # by model and largest size
+CROSSING = ("interactions", "permutation")  # statistics whose brute-force cost is not proportional to rows
 
 
 @dataclass(eq=False)
 class TrialWork(RunContext):
-    """Work on the rows of a trial, of which any sample is at hand; ``sampled`` has size and seed of each.
+    """Run context of a trial, in which samples are taken from the trial's rows.
 
-    ``facts`` are those that the statistics before found out.
+    ``sampled`` has the size and seed of each sample. ``facts`` are those found by earlier statistics.
     """
 
     some: Rows | None = None
@@ -54,7 +54,7 @@ class TrialWork(RunContext):
     facts: dict[str, Any] = field(default_factory=dict)
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
-        """Return rows of the trial."""
+        """Return a sample of the trial's rows."""
         assert self.some is not None
         self.sampled.add((size, seed))
         return self.some.subsample(size, seed)
@@ -63,14 +63,14 @@ class TrialWork(RunContext):
 
 @dataclass(eq=False)
 class Clock:
-    """Seconds per row of each pass over so many ``rows``, and what is spent besides."""
+    """Seconds per row of each pass over ``rows`` rows, and fixed seconds besides."""
 
     rows: int
     per_row: list[float] = field(default_factory=list)
     fixed: float = 0.0
 
     def drive(self, rounds: Rounds, rows: Rows) -> None:
-        """Fold every pass here and now, on one thread; only passes over ``rows`` take longer of more rows."""
+        """Run every pass on one thread; passes over other rows than ``rows`` count as fixed cost."""
         passes = next(rounds)
         while True:
             started = perf_counter()
@@ -114,10 +114,10 @@ def forecast(
         planned, verifying, clocks = [], [], []
         for one in statistics:
             whole = context(trial.data, trial.rows)
-            plans, reads = _plans(one, whole)
+            plans, reads = _first_plans(one, whole)
             verified = one.verification(whole, plans)
-            clock = _timed(one, plans, trial.rows, context, reads)
-            if not whole.rows.in_memory:  # which are read to draw some of them, and to verify
+            clock = _statistic_clock(one, plans, trial.rows, context, reads)
+            if not whole.rows.in_memory:  # samples and verification read them again
                 clock.per_row = [0.0] * len(whole.sampled) + clock.per_row + [0.0] * verified.passes
             planned.append(plans)
             verifying.append(verified)
@@ -133,7 +133,7 @@ def _with_predictions(
     planned: list[list[Plan]],
     verifying: list[Verification],
 ) -> CostEstimate:
-    """Return an estimate with all that models predict, from the rows they are tried on first."""
+    """Return the estimate with the number of predictions, including those that adapt the models."""
     evaluators = [plan.evaluator for plans in planned for plan in plans]
     predictions = [one.predictions for one in evaluators] + [one.predictions for one in verifying]
     if not any(predictions):
@@ -151,8 +151,8 @@ def _with_predictions(
     )
 
 
-def _plans(statistic: Statistic, context: TrialWork) -> tuple[list[Plan], bool]:
-    """Return the plans of the first round, and whether it reads the rows; none of one without passes."""
+def _first_plans(statistic: Statistic, context: TrialWork) -> tuple[list[Plan], bool]:
+    """Return the plans of the first round, and whether it reads the rows; no plans without passes."""
     rounds = lockstep([statistic.evaluate(context)], context.facts)
     try:
         passes = next(rounds)
@@ -162,33 +162,36 @@ def _plans(statistic: Statistic, context: TrialWork) -> tuple[list[Plan], bool]:
     return [one.plan for one in passes if one.plan is not None], any(one.reads for one in passes)
 
 
-def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any, reads: bool) -> Clock:
+def _statistic_clock(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any, reads: bool) -> Clock:
+    """Return the measured or extrapolated time of a statistic; ``context`` builds a `TrialWork`."""
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     brute = [p for p in crossing if isinstance(p.evaluator, BruteInteractions)]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
     predicting = [plan for plan in plans if plan.evaluator.predictions]
     if predicting and statistic.max_predictions is not None:
-        return _called(predicting, rows, reads, TIMED_ROWS)  # a trial must not add much to them
+        return _call_clock(predicting, rows, reads, TIMED_ROWS)  # a trial must add few predictions
     apart = [plan for plan in predicting if plan not in crossing]
     if apart and (crossing or _is_slow(apart, rows, size)):
-        clock = _called(apart, rows, reads, CALL_ROWS)
-        clock.fixed += _predicted(crossing, rows).fixed
+        clock = _call_clock(apart, rows, reads, CALL_ROWS)
+        clock.fixed += _prediction_clock(crossing, rows).fixed
         return clock
     if brute and len(brute) == len(plans) and _crossing_seconds(brute, rows) <= DRIVEN_SECONDS:
-        # What is crossed takes more than its predictions where these are fast, and as long where many are.
+        # Fast predictions are not the main cost of crossing, but many of them are: take the longer estimate.
         return max(
-            _crossed(statistic, brute, rows, context), _predicted(brute, rows), key=lambda one: one.fixed
+            _crossed_clock(statistic, brute, rows, context),
+            _prediction_clock(brute, rows),
+            key=lambda one: one.fixed,
         )
     if crossing or not plans:
-        return _predicted(crossing, rows)
+        return _prediction_clock(crossing, rows)
     crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]
     if crossed:
-        return _crossed(statistic, crossed, rows, context)
-    return [_driven(statistic, rows, context, count) for count in (min(WARM_ROWS, size), size)][-1]
+        return _crossed_clock(statistic, crossed, rows, context)
+    return [_driven_clock(statistic, rows, context, count) for count in (min(WARM_ROWS, size), size)][-1]
 
 
 def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
-    """Return whether a model would take long to predict a block as often as evaluators want it."""
+    """Return whether predicting a block as often as the evaluators need takes too long for a trial."""
     seconds = 0.0
     for plan in plans:
         model, request = _model_of(plan.evaluator), plan.evaluator.request
@@ -199,7 +202,7 @@ def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
 
 
 def _crossing_seconds(plans: list[Plan], rows: Rows) -> float:
-    """Return how long a model would predict as many rows, crossed with each other, as are timed."""
+    """Return the seconds to predict ``TIMED_ROWS`` rows that are crossed with each other."""
     seconds = 0.0
     for plan in plans:
         model, crossed = _model_of(plan.evaluator), plan.evaluator.request.points
@@ -209,20 +212,23 @@ def _crossing_seconds(plans: list[Plan], rows: Rows) -> float:
     return seconds
 
 
-def _driven(statistic: Statistic, rows: Rows, context: Any, count: int) -> Clock:
-    """Return what a statistic takes on some rows."""
-    some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
+def _driven_clock(statistic: Statistic, rows: Rows, context: Any, count: int) -> Clock:
+    """Return the time of a statistic on the first ``count`` rows."""
+    weights, target = (None if array is None else array[:count] for array in (rows.weights, rows.target))
+    some = replace(rows, table=rows.table.slice(0, count), weights=weights, target=target)
     clock = Clock(count)
     own = context(InMemoryData(some, True), some)
-    # Facts about a few rows are not those about all.
+    # A copy, because facts about a few rows are not those about all.
     clock.drive(lockstep([statistic.evaluate(own)], dict(own.facts)), some)
     return clock
 
 
-def _crossed(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any) -> Clock:
-    """Return what a statistic takes whose rows are crossed with each other: in part their square."""
+def _crossed_clock(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any) -> Clock:
+    """Return the time of a statistic that crosses rows, partly proportional to the square of their number."""
     few, more = (min(size, len(rows)) for size in (WARM_ROWS, TIMED_ROWS))
-    clocks = [_driven(statistic, rows, context, count) for count in (few, few, more)]  # once to compile
+    clocks = [
+        _driven_clock(statistic, rows, context, count) for count in (few, few, more)
+    ]  # the first one compiles
     short, long = (clock.fixed + clock.rows * sum(clock.per_row) for clock in clocks[1:])
     each = max(0.0, long - short) / max(1, more**2 - few**2)
     most = max(plan.evaluator.request.points for plan in plans)
@@ -230,15 +236,8 @@ def _crossed(statistic: Statistic, plans: list[Plan], rows: Rows, context: Any) 
     return Clock(len(rows), fixed=seconds / plans[0].threads)
 
 
-def _cut(rows: Rows, count: int) -> dict[str, Any]:
-    return {
-        name: None if array is None else array[:count]
-        for name, array in (("weights", rows.weights), ("target", rows.target))
-    }
-
-
-def _predicted(plans: list[Plan], rows: Rows) -> Clock:
-    """Return what the predictions of models take that are evaluated on rows crossed with each other."""
+def _prediction_clock(plans: list[Plan], rows: Rows) -> Clock:
+    """Return the time of all predictions of plans that cross rows with each other."""
     clock = Clock(len(rows))
     for plan in plans:
         model = _model_of(plan.evaluator)
@@ -248,8 +247,8 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     return clock
 
 
-def _called(plans: list[Plan], rows: Rows, reads: bool, most: int) -> Clock:
-    """Return the cost of expensive models, by call and by row, from predicts of at most ``most`` rows."""
+def _call_clock(plans: list[Plan], rows: Rows, reads: bool, most: int) -> Clock:
+    """Return the time of all predictions, estimated from calls with at most ``most`` rows."""
     clock = Clock(len(rows), [0.0] if reads else [])
     for plan in plans:
         model, predictions = _model_of(plan.evaluator), plan.evaluator.predictions
@@ -260,49 +259,46 @@ def _called(plans: list[Plan], rows: Rows, reads: bool, most: int) -> Clock:
 
 
 class Pace(NamedTuple):
-    """Seconds that a predict takes, and those of each row in it."""
+    """Seconds of a call of predict, and of each row in it."""
 
     by_call: float
     by_row: float
 
     def seconds(self, calls: int, predictions: int) -> float:
-        """Return how long so many predictions in so many calls take."""
+        """Return the seconds of ``predictions`` rows in ``calls`` calls."""
         return calls * self.by_call + predictions * self.by_row
 
 
 def _pace(model: Model, rows: Rows, most: int) -> Pace:
-    """Time predicts of ever more rows, until one takes long enough for the time of a row to show in it.
+    """Time calls of predict with more and more rows, until the time per row is measurable.
 
-    A few rows would show the time of the call alone, from which the time of many cannot be told. What was
-    timed for one statistic is kept for the others.
+    With few rows, the fixed time of a call dominates. The result is kept for other statistics.
     """
     known = PACES.setdefault(model, {})
-    if most not in known:
-        known[most] = _timed_pace(model, rows, most)
-    return known[most]
-
-
-def _timed_pace(model: Model, rows: Rows, most: int) -> Pace:
+    if most in known:
+        return known[most]
     times: dict[int, float] = {}
     for size in (min(size, most) for size in TIMED_SIZES):
         times[size] = _predict_seconds(model, rows, size)
-        if times[size] <= LONG_PREDICT and most > TIMED_ROWS:  # others may use the cores meanwhile
+        if times[size] <= LONG_PREDICT and most > TIMED_ROWS:  # other processes may use the cores meanwhile
             times[size] = min(times[size], _predict_seconds(model, rows, size))
         if size == most or (size > 1 and times[size] > LONG_PREDICT):
             break
     largest = max(times)
     by_row = max(0.0, (times[largest] - times[1]) / max(1, largest - 1))
-    return Pace(max(0.0, times[1] - by_row), by_row)
+    known[most] = Pace(max(0.0, times[1] - by_row), by_row)
+    return known[most]
 
 
 def rough_seconds(models: Sequence[Model], rows: Rows, predictions: int) -> float:
-    """Return about how long so many predictions take, from one predict of a few rows."""
+    """Return roughly the seconds of ``predictions`` predictions, from one call with a few rows."""
     size = min(TIMED_ROWS, len(rows))
     return sum(_predict_seconds(model, rows, size) for model in models) / size * predictions
 
 
 def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
-    # Stacked, because a model that writes into what it is given must not write into X.
+    """Return the seconds of one call of predict with about ``size`` rows."""
+    # A stack is a copy, so that a model that modifies its input does not modify X.
     copies = -(-size // len(rows))
     few = rows.table.slice(0, -(-size // copies))
     stack = few.stack(copies, ScratchBuffer())
@@ -312,7 +308,7 @@ def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
 
 
 def _model_of(evaluator: StatisticEvaluator) -> Model | None:
-    """Return the model that predicts; a scorer calls one itself."""
+    """Return the model that an evaluator calls, None for shortcuts and scorers."""
     if isinstance(evaluator, (BruteInteractions, BruteForce, BruteAle, CellMeans)):
         return evaluator.model
     if isinstance(evaluator, PermutationEvaluator) and not isinstance(evaluator.request.score, Scorer):
@@ -320,36 +316,28 @@ def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     return None
 
 
-def _requests(plans: list[Plan]) -> list[Request]:
-    """Return the requests of a statistic itself, without those of the strengths beside effects."""
-    requests = [plan.evaluator.request for plan in plans]
-    return [one for one in requests if one.statistic == requests[0].statistic]
-
-
-def _memory(plans: list[Plan]) -> int:
-    """Return the memory of plans; those that together exceed the bound run one after the other."""
-    total = sum(plan.evaluator.memory(plan.threads) for plan in plans)
-    return min([total, *(plan.evaluator.request.max_memory for plan in plans)])
-
-
 def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> CostEstimate:
+    """Return the cost of all rows, from the plans and times of each statistic."""
     plans = [plan for each in planned for plan in each]
     cores, used = _budget.threads(-1), max((plan.threads for plan in plans), default=1)
-
-    def wall(context: float) -> float:
-        """Return the time of one row where reading and work go on at the same time."""
-        return max(trial.reading, context / used, (trial.reading + context) / cores)
-
     rounds = max((len(clock.per_row) for clock in clocks), default=0)
     passes = [
         sum(clock.per_row[index] for clock in clocks if index < len(clock.per_row)) for index in range(rounds)
     ]
     if not trial.data.rows.in_memory:
         passes.insert(0, trial.surveying)
-    row = sum(wall(context) for context in passes)
+    # Seconds per row: reading and computing overlap.
+    row = sum(max(trial.reading, work / used, (trial.reading + work) / cores) for work in passes)
     fixed = sum(clock.fixed for clock in clocks)
     evaluators = [plan.evaluator for plan in plans]
-    requests = [request for each in planned for request in _requests(each)]
+    # Without the requests for strengths beside effects.
+    requests = [
+        plan.evaluator.request
+        for each in planned
+        for plan in each
+        if plan.evaluator.request.statistic == each[0].evaluator.request.statistic
+    ]
+    memory = sum(plan.evaluator.memory(plan.threads) for plan in plans)
     seconds = None if trial.known is None else row * trial.known + fixed
     rate = (trial.known or len(trial.rows)) / (row * (trial.known or len(trial.rows)) + fixed or 1e-9)
     return CostEstimate(
@@ -365,14 +353,15 @@ def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> C
         rows_per_second=rate,
         seconds=seconds,
         reading=min(1.0, len(passes) * trial.reading / row) if row else 0.0,
-        memory=_memory(plans),
+        # Passes that together exceed the bound run one after the other.
+        memory=min([memory, *(one.request.max_memory for one in evaluators)]),
         warning=next((plan.warning for plan in plans if plan.warning is not None), None),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionBudget:
-    """The predictions of one call, divided equally among its models, and the rows that were drawn so far."""
+    """The prediction limit of one call, divided equally among its models, and the rows sampled so far."""
 
     given: int
     context: RunContext
@@ -382,36 +371,37 @@ class PredictionBudget:
 
     @classmethod
     def of(cls, given: int | None, context: RunContext, seed: int, verb: str) -> PredictionBudget | None:
-        """Return the budget of a call, None where it has none."""
+        """Return the budget of a call, None without a limit."""
         return None if given is None else cls(given, context, seed, verb)
 
     def bound(
         self, model: Model, *, reads: bool, recomputed: tuple[int, ...] = (), verified: int = 0
     ) -> PredictionBound:
-        """Return what is left to evaluate one model; ``reads`` says that its structure is read first.
+        """Return the bound for one model, after the predictions already spent on it.
 
-        ``recomputed`` and ``verified`` are those of ``verify=True``.
+        ``reads`` says that reading the model's structure takes predictions. ``recomputed`` (points of each
+        grid) and ``verified`` (predictions) are those of ``verify=True``.
         """
         context = self.context
         spent = model.tried + (reading_predictions(model) if reads else 0)
         if context.runner.checkpoint is not None and not context.rows.in_memory:
-            spent += len(context.rows.table)  # which say whether it is the model of a kept state
+            spent += len(context.rows.table)  # predicted to identify the model of a checkpoint
         most = self.given // len(context.models) - spent
         return PredictionBound(self.given, most, context.rows.n_weighted, self.rows, recomputed, verified)
 
     def rows(self, size: int) -> Rows:
-        """Return rows that were drawn."""
+        """Return a sample of ``size`` rows, or raise `RowsNeededError` if it is not available yet."""
         if size not in self._samples:
             raise RowsNeededError(size)
         return self._samples[size]
 
-    def draw(self, size: int) -> Rounds:
-        """Draw rows, which takes a pass where they are read."""
+    def sample(self, size: int) -> Rounds:
+        """Sample rows, which takes a pass over out-of-core data."""
         self._samples[size] = yield from self.context.subsample(size, self.seed, self.verb)
 
 
 def fewest_rows(estimated: Sequence[ModelEstimates], count: int) -> list[Rows | None]:
-    """Return the rows that were drawn for each of ``count`` effects, the fewest of all models."""
+    """Return the sampled rows of each of ``count`` effects: the smallest sample over all models."""
     fewest: list[Rows | None] = [None] * count
     for plan in (plan for one in estimated for plan in one.plans):
         for number in plan.numbers if plan.sampled is not None else ():
@@ -422,14 +412,14 @@ def fewest_rows(estimated: Sequence[ModelEstimates], count: int) -> list[Rows | 
 
 
 def sampled_provenance(provenance: Provenance, sampled: Rows | None, seed: int) -> Provenance:
-    """Return the record of an effect, with the number of rows that were drawn for it."""
+    """Return the record of an effect, with the number of sampled rows and the seed."""
     return provenance if sampled is None else replace(provenance, sampled_rows=len(sampled), seed=seed)
 
 
 def bound_note(
     provenance: Provenance, given: int, share: float | None, of: str = "the range of the effect"
 ) -> Note:
-    """Return what is said of rows that were drawn, and the error that results as a ``share`` of something."""
+    """Return the note on sampled rows; ``share`` is the standard error as a share of ``of``."""
     shown = "" if share is None else f"; standard errors are up to {share:.1%} of {of}"
     sampled, rows = provenance.sampled_rows or 0, provenance.rows
     text = (
@@ -440,7 +430,7 @@ def bound_note(
 
 
 def share_of_range(values: Floats, error: Floats) -> float | None:
-    """Return the largest standard error as a share of the range of its output; None where there is none."""
+    """Return the largest standard error as a share of the range of its output; None if undefined."""
     flat, errors = (array.reshape(len(values), -1) for array in (values, error))
     with np.errstate(invalid="ignore"):
         width = np.ptp(flat, axis=1) if flat.shape[1] else np.zeros(len(flat))
@@ -450,7 +440,7 @@ def share_of_range(values: Floats, error: Floats) -> float | None:
 
 
 def share_of_largest(values: Floats, error: Floats) -> float | None:
-    """Return the largest standard error as a share of the largest value; None where there is none."""
+    """Return the largest standard error as a share of the largest value; None if undefined."""
     largest, worst = np.abs(values).max(initial=0.0), error.max(initial=0.0)
     share = worst / largest if largest > 0 else np.nan
     return float(share) if np.isfinite(share) else None

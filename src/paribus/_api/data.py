@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -52,15 +52,16 @@ if TYPE_CHECKING:
 def open_data(
     estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any = None
 ) -> tuple[ExplainerData, Any]:
-    """Return rows in memory with their weights, or how rows are read; and the target ``y``.
+    """Return the data, in memory or out of core, and the target ``y``.
 
-    The target of rows in memory is its values in the order of the rows, also where ``y`` names columns.
+    The target of in-memory data is an array in the order of the rows, also if ``y`` names columns.
     """
     check_choice("on_error", on_error, OnError)
     source = source_of(X, on_error)
     if source is not None:
-        columns = y if _names_columns(y) else None  # values are refused by the statistic that needs them
-        reading = _reading(estimator, source, sample_weight, names, on_error, runner, columns)
+        named = isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y)
+        columns = y if named or isinstance(y, str) else None  # statistics that need y raise for values
+        reading = _table_reader(estimator, source, sample_weight, names, on_error, runner, columns)
         return OutOfCoreData(reading, on_error), y
     if runner.checkpoint is not None:
         raise OptionError(
@@ -68,35 +69,26 @@ def open_data(
         )
     whole: Any = table_of(X, names)
     every = whole.names if whole.backend == "numpy" else tuple(map(str, whole.frame.columns))
-    target, weight = _target_in_memory(y, every), _column("sample_weight", sample_weight, every)
+    target, weight = _target_in_memory(y, every), _named_column("sample_weight", sample_weight, every)
     table, header = aligned(estimator, whole, named=names is not None, apart={*target, *weight})
     if not table.names:
         raise TableError("X has no column besides those of y and sample_weight; pass the features as well")
-    weights = _values(whole, every, weight) if weight else by_label("sample_weight", sample_weight, X)
+    weights = _column_values(whole, every, weight) if weight else by_label("sample_weight", sample_weight, X)
     rows = replace(rows_of(table, weights), aligned=header, given=whole)
     data = InMemoryData(rows, named=names is not None or table.backend != "numpy")
-    return data, _values(whole, every, target) if target else by_label("y", y, X)
-
-
-def _names_columns(y: Any) -> bool:
-    """Return whether y may name columns instead of holding values."""
-    return y is None or isinstance(y, str) or (_is_sequence(y) and all(isinstance(one, str) for one in y))
-
-
-def _is_sequence(y: Any) -> bool:
-    return isinstance(y, (list, tuple))
+    return data, _column_values(whole, every, target) if target else by_label("y", y, X)
 
 
 def _target_in_memory(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that hold the target; a list of text that are not all columns is labels."""
-    if _is_sequence(y):
+    """Return the target columns; a list of text is a list of labels unless all of it are columns."""
+    if isinstance(y, (list, tuple)):
         named = bool(y) and all(isinstance(one, str) and one in every for one in y)
         return tuple(y) if named and len(set(y)) == len(y) else ()
-    return _column("y", y, every)
+    return _named_column("y", y, every)
 
 
-def _column(argument: str, given: Any, every: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the column of X that an argument names, none where it holds values."""
+def _named_column(argument: str, given: Any, every: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the column of X that an argument names, none if it holds values."""
     if not isinstance(given, str):
         return ()
     if given not in every:
@@ -105,8 +97,8 @@ def _column(argument: str, given: Any, every: tuple[str, ...]) -> tuple[str, ...
     return (given,)
 
 
-def _values(table: Any, every: tuple[str, ...], names: tuple[str, ...]) -> Array:
-    """Return columns of a table in memory as an array ``(n,)``, or ``(n, o)`` of several."""
+def _column_values(table: Any, every: tuple[str, ...], names: tuple[str, ...]) -> Array:
+    """Return columns of an in-memory table as an array ``(n,)``, or ``(n, o)`` for several."""
     places = [every.index(name) for name in names]
     if table.backend == "numpy":
         columns = [table.native[:, place] for place in places]
@@ -116,13 +108,13 @@ def _values(table: Any, every: tuple[str, ...], names: tuple[str, ...]) -> Array
 
 
 def by_label(argument: str, values: Any, X: Any) -> Any:
-    """Return a target or weights in the order of the rows of X: by label where both are of pandas.
+    """Return a target or weights in the order of the rows of X, aligned by label if both are pandas objects.
 
-    An index that equals that of X is taken by position; one with the same labels in another order is
-    rearranged, and any other is refused. What has no index is taken by position.
+    Values with the same labels in another order are rearranged. Different labels raise an error. Values
+    without an index are taken by position.
     """
     if not (hasattr(X, "loc") and hasattr(values, "loc")) or len(X) != len(values):
-        return values  # a wrong length is refused with the shape
+        return values  # a wrong length is reported later, with the shape
     own, other = X.index, values.index
     if own.equals(other):
         return values
@@ -137,10 +129,10 @@ def by_label(argument: str, values: Any, X: Any) -> Any:
     return values.iloc[places]
 
 
-def _reading(
+def _table_reader(
     estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any
 ) -> TableReader:
-    """Choose the columns to read: those the model was fitted on, or all, that of the weights, the target."""
+    """Return the reader of the fitted (or all) columns, the weights and the target."""
     from paribus._data.categories import content_of
     from paribus._data.scan.reading import Partitions, TableReader
     from paribus._data.table import checked_names
@@ -149,18 +141,17 @@ def _reading(
         raise WeightError("X is out of core, so sample_weight must be the name of a column")
     every = tuple(source.schema.names)
     checked_names(every, len(every), "the header of X")
-    target = _target(y, every)
-    apart = {*_column("sample_weight", sample_weight, every), *target}
+    target = _target_out_of_core(y, every)
+    apart = {*_named_column("sample_weight", sample_weight, every), *target}
     alignment = Alignment.of(
         estimator, every, lambda position: content_of(source.schema.field(position).type), apart
     )
     columns = tuple(every[position] for position in alignment.places)
-    given = _reported(names, every, apart)
+    given = _reported_names(names, every, apart)
     shown = tuple(given[position] for position in alignment.places)
     unused = tuple(given[every.index(name)] for name in alignment.unused)
     if isinstance(source, Partitions):
-        runner.join_cluster()  # the one that would compute the frame
-        source = replace(source, client=runner.client)
+        source = replace(source, client=runner.join_cluster())
     if runner.checkpoint is not None and not source.shippable:
         raise OptionError(
             f"checkpoint= needs a source with random access; X is {source.label}. Write it to "
@@ -173,18 +164,18 @@ def _reading(
     return aligned_reading(estimator, reading, alignment)
 
 
-def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that hold what came out: none, one, or one for each output."""
+def _target_out_of_core(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the target columns of out-of-core data: none, one, or one for each output."""
     if y is None:
         return ()
     names = (y,) if isinstance(y, str) else tuple(y)
     if not names:
         raise InputError(TARGET_NAMES)
-    return tuple(column for name in names for column in _column("y", name, every))
+    return tuple(column for name in names for column in _named_column("y", name, every))
 
 
-def _reported(names: Any, every: tuple[str, ...], apart: Collection[Any]) -> tuple[str, ...]:
-    """Return the columns of X as results call them; ``names`` may leave out those of weights and target."""
+def _reported_names(names: Any, every: tuple[str, ...], apart: Collection[Any]) -> tuple[str, ...]:
+    """Return the column names that results show; ``names`` may omit those in ``apart``."""
     from paribus._data.table import checked_names
 
     if names is None:
@@ -196,16 +187,16 @@ def _reported(names: Any, every: tuple[str, ...], apart: Collection[Any]) -> tup
     return checked_names(names, len(every))
 
 
-SHOWN_ROWS = 100  # that show the kinds of columns
+SHOWN_ROWS = 100  # rows from which the kinds of columns are described
 TARGET_NAMES = "X is out of core, so y must be the name of a column, or a list of names"
 
 
 @dataclass(frozen=True)
 class SurveyRequest:
-    """What a run wants to know of the rows before it evaluates them, for each statistic, and how it reads.
+    """Summaries that each statistic needs before evaluation, and how the survey reads the rows.
 
-    ``seeds`` are those of draws by weight; ``memory`` is a bound if one was given: the free memory, which is
-    never the same, must not change what is found.
+    ``seeds`` are those of weighted sampling. ``memory`` is the user's bound, or None: the amount of free
+    memory varies, so it must not influence results.
     """
 
     wanted: tuple[Mapping[int, SummarySpec], ...]
@@ -214,74 +205,12 @@ class SurveyRequest:
     memory: int | None
 
 
-class ExplainerData(Protocol):
-    """What a run needs to know of X, wherever it is."""
-
-    named: bool
-
-    @property
-    def header(self) -> Header:
-        """The columns of X, and those of them that the model gets."""
-        ...
-
-    @property
-    def rows(self) -> Background:
-        """The rows; those that are read are known once they were surveyed."""
-        ...
-
-    @property
-    def known_rows(self) -> int | None:
-        """Number of rows, None if it is not known before they are read."""
-        ...
-
-    @property
-    def n_targets(self) -> int:
-        """Number of columns of the target, 0 without one."""
-        ...
-
-    @property
-    def files(self) -> Sequence[tuple[str, int]]:
-        """Path and number of rows of each file that is read; none for other sources."""
-        ...
-
-    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
-        """Find out what is wanted, if it is not known yet; ``adapt`` is called with a few rows."""
-        ...
-
-    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
-        """Return what the axis of a feature needs to know, or raise what is wrong with the column."""
-        ...
-
-    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
-        """Return by how much the rank of a quantile may be off, as a share of the weight."""
-        ...
-
-    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
-        """Return whether quantiles are estimates because of a bound on memory alone."""
-        ...
-
-    def in_memory(self, why: str) -> Rows:
-        """Return the rows, or refuse because they are read and something needs them in memory."""
-        ...
-
-    def with_target(self, y: Any) -> ExplainerData:
-        """Return the data with what came out."""
-        ...
-
-    def trial(self, surveying: SurveyRequest) -> Trial:
-        """Return a block of rows to time statistics on."""
-        ...
-
-    def describe(self) -> str:
-        """Return what is known of the rows and columns."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Rows that were read to know how long that takes: seconds per row of reading and of the survey.
+    """Rows of a trial that times statistics.
 
-    ``data`` has the number of all rows, ``known`` is None if that is a guess; ``rows`` were read.
+    ``rows`` are those of the trial. ``data`` stands for all rows, and ``known`` is their number, None if
+    unknown. ``reading`` and ``surveying`` are seconds per row.
     """
 
     data: ExplainerData
@@ -293,7 +222,7 @@ class Trial:
 
 @dataclass(eq=False)
 class InMemoryData:
-    """Rows in memory."""
+    """X in memory."""
 
     rows: Rows
     named: bool
@@ -301,7 +230,7 @@ class InMemoryData:
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that the model gets."""
+        """The columns of X, and those that are passed to the model."""
         return self.rows.header
 
     @property
@@ -315,21 +244,21 @@ class InMemoryData:
         return self.rows.n_targets
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
-        """Adapt the models; columns are summarized when they are needed."""
+        """Adapt the models; columns are summarized on demand."""
         adapt(self.rows.predictable)
 
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
-        """Summarize a column; what grows with the rows is not kept."""
+        """Return the summary of a column, computed at each call."""
         one = wanted[feature]
         options = {"limit": one.limit, "percentiles": one.percentiles, "bins": one.bins}
         return summarize(self.rows, feature, nominal=one.nominal, **options)  # type: ignore[arg-type]
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
-        """Quantiles of rows in memory are exact."""
+        """Return 0: quantiles are exact."""
         return 0.0
 
     def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
-        """Nothing is an estimate."""
+        """Return False: quantiles are exact."""
         return False
 
     def in_memory(self, why: str) -> Rows:
@@ -337,18 +266,24 @@ class InMemoryData:
         return self.rows
 
     def trial(self, surveying: SurveyRequest) -> Trial:
-        """Return all rows, which need not be read."""
+        """Return all rows, which take no time to read."""
         return Trial(self, self.rows, len(self.rows))
 
     def with_target(self, y: Any) -> InMemoryData:
-        """Return the rows with what came out, which no summary depends on."""
-        return InMemoryData(_with_target(self.rows, y), self.named)
+        """Return the data with the target; it is zero in rows of weight zero if ``y`` leaves these out."""
+        from paribus._models.scoring import target_of
+
+        rows, target = self.rows, target_of(y, self.rows)
+        if len(target) != len(rows):
+            given, target = target, np.zeros((len(rows), *target.shape[1:]), target.dtype)
+            target[rows.chosen(None, 0)] = given
+        return InMemoryData(replace(rows, target=target), self.named)
 
     def describe(self) -> str:
-        """Return what is known of the rows."""
+        """Return a description of the rows and columns."""
         table, weights = self.rows.table, ", weighted" if self.rows.weighted else ""
         some = table.slice(0, min(SHOWN_ROWS, len(table)))
-        kinds = Counter(_kind(some, position) for position in range(len(table.names)))
+        kinds = Counter(_column_kind(some, position) for position in range(len(table.names)))
         columns = ", ".join(f"{size} {kind}" for kind, size in kinds.items())
         rows = f"{count(len(table), 'row')} in memory ({table.backend}){weights}"
         return f"{rows}, {count(len(table.names), 'column')} ({columns})"
@@ -356,7 +291,7 @@ class InMemoryData:
 
 @dataclass(eq=False)
 class OutOfCoreData:
-    """Out-of-core rows, as often as it takes and never held."""
+    """Out-of-core data, which is read in passes and never held in memory as a whole."""
 
     reading: TableReader
     on_error: str
@@ -364,23 +299,23 @@ class OutOfCoreData:
 
     def __post_init__(self) -> None:
         self._surveyed: SurveyResult | None = None
-        self._surveys = 0  # that were finished
+        self._surveys = 0  # number of finished surveys
         self._memory: int | None = None
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that the model gets."""
+        """The columns of X, and those that are passed to the model."""
         return self.reading.header if self._surveyed is None else self._surveyed.rows.header
 
     @property
     def rows(self) -> Background:
-        """The rows, once they were surveyed."""
+        """The rows, available after the survey."""
         assert self._surveyed is not None
         return self._surveyed.rows
 
     @property
     def known_rows(self) -> int | None:
-        """Number of rows, None if it is not known before they are read."""
+        """Number of rows, None if unknown before reading."""
         return self.reading.source.rows
 
     @property
@@ -397,7 +332,7 @@ class OutOfCoreData:
         return [(file.path, file.rows) for file in source.files] if isinstance(source, ParquetFiles) else []
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
-        """Read the rows once, unless all that is wanted is known from before."""
+        """Survey the rows in one pass, unless an earlier survey has all summaries."""
         self._memory = surveying.memory
         attempt = 0
         while True:
@@ -407,7 +342,7 @@ class OutOfCoreData:
             if self._surveyed is not None and self._surveyed.covers(wanted, surveying.seeds):
                 break
             try:
-                # A model that fails should do so before rows are read; but it must know all categories.
+                # A model should fail before the pass; with category codes, it needs the survey first.
                 head = self.head()
                 if not self.reading.coded:
                     adapt(head)
@@ -422,7 +357,7 @@ class OutOfCoreData:
         adapt(self.rows.table)
 
     def head(self) -> ModelTable:
-        """Return a few rows, or say that there are none."""
+        """Return the first rows, or raise if there are none."""
         from paribus._data.scan.streams import Stream
 
         if isinstance(self.reading.source, Stream):
@@ -443,6 +378,9 @@ class OutOfCoreData:
         runner: Runner,
         attempt: int,
     ) -> SurveyResult:
+        """Run the pass of a survey; its name differs if more is surveyed, or after files were skipped."""
+        more = f"-more-{self._surveys}" if self._surveys else ""
+        name = f"survey{more}" + (f"-{attempt}" if attempt > 1 else "")
         reading = replace(self.reading, weight_scale=self.reading.first_unit())
         survey = Survey.of(reading, specs, surveying.seeds, head)
         stamp = None if runner.checkpoint is None else reading.source.stamp
@@ -450,7 +388,7 @@ class OutOfCoreData:
         (state,) = runner.fold(
             [
                 Pass(
-                    self._survey_name(attempt),
+                    name,
                     survey,
                     reading.blocks(survey_rows(head.row_bytes, surveying.memory)),
                     surveying.threads,
@@ -463,31 +401,26 @@ class OutOfCoreData:
             raise state
         return survey.finish(reading, state)
 
-    def _survey_name(self, attempt: int) -> str:
-        """Return the name of a survey: others follow it where more is wanted, or files were skipped."""
-        more = f"-more-{self._surveys}" if self._surveys else ""
-        return f"survey{more}" + (f"-{attempt}" if attempt > 1 else "")
-
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
-        """Return what the survey found."""
+        """Return the summary of a feature from the survey."""
         assert self._surveyed is not None
         return self._surveyed.summary(self._specs(wanted)[feature], wanted[feature])
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
-        """Return by how much the rank of a quantile may be off, as a share of the weight."""
+        """Return the largest rank error of a quantile, as a share of the total weight."""
         assert self._surveyed is not None
         return self._surveyed.rank_error(self._specs(wanted).values())
 
     def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
-        """Return whether quantiles are estimates because of a bound on memory alone."""
+        """Return whether quantiles are estimated only because of the user's memory bound."""
         return self._memory is not None and len(self.rows) <= exact_rows(len(wanted), None)
 
     def in_memory(self, why: str) -> Rows:
-        """Refuse."""
+        """Raise, because the rows are out of core."""
         raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
 
     def describe(self) -> str:
-        """Return what is known of the rows."""
+        """Return a description of the rows and columns."""
         known = len(self.rows) if self._surveyed is not None else self.reading.source.rows
         rows = "rows" if known is None else count(known, "row")
         weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
@@ -495,7 +428,7 @@ class OutOfCoreData:
         return f"{rows} read from {source}{weights}, {count(len(self.header.names), 'column')}"
 
     def trial(self, surveying: SurveyRequest) -> Trial:
-        """Read and survey one block; what it shows is scaled to all rows."""
+        """Read, survey and time one block; counts are scaled to all rows."""
         while True:
             try:
                 return self._trial(surveying)
@@ -527,25 +460,17 @@ class OutOfCoreData:
         return Trial(other, some, known, (read - started) / seen, (summarized - read) / seen)
 
     def with_target(self, y: Any) -> OutOfCoreData:
-        """Return itself: the target is read with the rows."""
+        """Return the same object, because the target is read with the rows."""
         if not self.n_targets:
             raise InputError(TARGET_NAMES)
         return self
 
 
-def _with_target(rows: Rows, y: Any) -> Rows:
-    """Return the rows with what came out; what stands in a row of weight zero has no meaning."""
-    from paribus._models.scoring import target_of
-
-    given = target_of(y, rows)
-    if len(given) == len(rows):
-        return replace(rows, target=given)
-    target = np.zeros((len(rows), *given.shape[1:]), given.dtype)
-    target[rows.chosen(None, 0)] = given
-    return replace(rows, target=target)
+ExplainerData: TypeAlias = InMemoryData | OutOfCoreData
 
 
-def _kind(table: Table, position: int) -> str:
+def _column_kind(table: Table, position: int) -> str:
+    """Return the kind of a column, ``"other"`` for unsupported columns."""
     try:
         return table.column(position).kind
     except FeatureError:
@@ -553,7 +478,7 @@ def _kind(table: Table, position: int) -> str:
 
 
 def whole_files(reading: TableReader, error: SourceError) -> TableReader:
-    """Leave out the files that cannot be read to their end; if it is not that, raise what went wrong."""
+    """Return the reader without damaged Parquet files; raise the error if there are none."""
     from paribus._data.scan.parquet import ParquetFiles
 
     files = reading.source

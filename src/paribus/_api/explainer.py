@@ -1,4 +1,4 @@
-"""One object that knows a model and its data, with every statistic as a method."""
+"""Class `Explainer`: a model and its data, with every statistic as a method."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from paribus import _budget
-from paribus._api.data import InMemoryData, SurveyRequest, open_data
+from paribus._api.data import ExplainerData, InMemoryData, SurveyRequest, open_data
 from paribus._api.options import (
     STATISTICS,
     AleOptions,
@@ -35,33 +35,34 @@ from paribus._data.table import Table
 from paribus._executors.progress import announce_line, showing_compilation
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
+from paribus._text import counted_names
 from paribus._typing import (
     Curves,
     EffectMethod,
     GridResolution,
-    ImportanceMethod,
+    ImportanceKind,
     Method,
     OnError,
     ResponseMethod,
 )
 from paribus.errors import OptionError, RefusalError
 from paribus.results import (
+    AccumulatedLocalEffect,
     CostEstimate,
     Effects,
     Explanation,
     HStatistics,
     Importance,
-    LocalEffects,
-    Marginals,
+    Marginal,
     PartialDependence,
 )
 
-# Values of a table, and seconds, from which on an explanation is announced with what it takes.
+# Values of a table that cause a cost estimate before explain, and estimated seconds that are announced.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
-# Predictions that an explanation makes of each row for surfaces, for each feature, and of crossed rows: more
-# than usual, to know without a plan that it is short.
+# Upper bounds on the predictions of an explanation: per row for surfaces, per row and feature, and for
+# crossed rows. They show without a plan that an explanation is short.
 SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
-# Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
+# Kernels that a verb usually compiles, for the progress bar of compilation.
 EXPECTED_COMPILATIONS, FEW_COMPILATIONS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
 
@@ -137,8 +138,7 @@ class Explainer:
         self._fingerprint: Future[str] | None = None
 
     def __repr__(self) -> str:
-        names = Counter(describe(one) for one in self._subject.estimators)
-        model = " and ".join(name if n == 1 else f"{n} x {name}" for name, n in names.items()) or "no model"
+        model = counted_names(map(describe, self._subject.estimators)) or "no model"
         lines = [f"Explainer of {model}", f"  {self._subject.data.describe()}"]
         unused = self._subject.data.header.unused
         if unused:
@@ -152,7 +152,7 @@ class Explainer:
         return self._subject.data.header
 
     def _structures(self) -> list[str]:
-        """Return what is known of how each model computes, without finding it out."""
+        """Return one line for each adapted model: its response, and how it is evaluated."""
         if self._models is None:
             return ["the model has not predicted yet"] if self._subject.estimators else []
         lines = []
@@ -257,7 +257,7 @@ class Explainer:
         quantiles: Any = None,
         verify: bool = False,
         max_predictions: int | None = None,
-    ) -> Effects:
+    ) -> Effects[PartialDependence]:
         """Compute many effects in one pass over the rows.
 
         As `paribus.effects` with the same arguments.
@@ -297,7 +297,7 @@ class Explainer:
         method: Method = "auto",
         verify: bool = False,
         max_predictions: int | None = None,
-    ) -> LocalEffects:
+    ) -> Effects[AccumulatedLocalEffect]:
         """Compute accumulated local effects (ALE).
 
         As `paribus.accumulated_local_effects` with the same arguments.
@@ -325,7 +325,7 @@ class Explainer:
         Returns
         -------
         LocalEffects
-            A mapping from the name (or pair of names) to `LocalEffect`, strongest first.
+            A mapping from the name (or pair of names) to `AccumulatedLocalEffect`, strongest first.
         """
         options = AleOptions(
             features=features,
@@ -345,7 +345,7 @@ class Explainer:
         grid_resolution: GridResolution = 20,
         custom_values: Mapping[Any, Any] | None = None,
         max_predictions: int | None = None,
-    ) -> Marginals:
+    ) -> Effects[Marginal]:
         """Average predictions and observed values over the rows near each value of a feature.
 
         As `paribus.marginal` with the same arguments.
@@ -385,7 +385,6 @@ class Explainer:
         overall: bool = True,
         threeway: int = 0,
         method: Method = "auto",
-        n_max: int | None = None,
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> HStatistics:
@@ -412,8 +411,6 @@ class Explainer:
             Compute the triples of this many features, those with the strongest interactions.
         method : {"auto", "exact", "brute"}
             ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-        n_max : int, optional
-            Alias of ``subsample``.
         verify : bool
             Compare strengths with the definition on 40 rows, all crossed with each other; the largest
             difference is in the provenance.
@@ -432,7 +429,6 @@ class Explainer:
             overall=overall,
             threeway=threeway,
             method=method,
-            n_max=n_max,
             verify=verify,
             max_predictions=max_predictions,
         )
@@ -442,7 +438,7 @@ class Explainer:
         self,
         features: Any = None,
         *,
-        method: ImportanceMethod = "effect",
+        kind: ImportanceKind = "effect",
         scoring: Any = None,
         n_repeats: int = 5,
         subsample: int | str | None = "auto",
@@ -458,7 +454,7 @@ class Explainer:
         features : sequence, optional
             Names or positions; all columns by default. For permutation also tuples, whose columns are
             permuted jointly.
-        method : {"effect", "permutation", "model"}
+        kind : {"effect", "permutation", "model"}
             Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which
             takes one.
         scoring : str or callable, optional
@@ -483,7 +479,7 @@ class Explainer:
         """
         options = ImportanceOptions(
             features=features,
-            method=method,
+            kind=kind,
             scoring=scoring,
             n_repeats=n_repeats,
             subsample=subsample,
@@ -605,8 +601,8 @@ class Explainer:
         return self._run_named(self._statistics(verbs))
 
     def _statistics(self, verbs: Sequence[Any]) -> dict[str, Statistic]:
-        """Return what computes each of several verbs, as `run` takes them."""
-        requests = _requests(verbs)
+        """Return the statistic of each verb, given as in `run`."""
+        requests = _verb_requests(verbs)
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
@@ -643,11 +639,11 @@ class Explainer:
         from paribus._api.explaining import ExplainOptions
 
         kinds: tuple[type[Options[Any]], ...] = (*STATISTICS, ExplainOptions)
-        options = [options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _requests(verbs)]
+        options = [options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _verb_requests(verbs)]
         return self._forecast([statistic for one in options for statistic in one.likely(self._subject)])
 
     def _announce(self, statistics: Sequence[Statistic], max_hours: float | None) -> None:
-        """Say how long an explanation takes before it begins, if that is long, and refuse many hours."""
+        """Announce the estimated duration of a long explanation, and raise above ``max_hours``."""
         rows, silent = self._subject.data.known_rows, self._runner.progress is False
         if rows is None or (silent and max_hours is None):
             return
@@ -660,7 +656,7 @@ class Explainer:
             return
         estimate = self._forecast(statistics)
         seconds = estimate.seconds or 0.0
-        # The estimate is of this process, so that it does not bound what a cluster takes.
+        # The estimate is for this process, not for a cluster.
         if max_hours is not None and seconds > 3600 * max_hours and self._runner.executor is None:
             raise OptionError(
                 f"max_hours={max_hours:g}: {estimate.announcement}. Pass fewer features or rows, or "
@@ -670,7 +666,7 @@ class Explainer:
             announce_line(estimate.announcement)
 
     def _is_short(self, models: Sequence[Model], max_hours: float | None) -> bool:
-        """Return whether models predict so fast that a trial, which predicts many rows, is not needed."""
+        """Return whether the models are so fast that no trial is needed to check ``max_hours``."""
         from paribus._api.cost import rough_seconds
 
         rows = self._subject.data.in_memory("a trial")
@@ -678,13 +674,11 @@ class Explainer:
         return max_hours is None or rough_seconds(models, rows, most) < 3600 * max_hours
 
     def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
+        """Return the estimated cost of statistics."""
         from paribus._api.cost import forecast
 
         surveying = surveying_of(statistics, self._threads, self._max_memory)
-        targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
-        trial = (self._subject.data.with_target(self._subject.y) if targeted else self._subject.data).trial(
-            surveying
-        )
+        trial = self._data_for(statistics).trial(surveying)
         self._adapt(trial.data.rows.table)
         return forecast(
             statistics,
@@ -695,12 +689,18 @@ class Explainer:
             several=self._subject.several,
         )
 
+    def _data_for(self, statistics: Sequence[Statistic]) -> ExplainerData:
+        """Return the data, with the target if there is one and a statistic uses it."""
+        targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
+        return self._subject.data.with_target(self._subject.y) if targeted else self._subject.data
+
     def _compute(self, options: StatisticOptions[Result]) -> Result:
         """Return the result of a single statistic."""
         result: Result = self._run([options.statistic(self._subject)])[0]
         return result
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
+        """Return the results of statistics, computed in shared passes."""
         self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
         kernels = sum(EXPECTED_COMPILATIONS.get(one.verb, FEW_COMPILATIONS) for one in statistics)
@@ -710,11 +710,10 @@ class Explainer:
     def _work(
         self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest
     ) -> RunContext:
-        """Open what the statistics need: the target, the models, and what a survey finds."""
-        targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
-        data = self._subject.data.with_target(self._subject.y) if targeted else self._subject.data
+        """Return the run context with the target, models and summaries that the statistics need."""
+        data = self._data_for(statistics)
         needed = any(one.needs_model for one in statistics)
-        data.prepare(surveying, self._runner, self._adapt if needed else _no_models)
+        data.prepare(surveying, self._runner, self._adapt if needed else lambda table: None)
         models = (self._models or ()) if needed else ()
         if any(one.reads_trees for one in statistics):
             for model in models:
@@ -734,7 +733,7 @@ class Explainer:
         )
 
     def _adapt(self, table: Table) -> None:
-        """Find out once how each model predicts."""
+        """Adapt the models at the first call."""
         if self._models is None and self._subject.estimators:
             estimator = (
                 list(self._subject.estimators) if self._subject.several else self._subject.estimators[0]
@@ -747,12 +746,13 @@ class Explainer:
             )
 
 
-def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return names of methods with their arguments, or refuse what is neither a name nor such a pair."""
+def _verb_requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the verbs with their arguments, or raise for other objects."""
     requests: list[tuple[str, Mapping[str, Any]]] = []
     for one in verbs:
         pair = (one, {}) if isinstance(one, str) else one
-        if not (isinstance(pair, tuple) and len(pair) == 2 and _is_request(*pair)):
+        valid = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        if not (valid and isinstance(pair[1], Mapping) and all(isinstance(name, str) for name in pair[1])):
             raise OptionError(
                 f"{one!r} is neither the name of a method nor a pair such as ('effects', {{'kind': 'both'}})"
             )
@@ -764,22 +764,13 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return requests
 
 
-def _is_request(verb: Any, arguments: Any) -> bool:
-    named = isinstance(arguments, Mapping) and all(isinstance(name, str) for name in arguments)
-    return isinstance(verb, str) and named
-
-
 EXPLAINER_ARGUMENTS = frozenset(inspect.signature(Explainer).parameters)
 
 
 def is_read(model: Model) -> bool:
-    """Return whether the structure of a model is read, so that it need not be evaluated itself."""
+    """Return whether the structure of a model can be read, so that no predictions are needed."""
     try:
         structure_text(model)
     except RefusalError:
         return False
     return True
-
-
-def _no_models(table: Table) -> None:
-    """Adapt nothing: no statistic predicts."""

@@ -1,4 +1,4 @@
-"""Every statistic of a model in shared passes, as one `Explanation`."""
+"""Options of `explain`, and the `Explanation` built from the results of its statistics."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from paribus._models import Model
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import AUTO, GridResolution
 from paribus.errors import OptionError
-from paribus.results import Effects, Explanation, HStatistics, Importance
+from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
 from paribus.results.curve_values import root_mean_square
 from paribus.results.shape import shapes_of
 from paribus.results.verdict import Parts, muted_codes, verdict_of
 
-GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
-MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # features with fewer points and bins, to be kept and shown
+GRID = 20  # points of a curve, and of averages
+MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # number of features above which curves and ALE are coarser
 SURFACE_GRID = 12  # points of each axis of a surface
-PAIRED = 40  # features whose pairs are evaluated where rows are crossed: the rest interacts less
+PAIRED = 40  # features with most interaction, whose pairs are evaluated if rows are crossed
 QUANTILES = (0.1, 0.5, 0.9)
-# Rows that are crossed with each other for interactions where nothing is read off the model: so few that
-# this takes about as long as the curves of many rows, and enough to find which pairs are strong.
+# Predictions for interactions by brute force, and the minimum number of crossed rows. They take about as long
+# as the curves, and suffice to find the strong pairs.
 CROSSED, FEWEST_CROSSED = 10_000_000, 64
-# How a bound on predictions is divided: curves and interactions take most.
+# How max_predictions is divided among the statistics.
 SHARES = {
     "effects": 6,
-    "shapes": 1,  # which take part of what effects may
+    "shapes": 1,  # shapes use a part of the limit of effects
     "accumulated_local_effects": 2,
     "marginal": 1,
     "h_statistic": 6,
@@ -84,16 +84,16 @@ class ExplainOptions(Options[Explanation]):
     max_hours: float | None = MAX_HOURS
 
     def __post_init__(self) -> None:
-        """Check what no statistic checks, before anything is computed."""
+        """Check the options that no statistic checks."""
         check_flags(interactions=self.interactions)
         muted_codes(self.mute)
-        # As numbers of Python, which do not overflow.
+        # As Python numbers, which do not overflow.
         object.__setattr__(self, "pairs", check_int("pairs", self.pairs, 0))
         object.__setattr__(self, "max_predictions", prediction_limit(self.max_predictions))
         object.__setattr__(self, "max_hours", hour_limit(self.max_hours))
 
     def statistics(self, subject: Subject) -> dict[str, Statistic]:
-        """Return the statistics that an explanation consists of, which are run together."""
+        """Return the statistics of an explanation by name, which run together."""
         single = isinstance(self.features, (str, int, np.integer))
         wanted = [self.features] if single else self.features
         subject.check(self.verb, wanted)
@@ -114,24 +114,24 @@ class ExplainOptions(Options[Explanation]):
         )
         strong = ImportanceOptions(features=wanted, subsample=self.subsample, random_state=self.random_state)
         rows = crossed_rows(len(features)) if paired else SUBSAMPLE
-        # A forecast runs them one after another, so that each stands after those whose facts it needs.
+        # A cost estimate runs them in this order: each one comes after those whose facts it needs.
         found: dict[str, Statistic] = {
             "effects": curves,
             "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
             "interactions": replace(
                 self._interactions(subject, wanted, paired),
                 crossed_rows=rows,
-                paired=None if models > 1 else PAIRED,  # the strongest of each model differ
+                paired=None if models > 1 else PAIRED,  # the strongest pairs of each model differ
                 with_importance=True,
                 varied=VARIED,
                 ranks_pairs=surfaces,
             ),
-            "local_effects": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
-            # On the axes of the curves, which are the same and laid out once.
+            "ale": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
+            # Averages share the axes of the curves, which are laid out once.
             "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
         }
         if rows < SUBSAMPLE and self.subsample == AUTO and self.max_predictions is None:
-            # Strengths are of as many rows as those of other functions, however few are crossed for pairs.
+            # Strengths use the default number of rows, even if fewer are crossed for pairs.
             found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
         if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
@@ -140,7 +140,7 @@ class ExplainOptions(Options[Explanation]):
         return found
 
     def _curves(self, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
-        """Return what computes curves over all rows, also those beyond the percentiles."""
+        """Return the statistic of curves, with points beyond the percentiles."""
         curves = EffectsOptions(
             features=features,
             percentiles=self.percentiles,
@@ -152,12 +152,12 @@ class ExplainOptions(Options[Explanation]):
         return replace(curves, axes=full, strengths=False)
 
     def likely(self, subject: Subject) -> list[Statistic]:
-        """Return the statistics, with surfaces of any pairs: the strongest are found out on the way."""
+        """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet."""
         every = self.statistics(subject).values()
         return [replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one for one in every]
 
     def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
-        """Return what computes the interactions of features, or the strengths of those that have none."""
+        """Return the statistic of interactions, or of strengths alone without pairs."""
         kind = HStatisticOptions if paired else ImportanceOptions
         options = kind(
             features=features,
@@ -170,19 +170,19 @@ class ExplainOptions(Options[Explanation]):
         return statistic
 
     def _quantiles(self, subject: Subject) -> Any:
-        """Return which quantiles of the individual curves are computed."""
+        """Return the quantiles of individual curves to compute."""
         if isinstance(self.quantiles, str) and self.quantiles == AUTO:
             return None if subject.several else QUANTILES
         return self.quantiles
 
     def _points(self, features: int) -> tuple[Any, int | None]:
-        """Return the points of curves, and the bins of local effects, None for as many as usual."""
+        """Return the number of points of curves, and of bins of local effects (None for the default)."""
         if features > MANY:
             return FEW_POINTS if self.grid_resolution is None else self.grid_resolution, FEW_BINS
         return GRID if self.grid_resolution is None else self.grid_resolution, None
 
     def _share(self, part: str) -> int | None:
-        """Return how many predictions one part may make."""
+        """Return the prediction limit of one part."""
         if self.max_predictions is None:
             return None
         share = self.max_predictions * SHARES[part] // sum(SHARES.values())
@@ -195,7 +195,7 @@ class ExplainOptions(Options[Explanation]):
 
 
 def crossed_rows(features: int) -> int:
-    """Return how many rows are crossed with each other for so many features and the pairs of them.
+    """Return the number of rows to cross with each other for a number of features and their pairs.
 
     >>> crossed_rows(5), crossed_rows(30), crossed_rows(200)
     (500, 146, 101)
@@ -208,8 +208,8 @@ def crossed_rows(features: int) -> int:
 def explanation_of(
     found: dict[str, Any], options: ExplainOptions, subject: Subject, models: tuple[Model, ...]
 ) -> Explanation:
-    """Return an explanation from the results of its statistics; ``models`` are the estimators as read."""
-    effects: Effects = found["effects"]
+    """Return an explanation from the results of its statistics; ``models`` are the adapted estimators."""
+    effects: Effects[PartialDependence] = found["effects"]
     interactions, importance = found["interactions"]
     importance = found.get("strengths") or importance
     effects = _with_strengths(effects, importance)
@@ -219,7 +219,7 @@ def explanation_of(
     directions = directions_of(options.monotone, estimator, subject.data.header, outputs)
     parts = Parts(
         effects,
-        found["local_effects"],
+        found["ale"],
         averages,
         importance,
         interactions,
@@ -240,8 +240,10 @@ def explanation_of(
     )
 
 
-def _with_strengths(effects: Effects, importance: Importance) -> Effects:
-    """Return the effects with the strengths of importance, which has an error of each, in their order."""
+def _with_strengths(
+    effects: Effects[PartialDependence], importance: Importance
+) -> Effects[PartialDependence]:
+    """Return the effects with the strengths from importance, which also has standard errors."""
     strengths = {
         name: root_mean_square(np.atleast_1d(values))
         for name, values in zip(importance.feature_names, importance.values, strict=True)
@@ -251,8 +253,10 @@ def _with_strengths(effects: Effects, importance: Importance) -> Effects:
     return Effects(tuple(strong), effects.skipped)
 
 
-def _interacting(surfaces: Effects | None, interactions: HStatistics | None) -> Effects | None:
-    """Return the surfaces of pairs that interact by more than rounding."""
+def _interacting(
+    surfaces: Effects[PartialDependence] | None, interactions: HStatistics | None
+) -> Effects[PartialDependence] | None:
+    """Return the surfaces of pairs whose interaction is not zero."""
     if surfaces is None or interactions is None:
         return None
     names, strength = interactions.feature_names, interactions.pairwise.strength

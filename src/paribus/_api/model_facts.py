@@ -1,4 +1,4 @@
-"""Facts about the model and the run that results record."""
+"""Facts about models, columns and runs for the records of results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from paribus._models.adapter import describe, library_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
 from paribus._models.files.model_file import FILES
-from paribus._models.libraries import PACKAGES
+from paribus._models.libraries import LIBRARIES, PACKAGES
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.scoring.choose import objective_of
 from paribus._models.trees import Trees
@@ -43,9 +43,9 @@ from paribus.results.shape import Direction
 def model_record(
     estimators: Sequence[Any], models: Sequence[Model], rows: Background, provenance: Provenance
 ) -> ModelRecord:
-    """Return what is known of a model, of several what they have in common and the parameters of each."""
+    """Return the record of a model, or a joint one with the parameters of each of several models."""
     ensembles = [one for model in models for one in _ensembles(model)]
-    sizes = [_size(one) for one in ensembles]
+    sizes = [_leaves_and_depth(one) for one in ensembles]
     several = len(estimators) > 1
     return ModelRecord(
         provenance.model,
@@ -70,16 +70,16 @@ def model_record(
 
 
 def _model_file(estimator: Any) -> FileRecord | None:
-    """Return the file that a model was read from."""
+    """Return the record of the file that a model was read from, None without one."""
     try:
         found = FILES.get(estimator)
-    except TypeError:  # of a class without a hash or references that do not keep it alive: no file was read
+    except TypeError:  # not hashable, or without weak references: not read from a file
         return None
     return None if found is None else FileRecord(found[0], None, found[1])
 
 
 def data_files(data: ExplainerData) -> tuple[FileRecord, ...]:
-    """Return the files that out-of-core rows are read from, named within the folder they have in common."""
+    """Return the files of out-of-core data, with paths relative to their common folder."""
     files = [(PurePath(path), rows) for path, rows in data.files]
     folder = os.path.commonpath([path.parent for path, _ in files]) if files else ""
     return tuple(FileRecord(path.relative_to(folder).as_posix(), rows, None) for path, rows in files)
@@ -88,7 +88,7 @@ def data_files(data: ExplainerData) -> tuple[FileRecord, ...]:
 def target_records(
     y: Any, data: ExplainerData, found: Sequence[TargetEstimate], outputs: Sequence[str]
 ) -> tuple[TargetRecord, ...]:
-    """Return the distribution of the target under its name: that of a column, a series or a table."""
+    """Return the distribution of each target, named after its column or series."""
     columns = getattr(y, "columns", None)
     if isinstance(y, str) or (isinstance(y, (list, tuple)) and not data.rows.in_memory):
         names = [y] if isinstance(y, str) else list(y)
@@ -102,10 +102,10 @@ def target_records(
 
 
 def _ensembles(model: Model) -> list[Ensemble]:
-    """Return the trees that were read of a model, those of its parts if it is made of several."""
+    """Return the trees of a model, including those of its parts; none if they cannot be read."""
     try:
         return _of_structure(structure_of(model))
-    except RefusalError:  # which is recorded where it decided how to compute
+    except RefusalError:  # recorded by the evaluator
         return []
 
 
@@ -115,8 +115,8 @@ def _of_structure(structure: Structure) -> list[Ensemble]:
     return [structure.ensemble] if isinstance(structure, Trees) else []
 
 
-def _size(ensemble: Ensemble) -> tuple[int, int]:
-    """Return the number of leaves of all trees, and the number of tests of the longest path."""
+def _leaves_and_depth(ensemble: Ensemble) -> tuple[int, int]:
+    """Return the number of leaves of all trees, and the maximum depth."""
     leaves, depth, level = 0, 0, ensemble.roots.astype(np.int64)
     while len(level):
         inner = level[ensemble.column[level] != LEAF]
@@ -127,21 +127,21 @@ def _size(ensemble: Ensemble) -> tuple[int, int]:
 
 
 def versions_of(estimators: Sequence[Any], rows: Background, *, reads_trees: bool) -> dict[str, str]:
-    """Return the versions of Python and of the libraries that took part, whatever else is imported."""
+    """Return the versions of Python and of the libraries that the result depends on."""
     names = {"numpy", "narwhals", *(name for one in estimators for name in libraries_of(one))}
     names.add(rows.table.backend)
     if not rows.in_memory:
         names.add("pyarrow")
     if reads_trees and why_numpy() is None:
         names.add("numba")
-    found = {name: _version(name) for name in sorted(names)}
+    found = {name: _library_version(name) for name in sorted(names)}
     own = {"python": platform.python_version(), "paribus": __version__}
     return own | {name: version for name, version in found.items() if version is not None}
 
 
-def _version(name: str) -> str | None:
-    """Return the version of a package, None of what has none, such as a script of the user's."""
-    known = getattr(sys.modules.get(name), "__version__", None)
+def _library_version(name: str) -> str | None:
+    """Return the version of a package, None if there is none, as for a user's script."""
+    known = _imported(name)
     if isinstance(known, str):
         return known
     try:
@@ -151,22 +151,22 @@ def _version(name: str) -> str | None:
 
 
 def column_records(data: ExplainerData, wanted: Mapping[int, SummarySpec]) -> tuple[ColumnRecord, ...]:
-    """Return what is known of the columns that can be varied, in the order of X; no row is read for it."""
+    """Return the records of the supported columns, in the order of X, without a further pass."""
     rows, records = data.rows, []
     for feature in sorted(wanted):
         try:
             if isinstance(rows, Rows):
-                found = _held(rows, feature, wanted[feature].nominal)
+                found = _record_in_memory(rows, feature, wanted[feature].nominal)
             else:
-                found = _surveyed(data.summary(feature, wanted), rows.table.dtype(feature))
-        except FeatureError:  # such columns are among those skipped
+                found = _record_from_survey(data.summary(feature, wanted), rows.table.dtype(feature))
+        except FeatureError:  # unsupported columns are listed as skipped
             continue
         records.append(found)
     return tuple(records)
 
 
-def _held(rows: Rows, feature: int, nominal: bool) -> ColumnRecord:
-    """Return what is known of a column in memory; rows of weight zero do not count."""
+def _record_in_memory(rows: Rows, feature: int, nominal: bool) -> ColumnRecord:
+    """Return the record of an in-memory column; rows of weight zero do not count."""
     column = rows.table.column(feature)
     kind: Kind = "category" if nominal and column.kind not in NOMINAL else column.kind
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
@@ -180,12 +180,13 @@ def _held(rows: Rows, feature: int, nominal: bool) -> ColumnRecord:
     finite = values if values.dtype.kind in "mM" else values[np.isfinite(values)]
     ends: tuple[Any, Any] = (None, None)
     if len(finite):
-        ends = (_plain(finite.min()), _plain(finite.max()))
+        low, high = finite.min(), finite.max()
+        ends = (low, high) if finite.dtype.kind in "mM" else (low.item(), high.item())
     return ColumnRecord(column.name, kind, dtype, *ends, missing, None)
 
 
-def _surveyed(summary: Summary, dtype: str) -> ColumnRecord:
-    """Return what a survey found of a column."""
+def _record_from_survey(summary: Summary, dtype: str) -> ColumnRecord:
+    """Return the record of an out-of-core column from its summary."""
     name, kind, missing = summary.name, summary.kind, summary.missing_share
     if kind in NOMINAL:
         count = None if summary.categories is None else len(summary.categories)
@@ -197,11 +198,6 @@ def _surveyed(summary: Summary, dtype: str) -> ColumnRecord:
     return ColumnRecord(name, kind, dtype, *ends, missing, None)
 
 
-def _plain(value: Any) -> Any:
-    """Return a number as one of Python; dates stay what they are."""
-    return value if value.dtype.kind in "mM" else value.item()
-
-
 WORDS: dict[str, Direction | None] = {
     "rising": "rising",
     "increasing": "rising",
@@ -209,22 +205,22 @@ WORDS: dict[str, Direction | None] = {
     "decreasing": "falling",
 }
 SIGNS: dict[int, Direction | None] = {1: "rising", -1: "falling", 0: None}
-# What libraries call the constraints: scikit-learn, LightGBM with its aliases, XGBoost, CatBoost.
-PARAMETERS = ("monotonic_cst", "monotone_constraints", "monotone_constraint", "mc")
-SPELLED = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1}  # other text is no direction
+# Names of monotonicity constraints in all libraries, without repetitions.
+PARAMETERS = tuple(dict.fromkeys(name for library in LIBRARIES for name in library.constraint_parameters))
+SPELLED = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1}  # other text declares no direction
 WAYS = "1, 'rising' or 'increasing', -1, 'falling' or 'decreasing', 0 or None for neither"
 
-# By feature and output, the direction; None declares that there is none.
+# Direction by feature and output; None declares that there is none.
 Declared: TypeAlias = dict[str, dict[str, Direction | None]]
 
 
 def directions_of(
     monotone: Any, estimator: Any, header: Header, outputs: Sequence[str]
 ) -> dict[str, dict[str, Direction]]:
-    """Return the direction of each curve that has one, by feature and output.
+    """Return the declared direction of each curve, by feature and output.
 
-    What the user declares of a feature comes before the constraints of the model, which of a list of models
-    are not read.
+    The user's declaration of a feature overrides the constraints of the model. ``estimator`` is None for a
+    list of models, whose constraints are not read.
     """
     own = {} if estimator is None else model_directions(estimator, header.names, outputs)
     joined = own | declared_directions(monotone, header, outputs)
@@ -235,16 +231,16 @@ def directions_of(
 
 
 def declared_features(monotone: Any, header: Header) -> frozenset[str]:
-    """Return the features that ``monotone=`` declares a direction of, before outputs are known."""
+    """Return the features with a direction in ``monotone=``, before outputs are known."""
     read = declared_directions(monotone, header, None)
     return frozenset(name for name, by_output in read.items() if any(by_output.values()))
 
 
 def declared_directions(monotone: Any, header: Header, outputs: Sequence[str] | None) -> Declared:
-    """Read ``monotone=``: a mapping from features, or one direction for each column of X.
+    """Parse ``monotone=``: a mapping from features, or one direction for each column of X.
 
-    The value of a feature may be a mapping from outputs, else it is meant for all of them. Outputs may not
-    be known yet.
+    The value of a feature may be a mapping from outputs, else it applies to all outputs. ``outputs`` is None
+    if they are not known yet.
     """
     if monotone is None:
         return {}
@@ -269,6 +265,7 @@ def declared_directions(monotone: Any, header: Header, outputs: Sequence[str] | 
 
 
 def _by_column(monotone: Any, header: Header) -> dict[Any, Any]:
+    """Return a list of directions, one for each column of X, by feature name."""
     is_list = isinstance(monotone, (Sequence, np.ndarray)) and not isinstance(monotone, str)
     if not is_list or len(monotone) != len(header.given):
         raise OptionError(
@@ -280,6 +277,7 @@ def _by_column(monotone: Any, header: Header) -> dict[Any, Any]:
 
 
 def _direction(value: Any, name: str) -> Direction | None:
+    """Parse the direction of one feature."""
     if value is None:
         return None
     if isinstance(value, str) and value in WORDS:
@@ -293,10 +291,10 @@ def _direction(value: Any, name: str) -> Direction | None:
 
 
 def model_directions(estimator: Any, names: tuple[str, ...], outputs: Sequence[str]) -> Declared:
-    """Return the constraints a model was fitted with, by feature; none that are not about these columns.
+    """Return the monotonicity constraints of a fitted model, by feature.
 
-    They are of the prediction, or of the probability of the second of two classes; those of models with more
-    outputs are no directions of the outputs.
+    They apply to the prediction, or to the probability of the second of two classes. Constraints of models
+    with more outputs do not imply directions, and are ignored.
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
     classes = getattr(estimator, "classes_", None)
@@ -307,7 +305,7 @@ def model_directions(estimator: Any, names: tuple[str, ...], outputs: Sequence[s
 
 
 def _parameter(estimator: Any) -> Any:
-    """Return the constraints of a model, as its library has it."""
+    """Return the constraints of a model in the format of its library, None without any."""
     own = getattr(estimator, "get_params", None)
     known = own() if callable(own) and not isinstance(estimator, type) else getattr(estimator, "params", {})
     if not isinstance(known, Mapping):
@@ -316,7 +314,7 @@ def _parameter(estimator: Any) -> Any:
 
 
 def _signs(constraints: Any, names: tuple[str, ...]) -> dict[str, int]:
-    """Return signs by column of constraints in any of the forms libraries take.
+    """Return the sign of each constrained column, for constraints in any format of the libraries.
 
     >>> _signs("(1,-1)", ("a", "b")), _signs({"b": -1}, ("a", "b")), _signs("b:1", ("a", "b"))
     ({'a': 1, 'b': -1}, {'b': -1}, {'b': 1})
@@ -348,7 +346,7 @@ NO_MODEL = {
 
 
 def of_model(model: Model | None) -> dict[str, str]:
-    """Return what is recorded of an adapted model."""
+    """Return the record of an adapted model."""
     if model is None:
         return NO_MODEL
     return {
@@ -362,7 +360,7 @@ def of_model(model: Model | None) -> dict[str, str]:
 
 
 def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
-    """Return what is recorded of a model that was not adapted, because it does not predict here."""
+    """Return the record of a model that was not adapted because paribus does not call it."""
     library, version = library_of(estimator)
     return {
         "model": describe(estimator),
@@ -375,7 +373,7 @@ def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
 
 
 def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -> Provenance:
-    """Return a record of a call that began at ``started``; what does not apply is None, or 0."""
+    """Return the record of a call that began at ``started``; facts that do not apply are None or 0."""
     absent: dict[str, Any] = {
         "structure": None,
         "refusals": {},
@@ -414,5 +412,5 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
 
 
 def _imported(library: str) -> str | None:
-    """Return the version of a library that was imported."""
+    """Return the version of a library, None if it is not imported."""
     return getattr(sys.modules.get(library), "__version__", None)

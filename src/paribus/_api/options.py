@@ -20,12 +20,19 @@ from paribus._typing import (
     Curves,
     EffectMethod,
     GridResolution,
-    ImportanceMethod,
+    ImportanceKind,
     Method,
     ResponseMethod,
 )
 from paribus.errors import ModelError, OptionError, check_choice, did_you_mean
-from paribus.results import Effects, HStatistics, Importance, LocalEffects, Marginals, PartialDependence
+from paribus.results import (
+    AccumulatedLocalEffect,
+    Effects,
+    HStatistics,
+    Importance,
+    Marginal,
+    PartialDependence,
+)
 
 if TYPE_CHECKING:
     from paribus._api.statistics.ale_statistic import AleStatistic
@@ -37,19 +44,15 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def check_flags(**flags: Any) -> None:
-    """Refuse flags that are neither True nor False; ``progress`` may be None."""
+    """Raise for flags that are neither True nor False; ``progress`` may be None."""
     for name, value in flags.items():
         allowed = (None, True, False) if name == "progress" else (True, False)
         if not any(value is one for one in allowed):
             raise OptionError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
 
 
-def resolve_subsample(subsample: Any, n_max: Any) -> int | str | None:
-    """Read how many rows to use; ``n_max`` is another name of ``subsample``."""
-    if n_max is not None:
-        if subsample != AUTO:
-            raise OptionError(f"subsample={subsample!r} and n_max={n_max!r} are aliases; pass one of them")
-        return check_int("n_max", n_max, 2)
+def resolve_subsample(subsample: Any) -> int | str | None:
+    """Validate the number of rows to sample."""
     if subsample is None or (isinstance(subsample, str) and subsample == AUTO):
         return subsample
     return check_int("subsample", subsample, 2)
@@ -64,12 +67,12 @@ def check_int(name: str, value: Any, least: int) -> int:
 
 
 def prediction_limit(max_predictions: Any) -> int | None:
-    """Read how many predictions a call may make, None for any number."""
+    """Validate the number of predictions of a call, None for no limit."""
     return None if max_predictions is None else check_int("max_predictions", max_predictions, 1)
 
 
 def hour_limit(max_hours: Any) -> float | None:
-    """Read how many hours an explanation may be estimated to take, None for any number."""
+    """Validate the maximum estimated duration of an explanation in hours, None for no limit."""
     if max_hours is None:
         return None
     number = isinstance(max_hours, (int, float, np.integer, np.floating)) and not isinstance(max_hours, bool)
@@ -79,7 +82,7 @@ def hour_limit(max_hours: Any) -> float | None:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a sample; a generator draws one."""
+    """Return a seed from ``random_state``, which may be a generator."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.Generator):
@@ -90,7 +93,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
-    """Read which quantiles of the rows' curves are wanted.
+    """Validate the quantiles of individual curves; True stands for the default ones.
 
     >>> probabilities_of(True), probabilities_of([0.5])
     ((0.1, 0.25, 0.5, 0.75, 0.9), (0.5,))
@@ -109,13 +112,13 @@ def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
     return probabilities
 
 
-CURVE_BINS, SURFACE_BINS = 40, 20  # of a feature by itself, and of each of two
+CURVE_BINS, SURFACE_BINS = 40, 20  # bins of ALE of one feature, and of each of two
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The model and the data that statistics are about, and how the model is asked."""
+    """The models and data of an `Explainer`, and how predictions are obtained."""
 
     estimators: tuple[Any, ...]
     several: bool
@@ -126,7 +129,7 @@ class Subject:
     target_names: Any
 
     def check(self, verb: str, features: Any, *, needs_model: bool = True) -> None:
-        """Refuse a target in the place of features, and no model where one is needed."""
+        """Raise if a target is passed as features, or if a model is needed and missing."""
         check_no_target(features, self.data.header, self.data.known_rows, verb)
         if needs_model and not self.estimators:
             raise ModelError(f"{verb} needs a model, and estimator is None; only marginal averages y alone")
@@ -134,30 +137,30 @@ class Subject:
     def axes(
         self, features: Any, groups: Groups, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
     ) -> AxisOptions:
-        """Return how the values of features are laid out; those of all features skip some."""
+        """Return the options of axes; with ``features=None``, unsupported columns are skipped."""
         header, skip = self.data.header, features is None
         return AxisOptions.of(header, groups, grid, self.categorical_features, custom_values, skip, bins)
 
 
 class Options(ABC, Generic[Result]):
-    """The arguments of one statistic, apart from those about the data and how it is computed.
+    """The arguments of one function, except those about the data and the computation.
 
-    The fields are the arguments of the function and of the method of `Explainer` that are named by ``verb``.
+    The fields are the arguments of the function, and of the method of `Explainer`, named ``verb``.
     """
 
     verb: ClassVar[str]
 
     @abstractmethod
     def likely(self, subject: Subject) -> list[Statistic]:
-        """Check the options, and return statistics whose cost is that of the call."""
+        """Check the options, and return statistics with the same cost as the call."""
 
 
 class StatisticOptions(Options[Result]):
-    """The arguments of a function that is a single statistic."""
+    """The arguments of a function that computes a single statistic."""
 
     @abstractmethod
     def statistic(self, subject: Subject) -> Statistic:
-        """Check the options, and return what computes the result."""
+        """Check the options, and return the statistic."""
 
     def likely(self, subject: Subject) -> list[Statistic]:
         """Return the statistic itself."""
@@ -166,7 +169,7 @@ class StatisticOptions(Options[Result]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveOptions(StatisticOptions[Result]):
-    """Options of partial dependence, of one group of features or of several."""
+    """Options shared by `partial_dependence` and `effects`."""
 
     percentiles: tuple[float, float] = (0.05, 0.95)
     grid_resolution: GridResolution = 100
@@ -178,6 +181,7 @@ class CurveOptions(StatisticOptions[Result]):
     max_predictions: int | None = None
 
     def _statistic(self, subject: Subject, features: Any, groups: Groups, alone: bool) -> EffectsStatistic:
+        """Check the options, and return the statistic; ``alone`` is True for a single result."""
         from paribus._api.statistics.effects_statistic import EffectsStatistic
 
         grid = GridOptions.of(self.percentiles, self.grid_resolution)
@@ -216,14 +220,14 @@ class PartialDependenceOptions(CurveOptions[PartialDependence]):
     features: Features
 
     def statistic(self, subject: Subject) -> EffectsStatistic:
-        """Check the options, and return what computes one effect."""
+        """Check the options, and return the statistic of one effect."""
         subject.check(self.verb, self.features)
         groups = (resolve(self.features, subject.data.header),)
         return self._statistic(subject, self.features, groups, alone=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EffectsOptions(CurveOptions[Effects]):
+class EffectsOptions(CurveOptions[Effects[PartialDependence]]):
     """Options of `effects`."""
 
     verb = "effects"
@@ -231,14 +235,14 @@ class EffectsOptions(CurveOptions[Effects]):
     features: Any = None
 
     def statistic(self, subject: Subject) -> EffectsStatistic:
-        """Check the options, and return what computes many effects."""
+        """Check the options, and return the statistic of several effects."""
         subject.check(self.verb, self.features)
         groups = groups_of(self.features, subject.data.header)
         return self._statistic(subject, self.features, groups, alone=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AleOptions(StatisticOptions[LocalEffects]):
+class AleOptions(StatisticOptions[Effects[AccumulatedLocalEffect]]):
     """Options of `accumulated_local_effects`."""
 
     verb = "accumulated_local_effects"
@@ -251,7 +255,7 @@ class AleOptions(StatisticOptions[LocalEffects]):
     max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> AleStatistic:
-        """Check the options, and return what computes accumulated local effects."""
+        """Check the options, and return the statistic of accumulated local effects."""
         from paribus._api.statistics.ale_statistic import AleStatistic
 
         subject.check(self.verb, self.features)
@@ -265,7 +269,7 @@ class AleOptions(StatisticOptions[LocalEffects]):
         return AleStatistic(groups, axes, self.method, self.verify, max_predictions=limit)
 
     def _bins(self) -> tuple[int, int]:
-        """Return the number of bins of a feature by itself and of each of two."""
+        """Return the number of bins for one feature, and for each of two."""
         given = self.grid_resolution
         if given is None:
             return CURVE_BINS, SURFACE_BINS
@@ -277,7 +281,7 @@ class AleOptions(StatisticOptions[LocalEffects]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarginalOptions(StatisticOptions[Marginals]):
+class MarginalOptions(StatisticOptions[Effects[Marginal]]):
     """Options of `marginal`."""
 
     verb = "marginal"
@@ -289,7 +293,7 @@ class MarginalOptions(StatisticOptions[Marginals]):
     max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> MarginalStatistic:
-        """Check the options, and return what averages over the rows near each value."""
+        """Check the options, and return the statistic of averages near each value."""
         from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
 
         subject.check(self.verb, self.features, needs_model=False)
@@ -316,18 +320,17 @@ class HStatisticOptions(StatisticOptions[HStatistics]):
     overall: bool = True
     threeway: int = 0
     method: Method = "auto"
-    n_max: int | None = None
     verify: bool = False
     max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> InteractionStatistic:
-        """Check the options, and return what computes interactions."""
+        """Check the options, and return the statistic of interactions."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
         subject.check(self.verb, self.features)
         check_flags(overall=self.overall, verify=self.verify)
         check_choice("method", self.method, Method)
-        size = resolve_subsample(self.subsample, self.n_max)
+        size = resolve_subsample(self.subsample)
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         if len(chosen) < 2:
             raise OptionError(f"features={self.features!r}: an interaction needs at least two features")
@@ -358,7 +361,7 @@ class ImportanceOptions(StatisticOptions[Importance]):
     verb = "feature_importance"
 
     features: Any = None
-    method: ImportanceMethod = "effect"
+    kind: ImportanceKind = "effect"
     scoring: Any = None
     n_repeats: int = 5
     subsample: int | str | None = "auto"
@@ -366,25 +369,25 @@ class ImportanceOptions(StatisticOptions[Importance]):
     max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> Statistic:
-        """Check the options, and return what computes importance by the method."""
-        check_choice("method", self.method, ImportanceMethod)
+        """Check the options, and return the statistic of the chosen kind."""
+        check_choice("kind", self.kind, ImportanceKind)
         subject.check(self.verb, self.features)
         self._check_unused(subject)
-        if self.method == "permutation":
+        if self.kind == "permutation":
             return self._permuted(subject)
-        if self.method == "effect":
+        if self.kind == "effect":
             return self.by_effect(subject)
         from paribus._api.statistics.importance_statistic import OwnStatistic
 
-        subject.data.in_memory("method='model'")
+        subject.data.in_memory("kind='model'")
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         return OwnStatistic(subject.estimators[0], chosen, tokens)
 
     def by_effect(self, subject: Subject) -> InteractionStatistic:
-        """Return what computes the strength of each effect."""
+        """Return the statistic of the strength of each effect."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
-        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample, None)
+        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample)
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         seed = seed_of(self.random_state)
         return InteractionStatistic(
@@ -392,10 +395,11 @@ class ImportanceOptions(StatisticOptions[Importance]):
         )
 
     def _permuted(self, subject: Subject) -> Statistic:
+        """Return the statistic of permutation importance."""
         from paribus._api.statistics.importance_statistic import PermutationStatistic
 
-        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample, None)
-        subject.data.in_memory("method='permutation'")
+        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample)
+        subject.data.in_memory("kind='permutation'")
         groups, names = resolve_groups(self.features, subject.data.header, subject.data.named)
         return PermutationStatistic(
             subject.estimators,
@@ -411,26 +415,26 @@ class ImportanceOptions(StatisticOptions[Importance]):
         )
 
     def _check_unused(self, subject: Subject) -> None:
-        """Refuse arguments that the method would silently ignore."""
-        method = self.method
+        """Raise for arguments that this kind of importance ignores."""
+        kind = self.kind
         given = {
-            "target_names": method != "effect" and subject.target_names is not None,
-            "scoring": method != "permutation" and self.scoring is not None,
-            "n_repeats": method != "permutation" and self.n_repeats != 5,
-            "response_method": method == "model" and subject.response_method != AUTO,
-            "subsample": method == "model" and self.subsample != AUTO,
-            "max_predictions": method == "model" and self.max_predictions is not None,
+            "target_names": kind != "effect" and subject.target_names is not None,
+            "scoring": kind != "permutation" and self.scoring is not None,
+            "n_repeats": kind != "permutation" and self.n_repeats != 5,
+            "response_method": kind == "model" and subject.response_method != AUTO,
+            "subsample": kind == "model" and self.subsample != AUTO,
+            "max_predictions": kind == "model" and self.max_predictions is not None,
         }
-        if method == "permutation" and subject.y is None:
-            raise OptionError("method='permutation' needs y, to see how much worse predictions of it get")
-        if method == "model" and subject.several:
+        if kind == "permutation" and subject.y is None:
+            raise OptionError("kind='permutation' needs y, to see how much worse predictions of it get")
+        if kind == "model" and subject.several:
             raise ModelError(
-                f"method='model' is about one model, and estimator is a list of {len(subject.estimators)}; "
+                f"kind='model' is about one model, and estimator is a list of {len(subject.estimators)}; "
                 "pass one"
             )
         for name, is_given in given.items():
             if is_given:
-                raise OptionError(f"{name} has no meaning for method={method!r}; leave it out")
+                raise OptionError(f"{name} has no meaning for kind={kind!r}; leave it out")
 
 
 STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (
@@ -447,7 +451,7 @@ Requested = TypeVar("Requested", bound=Options[Any])
 def options_from(
     kinds: Sequence[type[Requested]], verb: str, arguments: Mapping[str, Any], others: Collection[str]
 ) -> Requested:
-    """Return the options of a verb from its arguments by name; ``others`` are those of `Explainer`."""
+    """Return the options of a verb from named arguments; ``others`` are arguments of `Explainer`."""
     by_verb = {kind.verb: kind for kind in kinds}
     check_choice("verb", verb, tuple(by_verb))
     own = fields(by_verb[verb])  # type: ignore[arg-type]

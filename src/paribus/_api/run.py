@@ -1,4 +1,4 @@
-"""The one path of every statistic: choose, pass over the rows together, retry what was refused, record."""
+"""Run of one or several statistics: choice of evaluators, shared passes, fallbacks and records."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from paribus.errors import RefusalError
 from paribus.meaning import Refusal
 from paribus.results import Provenance
 
-COUNTED_ROWS = 16_384  # rows per block of a pass that counts and does not predict
+COUNTED_ROWS = 16_384  # rows per block of a pass that only counts
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 State: TypeAlias = Keyed | RefusalError
 
 
 class Fact(NamedTuple):
-    """Something that a statistic finds out on the way, for those that need it."""
+    """An intermediate result of a statistic that others may need."""
 
     name: str
     value: Any
 
 
 class Needed(NamedTuple):
-    """The fact that a statistic waits for; it is None if no other statistic finds it out."""
+    """The fact that a statistic waits for; it receives None if no other statistic yields it."""
 
     name: str
 
@@ -52,7 +52,7 @@ Steps: TypeAlias = Generator[list[Pass] | Fact | Needed, Any, Any]
 
 @dataclass(frozen=True)
 class Verification:
-    """Predictions, calls of the model and passes over out-of-core rows that a comparison takes."""
+    """Cost of ``verify=True``: predictions, calls of the model and passes over out-of-core rows."""
 
     predictions: int = 0
     calls: int = 0
@@ -60,62 +60,63 @@ class Verification:
 
 
 class Statistic(Protocol):
-    """What a verb computes: what it wants to know of the rows first, and the passes that follow.
+    """A statistic: the summaries that it needs first, and the passes that compute it.
 
-    ``evaluate`` yields the passes of each round, receives their states, and returns a function that builds
-    the result, which is called when every statistic of the run is done. It may yield a `Fact` that others
-    need, or a `Needed` one, which it receives.
+    ``evaluate`` yields the passes of each round and receives their states. It returns a function that builds
+    the result, which is called after all statistics of the run have finished. It may also yield a `Fact` for
+    other statistics, or `Needed` to receive one.
     """
 
     @property
     def verb(self) -> str:
-        """Its name, which is that of its passes too."""
+        """Name of the statistic, with which the names of its passes begin."""
         ...
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of what is sampled by weight."""
+        """Seeds of weighted sampling."""
         ...
 
     @property
     def needs_model(self) -> bool:
-        """Whether it predicts."""
+        """Whether it needs adapted models."""
         ...
 
     @property
     def needs_target(self) -> bool:
-        """Whether it needs what came out, if that is known."""
+        """Whether it uses the target, if there is one."""
         ...
 
     @property
     def reads_trees(self) -> bool:
-        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        """Whether it probably uses the trees of a model, which are then read in advance."""
         ...
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out about which feature."""
+        """The summary that it needs of each feature."""
         ...
 
     @property
     def max_predictions(self) -> int | None:
-        """How many predictions it may make, None for any number."""
+        """Maximum number of predictions, None for no limit."""
         ...
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return what ``verify=True`` takes besides, of results by these plans."""
+        """Return the additional cost of ``verify=True`` for results by these plans."""
         ...
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Yield rounds of passes and return what builds the result."""
+        """Yield rounds of passes, and return the function that builds the result."""
         ...
 
 
 @dataclass(eq=False)
 class RunContext:
-    """Shared by the statistics of a run: rows, models, bounds and the runner of passes.
+    """Rows, models, limits and the runner of passes that the statistics of a run share.
 
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
+    ``several`` is True if the user passed a list of models.
     """
 
     data: ExplainerData
@@ -136,23 +137,23 @@ class RunContext:
 
     @property
     def rows(self) -> Background:
-        """The rows, in memory or read."""
+        """The rows, in memory or out of core."""
         return self.data.rows
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return what is computed for an object, once for all statistics that have the same."""
+        """Return ``compute()``, called once for all statistics that share the object ``key``."""
         if id(key) not in self._shared:
-            self._shared[id(key)] = key, compute()  # kept, so that no other has its id
+            self._shared[id(key)] = key, compute()  # holding the key keeps its id unique
         return self._shared[id(key)][1]
 
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
-        """Return the record of a statistic of this run; ``target`` says that it used what came out."""
+        """Return the record of a statistic; ``target`` says that it used the target."""
         shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
         fingerprint = self.rows.fingerprint() if target else self.fingerprint.result()
         return recorded(self.rows, self.started, fingerprint, **(shared | facts))
 
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
-        """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+        """Return digests of data, model and settings that identify a stored state, None without a store."""
         if rows.in_memory or self.runner.checkpoint is None:
             return None
         return {
@@ -162,7 +163,7 @@ class RunContext:
         }
 
     def _digest(self, model: Model, table: Table) -> str:
-        """Return a digest of all that can be known of a model."""
+        """Return a digest of a model: its structure, version, code and predictions."""
         from paribus._evaluators.brute_force import reraise_with_rows
 
         if id(model) not in self._known:
@@ -174,18 +175,19 @@ class RunContext:
             )
         return self._known[id(model)]
 
-    @cache  # noqa: B019  # several models that need the same rows share the pass, as long as the work lasts
+    @cache  # noqa: B019  # models that need the same sample share one pass
     def _sampling(self, size: int, seed: int, verb: str) -> Pass:
+        """Return the pass that collects a sample of out-of-core rows."""
         taker = rows_taker(self.rows, size, seed)
         blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
         return Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
-        """Return rows in memory that are sampled without replacement; those that are read take a pass."""
+        """Return rows sampled without replacement, in memory; out-of-core data takes a pass."""
         if (size, seed) not in self._sampled:
             rows = self.rows
             if rows.in_memory or rows.n_weighted < len(rows):
-                # Ranks among rows of positive weight need the rows in order.
+                # With weights of zero, rows must be read in order.
                 self.runner.passes += not rows.in_memory
                 self._sampled[size, seed] = rows.subsample(size, seed)
             else:
@@ -197,9 +199,9 @@ class RunContext:
 
 @dataclass(frozen=True, eq=False)
 class ModelEstimates:
-    """Estimates of one model in the order of the grids, and the plans that made them.
+    """Estimates of one model in the order of the grids, and the plans behind them.
 
-    ``state`` is that of the first pass, with what was counted beside it.
+    ``state`` is that of the first pass, including the counts of evaluators beside it.
     """
 
     model: Model | None
@@ -209,14 +211,17 @@ class ModelEstimates:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is recorded of how it came about."""
+        """Record of the computation: evaluators, reasons and cost."""
         evaluators = [plan.evaluator for plan in self.plans]
+        why = why_numpy() if any(map(reads_trees, evaluators)) else None
+        slower = [] if why is None else [f"with NumPy, slower than compiled: {why}"]
+        read = any(one.structure is not None for one in evaluators)
         return {
             "estimand": evaluators[0].estimand,
             "evaluator": " and ".join(dict.fromkeys(one.name for one in evaluators)),
             "why": self.plans[-1].why,
-            "how": "; ".join(dict.fromkeys([*(one.how for one in evaluators), *self._slower])),
-            "structure": self._structure,
+            "how": "; ".join(dict.fromkeys([*(one.how for one in evaluators), *slower])),
+            "structure": structure_text(self.model) if read and self.model is not None else None,
             "refusals": self.plans[0].refusals,
             "predictions": sum(one.predictions for one in evaluators),
             "standard_error_rows": min(one.error_rows for one in evaluators),
@@ -224,26 +229,13 @@ class ModelEstimates:
             "threads": max(plan.threads for plan in self.plans),
         }
 
-    @property
-    def _slower(self) -> list[str]:
-        """Why the loops over trees, if there were any, were not compiled."""
-        read = any(reads_trees(plan.evaluator) for plan in self.plans)
-        why = why_numpy() if read else None
-        return [] if why is None else [f"with NumPy, slower than compiled: {why}"]
-
-    @property
-    def _structure(self) -> str | None:
-        """What was read of the model, None if it was evaluated itself."""
-        read = any(plan.evaluator.structure is not None for plan in self.plans)
-        return structure_text(self.model) if read and self.model is not None else None
-
 
 def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -> Rounds:
-    """Run generators of passes side by side, one round of all that are not done at a time.
+    """Run generators of passes in rounds: each round has the passes of all unfinished generators.
 
-    One that needs a fact goes on in the round in which another finds it out. A fact that nobody is left to
-    find out is None, for the first that needs it first. ``facts`` are those known before, to which others are
-    added; a call within a generator has other ones.
+    A generator that needs a fact continues in the round in which another one yields it. If no generator is
+    left to yield it, the fact is None, first for the first generator that waits. ``facts`` are those known
+    before; new ones are added.
     """
     known = {} if facts is None else facts
     results: list[Any] = [None] * len(generators)
@@ -251,7 +243,7 @@ def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -
     needing: dict[int, str] = {}
 
     def advance(index: int, sent: Any) -> None:
-        """Go on until a generator needs passes, or a fact that is not known yet."""
+        """Run a generator until it yields passes, or needs an unknown fact."""
         while True:
             try:
                 step = generators[index].send(sent)
@@ -275,7 +267,7 @@ def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -
     while waiting or needing:
         ready = [index for index, name in needing.items() if name in known]
         if not ready and not waiting:
-            ready = list(needing)[:1]  # nobody is left who could find it out
+            ready = list(needing)[:1]  # no generator is left to yield the fact
         for index in ready:
             advance(index, known.get(needing.pop(index)))
         if ready:
@@ -289,7 +281,7 @@ def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -
 
 
 def each_model(generators: Sequence[Rounds]) -> Rounds:
-    """Run the passes of several models, some at a time: side by side, they hold all their structures."""
+    """Run the passes of several models in groups, which bounds the structures held in memory."""
     results: list[Any] = []
     for first in range(0, len(generators), SIDE_BY_SIDE):
         results += yield from lockstep(generators[first : first + SIDE_BY_SIDE])
@@ -309,11 +301,11 @@ def evaluate_model(
     bound: PredictionBound | None = None,
     observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
-    """Choose evaluators and run their passes; one that refuses the rows makes way for the next.
+    """Choose evaluators and run their passes; an evaluator that refuses the rows is replaced.
 
-    ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
-    draws rows in memory that a request may need, or a ``bound`` on predictions. ``observe`` is called with
-    what is known of the estimates before the last pass.
+    ``beside`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
+    ``sample`` samples rows into memory if the request, or the ``bound`` on predictions, needs it. ``observe``
+    is called with previews of the estimates before the last pass.
     """
     refused: dict[str, Refusal] = {}
     while True:
@@ -323,7 +315,8 @@ def evaluate_model(
             assert sample is not None
             yield from sample(needed.size)
             continue
-        names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
+        several = len(plans) > 1 or bool(refused)
+        names = [f"{name}-{plan.evaluator.name}" if several else name for plan in plans]
         count = sum(len(plan.numbers) for plan in plans)
         driven = [
             _drive_passes(context, model, plan, own, beside if index == 0 else (), settings, count, observe)
@@ -331,7 +324,7 @@ def evaluate_model(
         ]
         results = yield from lockstep(driven)
         refusals = {
-            plan.evaluator.name: Refusal(plan.evaluator.name, one.code, str(one))
+            plan.evaluator.name: Refusal(plan.evaluator.name, one.code, str(one), one.part)
             for plan, one in zip(plans, results, strict=True)
             if isinstance(one, RefusalError)
         }
@@ -339,15 +332,11 @@ def evaluate_model(
             refused |= refusals
             continue
         return ModelEstimates(
-            model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1]
+            model, plans, _estimates_in_order(plans, [estimates for estimates, _ in results]), results[0][1]
         )
 
 
-def _name(name: str, plan: Plan, *, several: bool) -> str:
-    return f"{name}-{plan.evaluator.name}" if several else name
-
-
-def _in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
+def _estimates_in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
     """Return the estimates of all plans in the order of the grids."""
     if not isinstance(results[0], list):
         return results
@@ -369,15 +358,15 @@ def _drive_passes(
     count: int,
     observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
-    """Run the passes of one evaluator; return its estimates and the first state, or why it refused.
+    """Run the passes of one evaluator; return its estimates and the first state, or its refusal.
 
-    ``count`` is the number of parts of the request that all evaluators have together.
+    ``count`` is the number of grids of all evaluators together.
     """
     evaluator = plan.evaluator
     rows: Background = plan.sampled or evaluator.request.background or context.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
-    # What is counted is counted on every row and for every part.
+    # Counts are over all rows and grids, even if this evaluator has only some of them.
     some = plan.sampled is not None or len(plan.numbers) < count
     apart = [_separate_pass(context, name, plan, beside, settings, count)] if some and beside else []
     if apart:
@@ -406,7 +395,7 @@ def _drive_passes(
             fold = passes.send(state)
         except StopIteration as done:
             return done.value, first
-        except RefusalError as refusal:  # of what it met in the rows
+        except RefusalError as refusal:  # because of values in the rows
             return refusal
 
 
@@ -418,7 +407,7 @@ def _separate_pass(
     settings: tuple[Any, ...],
     count: int,
 ) -> Pass:
-    """Return a pass over all rows for what is counted beside an evaluator of some rows or some parts."""
+    """Return a separate counting pass over all rows, for an evaluator of some rows or some grids."""
     rows, request = context.rows, plan.evaluator.request
     parts = ((tuple(range(count)), request.points),)
     identity = context.identity(rows, None, *request.settings, *settings)
@@ -427,7 +416,7 @@ def _separate_pass(
 
 
 def estimates_here(plan: Plan, rows: Background) -> Any:
-    """Return the estimates of one evaluator on some rows, in this process and without company."""
+    """Return the estimates of one evaluator on some rows, computed in this process."""
     passes = plan.evaluator.passes(plan.threads)
     fold = next(passes)
     while True:
@@ -445,11 +434,11 @@ def both_ways(
     rows: Rows,
     method: str,
 ) -> list[list[Any]]:
-    """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
+    """Return the estimates of a statistic on a few rows by a method, and by brute force."""
     estimates_by_method = []
     for way in (method, "brute"):
         plans = choose(model, requested, way)
-        estimates_by_method.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
+        estimates_by_method.append(_estimates_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
     return estimates_by_method
 
 
@@ -461,7 +450,7 @@ def run(
     max_memory: int | None,
 ) -> list[Any]:
     """Survey the rows, run the passes of all statistics in lock-step, and return their results."""
-    # Our own work may take every core; a model that predicts brings its own threads.
+    # Our own code may use every core; a model that predicts has its own threads.
     surveying = surveying_of(statistics, threads, max_memory)
     with ThreadPoolExecutor(surveying.threads) as pool:
         context = prepare(pool, surveying)
@@ -483,14 +472,17 @@ def run(
 def surveying_of(
     statistics: Sequence[Statistic], threads: int | None, max_memory: int | None
 ) -> SurveyRequest:
-    """Return what a survey must find out for some statistics."""
+    """Return the survey that some statistics need."""
     wanted = tuple(one.wanted for one in statistics)
     seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
     return SurveyRequest(wanted, seeds, threads or _budget.threads(-1), max_memory)
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:
-    """Return what a function does, as far as it is known: two may predict some rows alike."""
+    """Return the code and constants of a function, nothing for other estimators.
+
+    They distinguish functions that predict the sampled rows alike.
+    """
     code = getattr(estimator, "__code__", None)
     if code is None:
         return ()

@@ -1,4 +1,4 @@
-"""How passes over the rows are run: who folds, what is kept, and what is shown meanwhile."""
+"""Passes over the rows, and the runner that folds them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from paribus.errors import CostWarning, RefusalError
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One fold that is to be run: ``name`` is that of its folder in a checkpoint.
+    """A fold of one evaluator over blocks of rows.
 
-    ``memory`` is what it takes at most; with an ``identity``, which says what its states are states of,
-    finished ranges are kept if there is a checkpoint; ``reads`` says that it goes through X, or which
-    ``rows`` it goes through.
+    ``name`` is also its folder in a checkpoint, and ``memory`` its maximum in bytes. States of a pass with an
+    ``identity`` are stored in the checkpoint; ``known`` are their additional classes. ``reads`` says whether
+    the pass counts as a pass over X. ``rows`` are those of the blocks.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Pass:
 
     @property
     def predicts(self) -> bool:
-        """Whether the model itself is evaluated."""
+        """Whether the model itself predicts (brute force)."""
         return self.plan is not None and not self.plan.evaluator.shortcut
 
     @property
     def doing(self) -> str:
-        """What a progress bar shows: where calls are dear, also how many there are in all."""
+        """Text of the progress bar, with the number of calls if these are expensive."""
         if self.plan is None or not getattr(self.plan.evaluator.request, "few_calls", False):
             return self.name
         predictions, calls = self.plan.evaluator.predictions, self.plan.evaluator.calls
@@ -62,7 +62,7 @@ class Pass:
 
 @dataclass(eq=False)
 class Runner:
-    """Folds for one run, on what ``executor`` stands for; ``passes`` counts how often the rows were read."""
+    """Runner of passes on an executor; ``passes`` counts how often the rows were read."""
 
     progress: bool | None = None
     executor: Any = None
@@ -72,32 +72,31 @@ class Runner:
 
     @classmethod
     def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Runner:
-        """Check what the user gave."""
-        as_executor(executor)  # refuses what is none
+        """Validate the user's arguments."""
+        as_executor(executor)  # raises for other types
         if checkpoint is not None:
             from paribus._executors.checkpoint import Checkpoint
 
             checkpoint = Checkpoint.of(checkpoint)
         return cls(progress, executor, checkpoint)
 
-    def join_cluster(self) -> None:
-        """Compute on the cluster this process is connected to, if it is and the user named none."""
+    def join_cluster(self) -> Any | None:
+        """Return the Dask client that computes a data frame, None if another executor folds.
+
+        Without an executor, use the client of this process, if there is one.
+        """
         if self.executor is None:
             self.executor = current_client()
-
-    @property
-    def client(self) -> Any | None:
-        """The cluster that computes a Dask data frame, None where another engine folds."""
         return self.executor if DaskExecutor.accepts(self.executor) else None
 
     @property
     def where(self) -> str:
-        """Who computes, in words."""
+        """Description of the executor."""
         return as_executor(self.executor).describe()
 
     def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
-        """Return the state of each pass, or why its evaluator refused; reads are shared within ``memory``."""
-        wanted, passes = passes, list(dict.fromkeys(passes))  # several may need the same pass
+        """Return the state or refusal of each pass; passes that fit ``memory`` share a read."""
+        wanted, passes = passes, list(dict.fromkeys(passes))  # statistics may share a pass
         twice = [name for name, count in Counter(one.name for one in passes).items() if count > 1]
         if twice:
             raise ValueError(f"two passes of a round have the same name: {twice}")
@@ -114,32 +113,34 @@ class Runner:
         return [states[one.name] for one in wanted]
 
     def begin(self) -> None:
-        """Count passes and rounds anew; the survey is round 0."""
+        """Reset the counts of passes and rounds; the survey is round 0."""
         self.passes, self._rounds = 0, 1
 
     def _groups(
         self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
     ) -> Iterator[list[Pass]]:
-        """Yield passes that go through the same rows together, as many as fit ``memory``.
+        """Yield groups of passes over the same rows that together fit ``memory``.
 
-        A cluster goes through them for each evaluator, and so does a run that goes on from a checkpoint.
+        Passes on another executor, or resumed from a checkpoint, run alone.
         """
         groups: list[list[Pass]] = []
         begun = {name for name, store in stores.items() if store is not None and store.begun}
         apart: set[str] = set()
         for one in passes:
-            # A model predicts rows in memory where the user called: its settings may be those of a thread.
+            # A model predicts in-memory rows in the calling thread: its settings may be thread-local.
             alone = self.executor is not None or one.name in begun or (one.blocks.in_memory and one.predicts)
             if alone:
                 apart.add(one.name)
-            fits = groups and not alone and groups[-1][0].name not in apart and _same_rows(groups[-1][0], one)
-            if fits and sum(each.memory for each in groups[-1]) + one.memory <= memory:
-                groups[-1].append(one)
+            last = groups[-1] if groups and not alone and groups[-1][0].name not in apart else []
+            same = last and last[0].blocks.in_memory == one.blocks.in_memory and last[0].rows is one.rows
+            if same and sum(each.memory for each in last) + one.memory <= memory:
+                last.append(one)
             else:
                 groups.append([one])
         yield from groups
 
     def _store(self, one: Pass) -> Any:
+        """Return the store of the states of a pass, None without a checkpoint."""
         if self.checkpoint is None or one.identity is None:
             return None
         cut = one.blocks.size, one.blocks.count, one.blocks.rows, __version__
@@ -148,6 +149,7 @@ class Runner:
         return self.checkpoint.store(name, {**one.identity, **settings}, one.known or {})
 
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
+        """Return the state of a pass that reads the rows alone, or its refusal."""
         try:
             executor = as_executor(
                 self.executor, threads=one.threads, progress=self.progress, doing=one.doing
@@ -158,9 +160,10 @@ class Runner:
         return state
 
     def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
+        """Return the state or refusal of each pass of a group that shares a read."""
         from paribus._executors.local import SharedFold, fold_together
 
-        # Threads of a model that predicts are the user's; ours need not be many times the cores.
+        # The threads of all passes together are at most about twice the cores.
         most = max(1, -(-2 * _budget.threads(-1) // len(group)))
         folds = [
             SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one.name])
@@ -170,13 +173,8 @@ class Runner:
         return {one.name: state for one, state in zip(group, states, strict=True)}
 
 
-def _same_rows(one: Pass, other: Pass) -> bool:
-    """Return whether two passes go through the same rows, in memory or read."""
-    return one.blocks.in_memory == other.blocks.in_memory and one.rows is other.rows
-
-
 def announce(warning: str | None) -> None:
-    """Warn of what is about to begin, if there is anything, where the user called."""
+    """Issue a `CostWarning` at the line of the user's call, if there is a warning."""
     if warning is None:
         return
     level, frame = 1, sys._getframe()
@@ -186,7 +184,7 @@ def announce(warning: str | None) -> None:
 
 
 def digest(*parts: Any) -> str:
-    """Return a digest of settings: plain values by their text, arrays by their bytes."""
+    """Return a digest of values by their repr, and of arrays by their bytes."""
     hasher = xxhash.xxh3_128()
     for part in parts:
         hasher.update(part.tobytes() if hasattr(part, "tobytes") else repr(part).encode())

@@ -1,1 +1,1 @@
-"""Records as plain trees, by the types their fields declare: what saved results and kept states share."""
+"""Conversion of records, values and arrays to JSON, for saved results and stored states."""

@@ -1,7 +1,7 @@
-"""Records as JSON and back, by the types their fields declare.
+"""Conversion of records to JSON and back, by the declared types of their fields.
 
-Nothing a file says decides what is made of it: a reader goes along the declared types of one record, and
-refuses what is of another.
+The content of a file does not decide which types are created: a reader follows the declared types of a
+record, and raises for values of other types.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from enum import Enum
 from functools import cache, partial
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from paribus._contracts import Array
 from paribus.meaning import TaggedText
 
-ADDED = "added"  # in the metadata of a field that a format has got since its first files
 SCALARS: dict[Any, Any] = {float: Real, int: Integral, str: str, bool: (bool, np.bool_)}
 
 
 class Format(NamedTuple):
-    """How a kind of file has what JSON does not have.
+    """Functions of a file format for types that JSON does not have.
 
-    ``name`` returns the name of a class of records in files, None for one that needs none; ``write`` and
-    ``read`` are for values of any type, arrays among them, and ``read_array`` for arrays, of a dtype if only
-    that is expected.
+    ``name`` returns the name of a record class in files, None without a name. ``write`` and ``read`` convert
+    values of any type, including arrays. ``read_array`` reads an array, and raises for another dtype than the
+    given one.
     """
 
     name: Callable[[Any], str | None]
@@ -38,8 +37,8 @@ class Format(NamedTuple):
 
 
 def encode(value: Any, form: Format) -> Any:
-    """Return a record, or a part of it, as JSON: by field, first the name its class has in files."""
-    if type(value) in (int, str):  # most of what there is
+    """Return a record, or a part of it, as JSON: the name of its class, then its fields."""
+    if type(value) in (int, str):  # the most frequent types
         return value
     if isinstance(value, (tuple, list)):
         return [encode(item, form) for item in value]
@@ -48,12 +47,7 @@ def encode(value: Any, form: Format) -> Any:
         return items if all(isinstance(key, str) for key in items) else list(items.items())
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
-        added = _added(kind)
-        fields = [
-            field.name
-            for field in dataclasses.fields(value)
-            if field.init and not (field.name in added and getattr(value, field.name) == field.default)
-        ]
+        fields = [field.name for field in dataclasses.fields(value) if field.init]
         return _tag(kind, form) | {name: encode(getattr(value, name), form) for name in fields}
     if isinstance(value, TaggedText):
         return encode(vars(value), form)
@@ -61,51 +55,56 @@ def encode(value: Any, form: Format) -> Any:
 
 
 def decode(hint: Any, body: Any, form: Format) -> Any:
-    """Return a value of a declared type, or refuse what is of another."""
-    return _reader(hint)(body, form)
+    """Return the value of a declared type, or raise for values of other types."""
+    return _reader_of_type(hint)(body, form)
 
 
 def _tag(kind: Any, form: Format) -> dict[str, str]:
+    """Return the entry with the name of a record class, if it has one."""
     name = form.name(kind)
     return {} if name is None else {"record": name}
 
 
 @cache
-def _reader(hint: Any) -> Callable[[Any, Format], Any]:
-    """Return what reads values of a declared type."""
+def _reader_of_type(hint: Any) -> Callable[[Any, Format], Any]:
+    """Return the function that reads values of a declared type."""
     origin, arms = get_origin(hint), get_args(hint)
     if hint in (Any, object):
         return lambda body, form: form.read(body)
+    if isinstance(hint, TypeVar):
+        return _reader_of_type(hint.__bound__)
     if origin in (Union, UnionType):
-        return partial(_one_of, arms)
+        return partial(_read_union, arms)
     if origin is np.ndarray:
         (scalar,) = get_args(arms[1])
         dtype = None if scalar is Any else np.dtype(scalar)
         return lambda body, form: form.read_array(body, dtype)
     if origin is tuple and arms[-1] is Ellipsis:
-        item = _reader(arms[0])
+        item = _reader_of_type(arms[0])
         return lambda body, form: tuple(item(one, form) for one in _of_type(list, body))
     if origin is tuple:
-        return partial(_tuple, arms)
+        return lambda body, form: tuple(
+            decode(arm, item, form) for arm, item in zip(arms, _of_type(list, body), strict=True)
+        )
     if (plain := _plain_tuple(hint)) is not None:
         return lambda body, form: hint(decode(plain, body, form))
     if origin in (dict, Mapping):
-        return partial(_mapping, *arms)
-    if dataclasses.is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, TaggedText)):
-        return partial(_record, hint)
+        return partial(_read_mapping, *arms)
+    if dataclasses.is_dataclass(origin or hint) or (isinstance(hint, type) and issubclass(hint, TaggedText)):
+        return partial(_read_record, origin or hint)  # the argument of a generic record is not checked
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda body, form: hint(body)
-    return partial(_scalar, hint)
+    return partial(_read_scalar, hint)
 
 
 def _plain_tuple(hint: Any) -> Any:
-    """Return the tuple that a class of tuples derives from, such as ``tuple[Note, ...]``, None for others."""
+    """Return the base of a subclass of tuple, such as ``tuple[Note, ...]``, None for other types."""
     bases = getattr(hint, "__orig_bases__", ())
     return bases[0] if bases and get_origin(bases[0]) is tuple else None
 
 
-def _one_of(arms: tuple[Any, ...], body: Any, form: Format) -> Any:
-    """Read the first of several types that fits."""
+def _read_union(arms: tuple[Any, ...], body: Any, form: Format) -> Any:
+    """Read a value of the first type that fits."""
     if body is None and NoneType in arms:
         return None
     refusals = []
@@ -118,19 +117,16 @@ def _one_of(arms: tuple[Any, ...], body: Any, form: Format) -> Any:
     raise ValueError("; ".join(refusals))
 
 
-def _tuple(arms: tuple[Any, ...], body: Any, form: Format) -> tuple[Any, ...]:
-    return tuple(decode(arm, item, form) for arm, item in zip(arms, _of_type(list, body), strict=True))
-
-
-def _mapping(keys: Any, values: Any, body: Any, form: Format) -> dict[Any, Any]:
-    """Read a mapping, which is a list of pairs where keys are no text."""
+def _read_mapping(keys: Any, values: Any, body: Any, form: Format) -> dict[Any, Any]:
+    """Read a mapping, which is a list of pairs if keys are not text."""
     pairs = (
         _of_type(dict, body).items() if keys is str else map(partial(_of_type, list), _of_type(list, body))
     )
     return {decode(keys, key, form): decode(values, item, form) for key, item in pairs}
 
 
-def _scalar(hint: Any, body: Any, form: Format) -> Any:
+def _read_scalar(hint: Any, body: Any, form: Format) -> Any:
+    """Read a number, text or truth value."""
     value = form.read(body)
     if not _is_scalar(hint, value):
         raise ValueError(f"{value!r} is not {spelled(hint)}")
@@ -138,6 +134,7 @@ def _scalar(hint: Any, body: Any, form: Format) -> Any:
 
 
 def _is_scalar(hint: Any, value: Any) -> bool:
+    """Return whether a value is of a scalar type, or one of the values of a `Literal`."""
     if type(value) is hint:
         return True
     if get_origin(hint) is Literal:
@@ -147,10 +144,12 @@ def _is_scalar(hint: Any, value: Any) -> bool:
 
 @cache
 def checker(hint: Any) -> Callable[[Any], bool]:
-    """Return what finds out whether a value is of a declared type: one that a reader could have returned."""
+    """Return a function that checks whether a value is of a declared type."""
     origin, arms = get_origin(hint), get_args(hint)
     if hint in (Any, object):
         return lambda value: True
+    if isinstance(hint, TypeVar):
+        return checker(hint.__bound__)
     if origin in (Union, UnionType):
         any_of = [checker(arm) for arm in arms]
         return lambda value: any(fits(value) for fits in any_of)
@@ -173,7 +172,7 @@ def checker(hint: Any) -> Callable[[Any], bool]:
 
 
 def spelled(hint: Any) -> str:
-    """Return a declared type in words."""
+    """Return a declared type as text."""
     origin, arms = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return " or ".join(map(spelled, arms))
@@ -188,6 +187,7 @@ def spelled(hint: Any) -> str:
 
 
 def _of_type(kind: type[Any], body: Any) -> Any:
+    """Return a list or dict, or raise for other types."""
     if not isinstance(body, kind):
         raise ValueError(f"{body!r} is not a {'list' if kind is list else 'mapping'}")
     return body
@@ -201,22 +201,14 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields if field.init} or hints
 
 
-@cache
-def _added(kind: Any) -> frozenset[str]:
-    """Return the fields that files may lack: those written before there were any, or with their default."""
-    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    return frozenset(field.name for field in fields if ADDED in field.metadata)
-
-
-def _record(kind: Any, body: Any, form: Format) -> Any:
+def _read_record(kind: Any, body: Any, form: Format) -> Any:
+    """Read a record; raise for unknown or missing fields."""
     hints, name, tag = hints_of(kind), kind.__name__, _tag(kind, form)
-    present = {*_of_type(dict, body), *_added(kind)}
+    present = {*_of_type(dict, body)}
     if present != {*tag, *hints} or any(body[key] != tag[key] for key in tag):
         raise ValueError(f"{name} has unknown or lacking fields {sorted(present ^ {*tag, *hints})}")
     fields = {}
     for field, hint in hints.items():
-        if field not in body:
-            continue
         try:
             fields[field] = decode(hint, body[field], form)
         except (TypeError, ValueError) as error:

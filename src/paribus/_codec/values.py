@@ -1,4 +1,4 @@
-"""Single values and arrays as JSON, and back: of the same type, or refused."""
+"""Conversion of values and arrays to JSON and back, with the same type."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from paribus._contracts import Array
 from paribus._data.kinds import objects
 from paribus.errors import FormatError
 
-READABLE = 256  # elements: a larger array is written as its bytes
-RATIO = 100  # of bytes to compressed bytes, at most: a small file cannot fill the memory
+READABLE = 256  # largest array whose numbers are written as text; larger ones are written as bytes
+RATIO = 100  # maximum ratio of bytes to compressed bytes, so that a small file cannot fill the memory
 DTYPE = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[mM]8(?:\[\d{0,9}[a-zA-Z]{1,2}\])?)")
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers that tables can hold
 
 
 def write_value(value: Any) -> Any:
-    """Return a value as JSON: an object with one key, its type, where JSON has no such type."""
+    """Return a value as JSON; types that JSON lacks become an object with the type as key."""
     kind = type(value)
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
         return value
@@ -43,7 +43,7 @@ def write_value(value: Any) -> Any:
 
 
 def read_value(body: Any) -> Any:
-    """Return a value that was written."""
+    """Return a value from its JSON."""
     if isinstance(body, list):
         return tuple(read_value(item) for item in body)
     if type(body) is int and not SMALLEST <= body <= LARGEST:
@@ -52,12 +52,13 @@ def read_value(body: Any) -> Any:
         return body
     ((name, written),) = body.items()
     if name == "numpy":
-        return _single(written)
+        return _read_scalar_value(written)
     _, read = ODD[name]
     return read(written)
 
 
-def _single(body: Any) -> Any:
+def _read_scalar_value(body: Any) -> Any:
+    """Return a NumPy scalar from its JSON."""
     array = read_array(body)
     if array.shape or array.dtype == object:
         raise ValueError("several values where one belongs")
@@ -65,12 +66,12 @@ def _single(body: Any) -> Any:
 
 
 def _write_zone(zone: datetime.tzinfo | None) -> Any:
-    """Return the name of a zone, or how far it is from UTC in seconds."""
+    """Return the name of a time zone, or its offset from UTC in seconds."""
     if zone is None:
         return None
     if isinstance(zone, ZoneInfo) and zone.key is not None:
         return zone.key
-    if hasattr(zone, "zone"):  # of pytz, which pandas 2 has
+    if hasattr(zone, "zone"):  # pytz, which pandas 2 uses
         return {"pytz": zone.zone}
     offset = zone.utcoffset(None)
     if offset is None:
@@ -79,44 +80,44 @@ def _write_zone(zone: datetime.tzinfo | None) -> Any:
 
 
 def _read_zone(body: Any) -> datetime.tzinfo | None:
+    """Return a time zone from its JSON."""
     if isinstance(body, dict):
-        zone: datetime.tzinfo = _package("pytz").timezone(body["pytz"])
+        zone: datetime.tzinfo = _import_package("pytz").timezone(body["pytz"])
         return zone
     if body is None or isinstance(body, str):
         return None if body is None else ZoneInfo(body)
     return datetime.timezone(datetime.timedelta(0, body))
 
 
-def _write_moment(value: datetime.datetime) -> list[Any]:
-    return [value.replace(tzinfo=None).isoformat(), _write_zone(value.tzinfo), value.fold]
-
-
-def _read_moment(body: Any) -> datetime.datetime:
+def _read_datetime(body: Any) -> datetime.datetime:
+    """Return a datetime from its text, time zone and fold."""
     text, zone, fold = body
     return datetime.datetime.fromisoformat(text).replace(tzinfo=_read_zone(zone), fold=fold)
 
 
 def _read_time(body: Any) -> datetime.time:
+    """Return a time from its text and fold."""
     text, fold = body
     return datetime.time.fromisoformat(text).replace(fold=fold)
 
 
 def _read_stamp(body: Any) -> Any:
+    """Return a pandas Timestamp from its datetime64 and time zone."""
     array, zone = body
-    stamp = _package("pandas").Timestamp(_single(array))
+    stamp = _import_package("pandas").Timestamp(_read_scalar_value(array))
     return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
 
 
-def _package(name: str) -> Any:
-    """Import a package whose own types some categories are of."""
+def _import_package(name: str) -> Any:
+    """Import a package whose types occur in a file, or raise if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
         raise ValueError(f"it has values of {name}, which is not installed") from error
 
 
-# How types are written that JSON does not have, and read. Reading back what was written guards each: what is
-# not the same then, such as a subclass, is not saved.
+# Functions that write and read types that JSON does not have. Saved values are read back and compared, so
+# that values that change, such as those of a subclass, are not saved.
 ODD: dict[str, tuple[Any, Any]] = {
     "float": (str, float),
     "str_": (str, np.str_),
@@ -124,7 +125,10 @@ ODD: dict[str, tuple[Any, Any]] = {
     "Decimal": (str, Decimal),
     "time": (lambda t: [t.isoformat(), t.fold], _read_time),
     "date": (datetime.date.isoformat, datetime.date.fromisoformat),
-    "datetime": (_write_moment, _read_moment),
+    "datetime": (
+        lambda t: [t.replace(tzinfo=None).isoformat(), _write_zone(t.tzinfo), t.fold],
+        _read_datetime,
+    ),
     "timedelta": (lambda t: [t.days, t.seconds, t.microseconds], lambda body: datetime.timedelta(*body)),
     "Timestamp": (
         lambda t: [write_array(np.asarray(t.to_datetime64())), _write_zone(t.tzinfo)],
@@ -132,13 +136,13 @@ ODD: dict[str, tuple[Any, Any]] = {
     ),
     "Timedelta": (
         lambda t: write_array(np.asarray(t.to_timedelta64())),
-        lambda body: _package("pandas").Timedelta(_single(body)),
+        lambda body: _import_package("pandas").Timedelta(_read_scalar_value(body)),
     ),
 }
 
 
 def write_array(array: Array) -> dict[str, Any]:
-    """Return dtype, shape and values: numbers to be read where they are few, else bytes as text."""
+    """Return dtype, shape and values: as numbers if they are few, else as compressed bytes."""
     if array.dtype == object:
         values = [write_value(item) for item in array.ravel()]
         return {"dtype": "object", "shape": list(array.shape), "values": values}
@@ -148,11 +152,11 @@ def write_array(array: Array) -> dict[str, Any]:
     body = {"dtype": array.dtype.str, "shape": list(array.shape)}
     if flat.size <= READABLE:
         values = _as_json(flat)
-        # A NaN has a sign and other bits, which its name does not have.
-        if _numbers(values, flat.dtype).tobytes() == flat.tobytes():
+        # A NaN has a sign and a payload, which its text does not keep.
+        if _numbers_of_dtype(values, flat.dtype).tobytes() == flat.tobytes():
             return {**body, "values": values}
-    # The first bytes of all numbers, then the second: neighbors are alike, and a fifth smaller than else.
-    data = _columns(flat.tobytes(), flat.itemsize)
+    # The first bytes of all numbers, then the second ones, and so on, which compresses better by a fifth.
+    data = _transposed_bytes(flat.tobytes(), flat.itemsize)
     packed = zlib.compress(data)
     if len(data) > RATIO * len(packed):
         packed = zlib.compress(data, level=0)
@@ -160,7 +164,7 @@ def write_array(array: Array) -> dict[str, Any]:
 
 
 def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
-    """Return an array that was written, of a dtype if only that is expected; sizes are checked first."""
+    """Return an array from its JSON, checking its sizes first; raise for another dtype than the given one."""
     if not isinstance(body, dict) or {*body} - {"values", "zlib"} != {"dtype", "shape"} or len(body) != 3:
         raise ValueError("no array where one belongs")
     name, shape = body["dtype"], body["shape"]
@@ -172,14 +176,14 @@ def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
         raise ValueError(f"an array of dtype {name} is not expected here")
     stored = np.dtype(name)
     if "values" in body:
-        return _numbers(_of_size(body["values"], shape), stored).reshape(shape)
+        return _numbers_of_dtype(_of_size(body["values"], shape), stored).reshape(shape)
     size = math.prod(shape) * stored.itemsize
-    data = _columns(_unpacked(body["zlib"], size), size // stored.itemsize)
+    data = _transposed_bytes(_decompressed(body["zlib"], size), size // stored.itemsize)
     return array_of(stored, shape, bytearray(data))
 
 
 def array_of(dtype: np.dtype[Any], shape: Sequence[int], data: bytearray | memoryview) -> Array:
-    """Return an array whose numbers are bytes, if these are as many and truth values are true or false."""
+    """Return an array from bytes; raise for a wrong size, or for truth values other than 0 and 1."""
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"an array whose bytes are not as many as its shape {tuple(shape)} says")
     array = np.frombuffer(data, dtype).reshape(shape)
@@ -189,19 +193,20 @@ def array_of(dtype: np.dtype[Any], shape: Sequence[int], data: bytearray | memor
 
 
 def _of_size(values: Any, shape: list[int]) -> list[Any]:
+    """Return a list of values, or raise if their number differs from the shape."""
     if not isinstance(values, list) or len(values) != math.prod(shape):
         raise ValueError(f"an array whose values are not as many as its shape {tuple(shape)} says")
     return values
 
 
 def _as_json(flat: Array) -> list[Any]:
-    """Return numbers, names of those that JSON cannot write, dates as ticks."""
+    """Return a list of numbers, with text for non-finite ones and integers for dates."""
     numbers = (flat.view(f"{flat.dtype.str[0]}i8") if flat.dtype.kind in "mM" else flat).tolist()
     return [item if math.isfinite(item) else str(item) for item in numbers]
 
 
-def _numbers(values: list[Any], dtype: np.dtype[Any]) -> Array:
-    """Return numbers of a dtype; refuse what would not be written like this."""
+def _numbers_of_dtype(values: list[Any], dtype: np.dtype[Any]) -> Array:
+    """Return an array of a dtype; raise for values that would be written differently."""
     own = {"f": (int, float, str), "b": (bool,)}.get(dtype.kind, (int,))
     ticks = np.dtype(f"{dtype.str[0]}i8") if dtype.kind in "mM" else dtype
     if not all(type(value) in own for value in values):
@@ -213,13 +218,13 @@ def _numbers(values: list[Any], dtype: np.dtype[Any]) -> Array:
     return array
 
 
-def _columns(data: bytes, width: int) -> bytes:
-    """Return bytes that stand in rows of a width column by column."""
+def _transposed_bytes(data: bytes, width: int) -> bytes:
+    """Return bytes, given in rows of a width, column by column."""
     return np.frombuffer(data, np.uint8).reshape(-1, width).T.tobytes()
 
 
-def _unpacked(text: str, size: int) -> bytes:
-    """Return the bytes of an array, never more than its shape says."""
+def _decompressed(text: str, size: int) -> bytes:
+    """Return the decompressed bytes of an array; raise if their number differs from ``size``."""
     packed = b64decode(text, validate=True)
     if size > RATIO * len(packed):
         raise ValueError("an array that would be far larger than the file")

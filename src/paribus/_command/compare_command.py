@@ -1,4 +1,4 @@
-"""``paribus compare``: what has moved between two explanations, and a gate for continuous integration."""
+"""Command ``paribus compare``: changes between two explanations, and a gate for continuous integration."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FORMATS = ("text", "csv", "json")
 
 
 def add_to(commands: Any) -> None:
-    """Add the parser of the command to those of others."""
+    """Add the parser of this command."""
     parser = commands.add_parser(
         "compare",
         help="compare two explanations, and fail if effects have moved",
@@ -100,7 +100,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what has moved; return 1 if something has moved too far."""
+    """Print the changes; return 1 if one exceeds its bound."""
     if arguments.calibrate is not None:
         return _calibrate(arguments)
     if arguments.new is None:
@@ -113,17 +113,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     old, new = (read_explanation(path) for path in (arguments.old, arguments.new))
     drift = old.compare(new, independent=arguments.independent)
-    verdicts = [*_moved(drift, arguments), *_worse(drift, arguments)]
+    verdicts = [*_exceeded_changes(drift, arguments), *_worse(drift, arguments)]
     if arguments.save is not None:
         drift.save(arguments.save)
-    _print(drift, arguments.format)
+    _print_changes(drift, arguments.format)
     for _, text in verdicts:
         complain(text)
     return 1 if any(failed for failed, _ in verdicts) else 0
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    """Print the bounds that all refits pass; without OLD the first of them takes its place."""
+    """Print the bounds that all refits pass; without OLD, the first refit takes its place."""
     if arguments.new is not None:
         raise OptionError(f"--calibrate compares OLD with refits; omit NEW {arguments.new}")
     paths = arguments.calibrate if arguments.old is None else [arguments.old, *arguments.calibrate]
@@ -142,7 +142,12 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         given = getattr(arguments, name)
         words += [f"--{name} {given}"] * (given not in ("spread", "typical"))
     report(" ".join(words))
-    most, rows = (_size_text(change, arguments.unit) for change in bounds.largest)
+    most, rows = (
+        f"{100 * change.share:.3g} % of the spread"
+        if arguments.unit == "spread"
+        else number(abs(change.change))
+        for change in bounds.largest
+    )
     complain(
         f"largest change of {count(bounds.refits, 'refit')}: {bounds.largest[0].name} by {most}, predictions "
         f"of rows by {rows}; a further refit exceeds each bound with a probability of at most "
@@ -151,11 +156,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _size_text(change: Change, unit: str) -> str:
-    return f"{100 * change.share:.3g} % of the spread" if unit == "spread" else number(abs(change.change))
-
-
-def _print(drift: Drift, form: str) -> None:
+def _print_changes(drift: Drift, form: str) -> None:
+    """Print the changes as text, CSV or JSON."""
     if form == "text":
         report(repr(drift))
         return
@@ -165,8 +167,8 @@ def _print(drift: Drift, form: str) -> None:
     report(csv_text(frame) if form == "csv" else json_text(frame))
 
 
-def _moved(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, str]]:
-    """Yield whether a change exceeds its bound, and the sentence that says so."""
+def _exceeded_changes(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, str]]:
+    """Yield whether changes exceed their bounds, and the sentence on it."""
     above, rows = arguments.fail_above, arguments.fail_rows
     if above is None and rows is None:
         return
@@ -178,7 +180,9 @@ def _moved(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, 
         failed = [change for change in failed if change.kind == "rows"]
     limit = rows_bound(above, rows)
     if failed:
-        bound = _amount(limit if above is None else above, arguments.unit) + _errors(drift, arguments)
+        bound = _amount(limit if above is None else above, arguments.unit) + _error_condition(
+            drift, arguments
+        )
         if above is not None and any(one.kind == "rows" for one in failed):
             bound += f", or for rows {_amount(limit, arguments.unit)}"
         names = ", ".join(_failure(drift, change, limit, arguments.unit) for change in failed[:5])
@@ -188,21 +192,23 @@ def _moved(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, 
     rules = [] if above is None else [f"no change is above {_amount(above, arguments.unit)}"]
     rules += [f"no typical change of rows above {_amount(limit, arguments.unit)}"] * (drift.rows is not None)
     unseen = "; predictions of rows were not compared" if drift.rows is None else ""
-    yield False, f"passed: {', and '.join(rules)}{_errors(drift, arguments)}{unseen}"
+    yield False, f"passed: {', and '.join(rules)}{_error_condition(drift, arguments)}{unseen}"
 
 
-def _errors(drift: Drift, arguments: argparse.Namespace) -> str:
-    """Return the second condition on a change, where the rows differ."""
+def _error_condition(drift: Drift, arguments: argparse.Namespace) -> str:
+    """Return the text of the bound in standard errors, which applies if the rows differ."""
     if drift.same_data:
         return ""
     return f" and {drift.threshold(arguments.measure, arguments.confidence):.2g} standard errors"
 
 
 def _amount(size: float, unit: str) -> str:
+    """Return a bound with its unit."""
     return f"{100 * size:.4g} % of the spread" if unit == "spread" else short(size)
 
 
 def _failure(drift: Drift, change: Change, rows: float, unit: str) -> str:
+    """Return the text of a change that exceeds its bound; ``rows`` is the bound on rows."""
     size = "unknown" if change.change != change.change else number(change.change)
     of = f" on {change.output}" if len(drift.output_names) > 1 else ""
     if change.kind == "rows" and drift.rows is not None:
@@ -214,7 +220,7 @@ def _failure(drift: Drift, change: Change, rows: float, unit: str) -> str:
 
 
 def _worse(drift: Drift, arguments: argparse.Namespace) -> Iterator[tuple[bool, str]]:
-    """Yield whether a metric is worse by more than its bound, and the sentence that says so."""
+    """Yield whether a metric is worse by more than its bound, and the sentence on it."""
     if arguments.fail_metric is None:
         return
     name, _, written = arguments.fail_metric.rpartition("=")

@@ -1,4 +1,4 @@
-"""What ``paribus`` and ``python -m paribus`` run: the parser, and what each failure becomes."""
+"""Entry point of ``paribus`` and ``python -m paribus``: the parser, error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paribus._command.terminal import complain
 from paribus._version import __version__
 from paribus.errors import CostWarning, ParibusError
 
-# Each adds its parser, with what it runs as the default of `run`.
+# Each adds its parser, with its function as the default of `run`.
 COMMANDS = (
     explain_command.add_to,
     compare_command.add_to,
@@ -50,10 +50,10 @@ Results go to stdout, everything else to stderr.
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence."""
+    """A parser that reports an error as one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Report what is wrong with the arguments, and where to read about them."""
+        """Report an error in the arguments, and exit."""
         complain(f"{message}; see {self.prog} --help")
         raise SystemExit(USER_ERROR)
 
@@ -67,7 +67,7 @@ def parser() -> Parser:
     commands = found.add_subparsers(title="commands", metavar="COMMAND")
     for add_to in COMMANDS:
         add_to(commands)
-    for command in commands.choices.values():  # after the command, too, without resetting what was before it
+    for command in commands.choices.values():  # also accepted after the command
         command.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
         )
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, debug: bool) -> int:
-    """Run a command; a failure is a sentence and a code."""
+    """Run a command; report an error as a sentence, and return the exit code."""
     try:
         return run(chosen)
     except KeyboardInterrupt:
@@ -120,7 +120,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Write a warning as a sentence, in place of `warnings.showwarning`."""
+    """Write a warning as one sentence, as a replacement of `warnings.showwarning`."""
     complain(f"warning: {message}")
 
 

@@ -1,4 +1,4 @@
-"""``paribus explain``: every statistic of a model, as a page, a result, Markdown or a table."""
+"""Command ``paribus explain``: all statistics of a model as a report, a result, Markdown or a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SUFFIXES = (".html", ".json", ".md")
 
 
 def add_to(commands: Any) -> None:
-    """Add the parser of the command to those of others."""
+    """Add the parser of this command."""
     parser = commands.add_parser(
         "explain",
         help="explain a model on rows: a report, a result or a table",
@@ -65,7 +65,7 @@ def add_to(commands: Any) -> None:
 
 
 def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of statistics, and of the report."""
+    """Add the options of the statistics and of the report."""
     parser.add_argument("--features", nargs="+", metavar="NAME", help="these features only")
     parser.add_argument(
         "--percentiles",
@@ -92,7 +92,7 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that bound a run, and how much of it is reported."""
+    """Add the options on limits, checkpoints and progress."""
     add_limits(parser)
     parser.add_argument(
         "--checkpoint",
@@ -108,12 +108,12 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain, and write what was requested."""
+    """Explain a model, and write the requested files."""
     output = None if arguments.output is None else Path(arguments.output)
     saved = None if arguments.save is None else Path(arguments.save)
     _check(output, saved, arguments)
-    monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
-    about = dict(_pair("--about", text) for text in arguments.about)
+    monotone = dict(_name_and_value("--monotone", text) for text in arguments.monotone)
+    about = dict(_name_and_value("--about", text) for text in arguments.about)
     from paribus import read_model
     from paribus._command.files import name_of, read_explanation
 
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         report(repr(explanation))
     else:
         title = arguments.title or f"{Path(arguments.model).name} on {name_of(arguments.data)}"
-        _write(explanation, output, {"title": title, "about": about, "compare": old})
+        _write_explanation(explanation, output, {"title": title, "about": about, "compare": old})
         complain(f"wrote {output}")
     return 0
 
@@ -170,7 +170,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
             complain(line)
     with progress_lines():
         explanation = explainer.explain(**options)
-    if data.rows is not None:  # of a file that became a table
+    if data.rows is not None:  # the file was read into memory
         explanation = replace(
             explanation,
             target=tuple(replace(one, name=arguments.target) for one in explanation.target),
@@ -180,7 +180,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
 
 
 def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespace) -> None:
-    """Refuse what cannot be written, before any work."""
+    """Raise for files that cannot be written, and for options without effect."""
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise OptionError(f"-o {output} must end in {', '.join(SUFFIXES)}, which decides the format")
     if saved is not None and saved.suffix.lower() != ".json":
@@ -195,14 +195,16 @@ def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespac
         raise OptionError("--title is for a report; pass -o with a name that ends in .html or .md")
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
+def _name_and_value(option: str, text: str) -> tuple[str, str]:
+    """Split ``name=value``."""
     name, equals, value = text.rpartition("=") if option == "--monotone" else text.partition("=")
     if not equals or not name or not value:
         raise OptionError(f"{option} {text} must be a name and a value, as in {option} age=rising")
     return name, value
 
 
-def _write(explanation: Any, path: Path, options: dict[str, Any]) -> None:
+def _write_explanation(explanation: Any, path: Path, options: dict[str, Any]) -> None:
+    """Write an explanation in the format of the suffix."""
     suffix = path.suffix.lower()
     if suffix == ".html":
         explanation.report(path, **options)

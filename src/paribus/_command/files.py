@@ -1,4 +1,4 @@
-"""Files that commands read and write."""
+"""Data files and saved explanations that commands read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 from paribus._data.scan.listing import WILD, split_options, without_secret
 from paribus.errors import InputError, SourceError, TableError, did_you_mean
-from paribus.results import Explanation, load
+from paribus.results import Explanation
+from paribus.results.storage import load
 
 DELIMITERS = (",", ";", "\t", "|")
-MOST_BYTES = 2**31 - 1  # of a CSV, which is one block so that its types are those of all rows
+MOST_BYTES = 2**31 - 1  # of a CSV file, which is parsed as one block so that all rows determine the types
 CSV = (".csv", ".tsv", ".txt")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
-ARROW_FILE, FEATHER, PARQUET = b"ARROW1", b"FEA1", b"PAR1"  # how these begin
+ARROW_FILE, FEATHER, PARQUET = b"ARROW1", b"FEA1", b"PAR1"  # first bytes of these files
 ARROW_STREAM = b"\xff\xff\xff\xff"
 
 
 class Data(NamedTuple):
-    """Rows, and what of them is the target and the weight, as the functions of paribus take them.
+    """Arguments ``X``, ``y`` and ``sample_weight`` of the functions of paribus, and the names of all columns.
 
-    ``rows`` is the number of those of a file that was read into memory, None for Parquet.
+    ``rows`` is the number of rows of a file that was read into memory, None for Parquet.
     """
 
     X: Any
@@ -39,22 +40,25 @@ def read_data(
     model: Any = None,
     on_error: str = "raise",
 ) -> Data:
-    """Open a file, or Parquet by folder or pattern; target and weight stay features of a model with them."""
+    """Open a file, or Parquet by folder or pattern; target and weight stay in X if the model uses them."""
     place = Path(path)
     if not (place.exists() or "://" in path or WILD.search(path)):
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
-    reader = _reader(place) if place.is_file() else None
+    reader = _file_reader(place) if place.is_file() else None
     if reader is None:
-        return _parquet(path, target, weight, on_error)
+        return _parquet_data(path, target, weight, on_error)
     try:
         table = reader(place)
-    except (OSError, ValueError) as error:  # errors of Arrow are of these
+    except (OSError, ValueError) as error:  # base classes of the errors of Arrow
         raise SourceError(f"DATA {path} cannot be read: {error}") from error
-    return _in_memory(table, target, weight, model)
+    return _table_in_memory(table, target, weight, model)
 
 
-def _reader(place: Path) -> Callable[[Path], Any] | None:
-    """Return what reads a file into memory, None for Parquet; CSV is known by its name, others by content."""
+def _file_reader(place: Path) -> Callable[[Path], Any] | None:
+    """Return the function that reads a file into memory, None for Parquet.
+
+    CSV is detected by the suffix, other formats by their first bytes.
+    """
     with place.open("rb") as file:
         head = file.read(8)
     if head.startswith(PARQUET):
@@ -72,7 +76,7 @@ def _reader(place: Path) -> Callable[[Path], Any] | None:
 
 
 def _csv(place: Path) -> Any:
-    """Read CSV: numbers, dates and text by their content, empty fields and NA as missing."""
+    """Read CSV with inferred types; empty fields and NA are missing values."""
     from pyarrow import csv, input_stream
 
     with input_stream(str(place)) as stream:
@@ -92,53 +96,55 @@ def _csv(place: Path) -> Any:
 
 
 def _arrow(place: Path) -> Any:
+    """Read an Arrow or Feather file."""
     from pyarrow import feather
 
     return feather.read_table(str(place))
 
 
 def _arrow_stream(place: Path) -> Any:
+    """Read an Arrow stream."""
     from pyarrow import ipc
 
     with ipc.open_stream(str(place)) as stream:
         return stream.read_all()
 
 
-def _check_names(names: tuple[str, ...], target: str | None, weight: str | None) -> None:
+def _check_target_and_weight(names: tuple[str, ...], target: str | None, weight: str | None) -> None:
+    """Raise if the target or the weight is not a column."""
     for option, name in (("--target", target), ("--weight", weight)):
         if name is not None and name not in names:
             raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
 
 
-def _in_memory(table: Any, target: str | None, weight: str | None, model: Any) -> Data:
-    """Take target and weight out of a table, unless they are features as well."""
+def _table_in_memory(table: Any, target: str | None, weight: str | None, model: Any) -> Data:
+    """Split target and weight from a table; they stay in X if they are features of the model."""
     from paribus._models.columns import fitted_on
 
     names = tuple(table.column_names)
-    _check_names(names, target, weight)
+    _check_target_and_weight(names, target, weight)
     fitted = fitted_on(model)
     places = (None if fitted is None else fitted.places(names)) or ()
     features = {names[place] for place in places if place is not None}
-    y, weights = (None if name is None else _values(table.column(name)) for name in (target, weight))
+    y, weights = (
+        None if name is None else table.column(name).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in (target, weight)
+    )
     apart = [name for name in {target, weight} if name is not None and name not in features]
     return Data(table.drop_columns(apart) if apart else table, y, weights, names, len(table))
 
 
-def _values(column: Any) -> Any:
-    return column.combine_chunks().to_numpy(zero_copy_only=False)
-
-
-def _parquet(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
-    """Leave Parquet where it is: it is read in blocks, target and weight by the names of their columns."""
+def _parquet_data(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
+    """Return a Parquet source, which is read in blocks, with target and weight as column names."""
     from paribus._data.read import source_of
 
     if Path(path).is_dir() and not any(Path(path).rglob("*.parq*")):
         raise SourceError(
             f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
         )
-    source = source_of(path, on_error)  # whose footers are read here, and not again
+    source = source_of(path, on_error)  # reads the footers once
     names = tuple(source.schema.names)
-    _check_names(names, target, weight)
+    _check_target_and_weight(names, target, weight)
     return Data(source, target, weight, names, None)
 
 
@@ -148,7 +154,7 @@ def name_of(path: str) -> str:
 
 
 def read_explanation(path: str) -> Explanation:
-    """Return a saved explanation, or that of a report."""
+    """Return the explanation of a saved result or report."""
     found = load(path)
     if not isinstance(found, Explanation):
         raise InputError(

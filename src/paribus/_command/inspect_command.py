@@ -1,4 +1,4 @@
-"""``paribus inspect``: what can be seen of a model, and which evaluator would run."""
+"""Command ``paribus inspect``: the content of a model file, and the evaluator that would run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ examples:
   paribus inspect model.json data.parquet
   paribus inspect forest.skops data.csv --trust sklearn.tree._tree.Tree
 """
-COLUMNS = 40  # that are listed
-CATEGORIES = 6  # of a column that are listed
+COLUMNS = 40  # columns that are listed
+CATEGORIES = 6  # categories of a column that are listed
 
 
 def add_to(commands: Any) -> None:
-    """Add the parser of the command to those of others."""
+    """Add the parser of this command."""
     parser = commands.add_parser(
         "inspect",
         help="show what a model file holds, and how it would be evaluated",
@@ -40,27 +40,26 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is known of a model."""
+    """Print the description of a model."""
     from paribus import read_model
 
     model = read_model(arguments.model, trusted=arguments.trust)
     lines = [f"model      {arguments.model}"]
-    lines += _file(model) if hasattr(model, "facts") else [f"class      {type(model).__name__}"]
-    lines += _columns(model)
+    lines += _file_lines(model) if hasattr(model, "facts") else [f"class      {type(model).__name__}"]
+    lines += _column_lines(model)
     if arguments.data is None:
         lines.append("evaluator  pass DATA to see which one would run")
     else:
-        lines += _evaluation(model, arguments)
+        lines += _evaluation_lines(model, arguments)
     report("\n".join(lines))
     return 0
 
 
-def _file(model: Any) -> Iterator[str]:
-    """Yield what the file says of the model."""
+def _file_lines(model: Any) -> Iterator[str]:
+    """Yield the lines on the model in a file: format, objective, size and responses."""
     facts, ensemble = model.facts, model.ensemble
-    by = (
-        "" if facts.version.startswith("format ") else "written by version "
-    )  # LightGBM names its format only
+    # LightGBM files have the version of their format only.
+    by = "" if facts.version.startswith("format ") else "written by version "
     written = f", {by}{facts.version}" if facts.version else ""
     yield f"format     {facts.file_format}{written}"
     yield f"objective  {facts.objective}"
@@ -69,13 +68,13 @@ def _file(model: Any) -> Iterator[str]:
     trees, splits = count(len(ensemble.roots), "tree"), count(nodes - leaves, "split")
     yield f"size       {trees}, {count(leaves, 'leaf', 'leaves')}, {splits}"
     if facts.classes is not None:
-        yield f"classes    {_some([str(one) for one in facts.classes])}"
+        yield f"classes    {_first_categories([str(one) for one in facts.classes])}"
     yield f"responses  {', '.join(ensemble.links)}"
     yield from (f"refused    {response}: {why}" for response, why in ensemble.refused.items())
 
 
-def _columns(model: Any) -> Iterator[str]:
-    """Yield the columns that the model was fitted on, and how many splits each has."""
+def _column_lines(model: Any) -> Iterator[str]:
+    """Yield the columns of the fit, with their kinds and numbers of splits."""
     from paribus._models.columns import fitted_on, width_of
 
     fitted = fitted_on(model)
@@ -84,15 +83,16 @@ def _columns(model: Any) -> Iterator[str]:
         yield f"columns    {'unknown' if width is None else f'{width:,}, without names'}"
         return
     yield f"columns    {len(fitted.names):,}"
-    splits = _splits(model)
+    splits = _splits_by_column(model)
     for position, name in enumerate(fitted.names[:COLUMNS]):
         used = f", {count(splits[position], 'split')}" if splits is not None else ""
-        yield f"  {name}: {_kind(fitted, position)}{used}"
+        yield f"  {name}: {_column_text(fitted, position)}{used}"
     if len(fitted.names) > COLUMNS:
         yield f"  and {len(fitted.names) - COLUMNS:,} more"
 
 
-def _kind(fitted: Any, position: int) -> str:
+def _column_text(fitted: Any, position: int) -> str:
+    """Return the kind of a column, with its categories."""
     if position not in fitted.categories:
         if not fitted.knows(position):
             return "of a kind that the model does not keep"
@@ -100,11 +100,11 @@ def _kind(fitted: Any, position: int) -> str:
             "numbers" if position in fitted.numbers else "numbers, or categories that the file does not keep"
         )
     categories = [str(one) for one in fitted.categories[position]]
-    return f"{count(len(categories), 'category', 'categories')}: {_some(categories)}"
+    return f"{count(len(categories), 'category', 'categories')}: {_first_categories(categories)}"
 
 
-def _splits(model: Any) -> list[int] | None:
-    """Return the number of splits of each column of a model that was read from a file."""
+def _splits_by_column(model: Any) -> list[int] | None:
+    """Return the number of splits on each column, None if the model does not come from such a file."""
     if not hasattr(model, "facts"):
         return None
     counts = [0] * model.facts.columns
@@ -113,13 +113,14 @@ def _splits(model: Any) -> list[int] | None:
     return counts
 
 
-def _some(texts: list[str]) -> str:
+def _first_categories(texts: list[str]) -> str:
+    """Return a list of the first categories or classes."""
     more = f" and {len(texts) - CATEGORIES:,} more" if len(texts) > CATEGORIES else ""
     return ", ".join(texts[:CATEGORIES]) + more
 
 
-def _evaluation(model: Any, arguments: argparse.Namespace) -> Iterator[str]:
-    """Yield which evaluators would run on rows, and why not others."""
+def _evaluation_lines(model: Any, arguments: argparse.Namespace) -> Iterator[str]:
+    """Yield the lines on data, evaluators that would run, refusals of others, and cost."""
     from paribus import Explainer
     from paribus._command.files import read_data
     from paribus._data.scan.listing import without_secret

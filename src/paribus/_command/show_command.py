@@ -1,4 +1,4 @@
-"""``paribus show``: a saved result or report, as text, a table or a picture."""
+"""Command ``paribus show``: a saved result or report as text, a table or a picture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paribus._command.terminal import check_writable, complain, report, report_bytes, write_file
+from paribus._command.terminal import check_writable, complain, report, write_file
 from paribus.errors import OptionError, did_you_mean
 
 DESCRIPTION = """\
@@ -32,7 +32,7 @@ SUFFIXES = {".txt": "text", ".md": "markdown"} | {
 
 
 def add_to(commands: Any) -> None:
-    """Add the parser of the command to those of others."""
+    """Add the parser of this command."""
     parser = commands.add_parser(
         "show",
         help="show a saved result or report as text, a table or a picture",
@@ -49,27 +49,33 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write a result in the format that was requested."""
+    """Write a result in the requested format."""
     path = None if arguments.output is None else Path(arguments.output)
-    form = _format(arguments.format, path)
+    form = _output_format(arguments.format, path)
     if path is not None:
         check_writable(path, "-o", (arguments.result,))
-    from paribus.results import load
+    from paribus.results.storage import load
 
     result = load(arguments.result)
     if arguments.feature is not None:
-        result = _effect(result, arguments.feature)
+        result = _effect_of_feature(result, arguments.feature)
     if form == "html" and path is not None:
-        _needs(result, "report", "html")
+        _check_method(result, "report", "html")
         result.report(path)
     else:
-        _write(_content(result, form, arguments.output_name), path)
+        content = _formatted_result(result, form, arguments.output_name)
+        if path is None:
+            report(content)
+        else:
+            ended = content if isinstance(content, bytes) or content.endswith("\n") else f"{content}\n"
+            write_file(path, ended)
     if path is not None:
         complain(f"wrote {path}")
     return 0
 
 
-def _format(form: str | None, path: Path | None) -> str:
+def _output_format(form: str | None, path: Path | None) -> str:
+    """Return the format: the option, that of the suffix, or text."""
     if form is None and path is not None:
         form = SUFFIXES.get(path.suffix.lower())
         if form is None:
@@ -79,10 +85,10 @@ def _format(form: str | None, path: Path | None) -> str:
     return form or "text"
 
 
-def _effect(result: Any, name: str) -> Any:
-    """Return the effect of one feature, of an explanation or of a mapping of effects."""
+def _effect_of_feature(result: Any, name: str) -> Any:
+    """Return the effect of one feature, from an explanation, its changes or a mapping of effects."""
     effects = getattr(result, "effects", result)
-    if isinstance(effects, tuple):  # of changes, or of a mapping itself
+    if isinstance(effects, tuple):  # of a comparison, or of a mapping of effects
         effects = result if isinstance(result, Mapping) else {one.feature: one for one in effects}
     if not isinstance(effects, Mapping) or not all(isinstance(key, (str, tuple)) for key in effects):
         raise OptionError(f"--feature {name}: a {type(result).__name__} has no effects to choose from")
@@ -92,29 +98,26 @@ def _effect(result: Any, name: str) -> Any:
     return effects[name]
 
 
-def _content(result: Any, form: str, output: str | None) -> str | bytes:
-    """Return a result in a format."""
+def _formatted_result(result: Any, form: str, output: str | None) -> str | bytes:
+    """Return a result in a format other than html."""
     if form == "text":
         return repr(result)
     if form == "markdown":
-        _needs(result, "to_markdown", form)
+        _check_method(result, "to_markdown", form)
         text: str = result.to_markdown()
         return text
     if form in ("csv", "json"):
         from paribus._command.terminal import csv_text, json_text
 
-        _needs(result, "to_frame", form)
+        _check_method(result, "to_frame", form)
         frame = result.to_frame(backend="pyarrow")
         return csv_text(frame) if form == "csv" else json_text(frame)
-    _needs(result, "figure", form)
+    _check_method(result, "figure", form)
     options = {} if output is None else {"output": output}
     if form == "svg":
         picture: str = result.to_svg(**options)
         return picture
-    return _png(result.figure(**options))
-
-
-def _png(figure: Any) -> bytes:
+    figure = result.figure(**options)
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -124,17 +127,8 @@ def _png(figure: Any) -> bytes:
     return png(figure, 110)
 
 
-def _needs(result: Any, method: str, form: str) -> None:
+def _check_method(result: Any, method: str, form: str) -> None:
+    """Raise if a result lacks the method of a format."""
     if not hasattr(result, method):
         way_out = "; pass --feature" if hasattr(result, "effects") else ""
         raise OptionError(f"this {type(result).__name__} has no {form}{way_out}")
-
-
-def _write(content: str | bytes, path: Path | None) -> None:
-    if path is not None:
-        ended = content if isinstance(content, bytes) or content.endswith("\n") else f"{content}\n"
-        write_file(path, ended)
-    elif isinstance(content, bytes):
-        report_bytes(content)
-    else:
-        report(content)

@@ -1,4 +1,4 @@
-"""Text in a terminal: tables, progress and errors."""
+"""Output of commands: results, progress, errors and files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ KEPT = "\n\t"
 
 def complain(message: str) -> None:
     """Write one sentence to stderr."""
-    _write(sys.stderr, f"paribus: {' '.join(message.split())}\n")
+    _write_printable(sys.stderr, f"paribus: {' '.join(message.split())}\n")
 
 
 @contextmanager
 def progress_lines() -> Iterator[None]:
-    """Write to stderr what is logged meanwhile: a line for each stage, where no bar can be redrawn."""
+    """Write log records to stderr in the meantime, which show progress if there is no bar."""
     handler = logging.Handler()
     handler.emit = lambda record: complain(record.getMessage())  # type: ignore[method-assign]
     log = logging.getLogger("paribus")
@@ -55,34 +55,28 @@ def progress_lines() -> Iterator[None]:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that bound threads and memory."""
+    """Add the options that limit threads and memory."""
     parser.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 for every core")
     parser.add_argument(
         "--max-memory", metavar="SIZE", help="memory to use at most, as 2GB; by default half of what is free"
     )
 
 
-def report(text: str) -> None:
-    """Write text to stdout; a reader that has seen enough is no failure."""
+def report(content: str | bytes) -> None:
+    """Write text or a picture to stdout; a closed pipe is not an error."""
     try:
-        _write(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            _write_printable(sys.stdout, content if content.endswith("\n") else f"{content}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered would raise once more when Python ends.
+        # The rest of the buffer would raise again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def report_bytes(content: bytes) -> None:
-    """Write a picture to stdout."""
-    try:
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Write what the terminal can show; names in data may hold sequences that control it."""
+def _write_printable(stream: TextIO, text: str) -> None:
+    """Write text without control sequences, and with characters that the encoding supports."""
     safe = "".join(c if c.isprintable() or c in KEPT else c.encode("unicode_escape").decode() for c in text)
     encoding = stream.encoding or "ascii"
     try:
@@ -94,7 +88,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def check_writable(path: Path, option: str = "-o", inputs: Iterable[str | None] = ()) -> None:
-    """Refuse a place that cannot be written to, or that is one of the inputs, before any work."""
+    """Raise if a path cannot be written to, or is one of the inputs."""
     if names_store(path):
         raise InputError(
             f"{option} {without_secret(str(path))} is an address; give the name of a local file, and copy it"
@@ -111,7 +105,7 @@ def check_writable(path: Path, option: str = "-o", inputs: Iterable[str | None] 
 
 
 def _is_input(path: Path, given: str) -> bool:
-    """Return whether a path is the file that is read, under any name, or one in the folder or pattern."""
+    """Return whether a path is the input file, or is in the input folder or pattern."""
     if not path.exists():
         return False
     local = os.path.expanduser(given.removeprefix("file://"))
@@ -122,7 +116,7 @@ def _is_input(path: Path, given: str) -> bool:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file under another name and rename it, so that a failure leaves nothing behind."""
+    """Write a temporary file and rename it, so that a failure leaves no partial file."""
     data = content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
     half = target.with_name(f".paribus.{os.urandom(8).hex()}.half")
@@ -135,42 +129,44 @@ def write_file(path: Path, content: str | bytes) -> None:
         half.unlink(missing_ok=True)
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # text that begins so is a formula to a spreadsheet
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 
 
 def csv_text(table: Any) -> str:
-    """Return an Arrow table as CSV; what is missing is empty.
+    """Return an Arrow table as CSV, with missing values as empty fields.
 
-    An apostrophe comes before text that a spreadsheet would run as a formula: names of features and
-    categories come from files that anybody may have written. Numbers and JSON are as they are.
+    Text that a spreadsheet would run as a formula gets an apostrophe first, because names of features and
+    categories may come from untrusted files. Numbers are not changed.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(_inert, table.column_names))
+    writer.writerow(map(_without_formula, table.column_names))
     for row in table.to_pylist():
-        writer.writerow([None if _unknown(value) else _inert(value) for value in row.values()])
+        writer.writerow(
+            [None if _is_none_or_nan(value) else _without_formula(value) for value in row.values()]
+        )
     return out.getvalue()
 
 
 def json_text(table: Any) -> str:
     """Return an Arrow table as a JSON list with an object for each row."""
-    rows = [
-        {name: None if _unknown(value) else _plain(value) for name, value in row.items()}
-        for row in table.to_pylist()
-    ]
+    rows = [{name: _json_value(value) for name, value in row.items()} for row in table.to_pylist()]
     return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def _inert(value: Any) -> Any:
-    """Return text that a spreadsheet does not read as a formula."""
+def _without_formula(value: Any) -> Any:
+    """Return a value with an apostrophe before text that begins like a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def _unknown(value: Any) -> bool:
+def _is_none_or_nan(value: Any) -> bool:
+    """Return whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that JSON has; infinities and dates become text."""
+def _json_value(value: Any) -> Any:
+    """Return a value that JSON supports: missing values as None, infinities and dates as text."""
+    if _is_none_or_nan(value):
+        return None
     finite = not isinstance(value, float) or math.isfinite(value)
     return value if isinstance(value, (str, int, float, bool)) and finite else str(value)

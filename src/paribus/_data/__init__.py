@@ -1,1 +1,1 @@
-"""What came in: tables, features, weights, and what a first survey of the data shows."""
+"""Tables, features, weights and summaries of the background data."""

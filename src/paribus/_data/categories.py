@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from paribus._data.scan.model_table import ModelTable
 
-MOST_BINS = 23  # of a nominal column that have a bin of their own; the rest are pooled
+MOST_BINS = 23  # categories of a nominal column with a separate bin; the others share one
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnBins:
-    """Numbers between ``edges``, each bin with its upper end, or ``categories`` with a bin each.
+    """Bins of a column: numbers between ``edges``, or one bin for each of ``categories``.
 
-    Behind its ``own`` bins there is one of values that are in none of them, such as rare categories, and one
-    of missing values.
+    A bin of numbers includes its upper edge. The first ``own`` bins hold known values. One bin for all
+    other values follows, such as rare categories, and one for missing values.
     """
 
     edges: Floats
@@ -35,12 +35,12 @@ class ColumnBins:
 
     @property
     def own(self) -> int:
-        """Number of bins that hold certain values."""
+        """Number of bins of known values."""
         return len(self.edges) + 1 if self.categories is None else len(self.categories)
 
     @property
     def pooled(self) -> int:
-        """The bin of all other values, of which nothing is known together."""
+        """The bin of all other values, which are not distinguished."""
         return self.own
 
     @property
@@ -60,7 +60,7 @@ class ColumnBins:
 
 
 def bins_of(column: Column, *, nominal: bool, most: int) -> ColumnBins:
-    """Bin a column by some rows of it: about evenly many in each of at most ``most`` bins of numbers."""
+    """Return the bins of a column from sampled rows; at most ``most`` bins of numbers have similar sizes."""
     if nominal or column.kind in ("category", "string"):
         codes, occurring = column.factorized()
         counts = np.bincount(codes, minlength=len(occurring))
@@ -78,7 +78,7 @@ def bins_of(column: Column, *, nominal: bool, most: int) -> ColumnBins:
 
 
 def numbers_of(column: Column) -> Floats:
-    """Return a column of numbers, dates or truth values as floats in the same order, NaN where missing."""
+    """Return a column of numbers, dates or booleans as floats in the same order, NaN where missing."""
     values = column.values
     if values.dtype.kind in "mM":
         values = values.astype(f"{values.dtype.kind}8[us]").view(np.int64)
@@ -88,21 +88,21 @@ def numbers_of(column: Column) -> Floats:
 
 
 def is_ordered(column: Column) -> bool:
-    """Return whether values can be converted to numbers; a column of objects may hold others."""
+    """Return whether the dtype is one of numbers, dates or booleans; a column of objects is not."""
     return column.values.dtype.kind in "biufmM"
 
 
 def plain(category: Any) -> Any:
-    """Return a category as Python has it, whichever library held it."""
+    """Return a category as a Python object; scalars of numpy are converted."""
     return category.item() if isinstance(category, np.generic) else category
 
 
 Categories = Mapping[str, tuple[Any, ...]]
-SHOWN = 5  # values, in a message or a note
+SHOWN = 5  # values in a message or a note
 
 
 def content_of(kind: pa.DataType) -> tuple[str, bool]:
-    """Return what an Arrow column holds, in words, and whether as categories."""
+    """Return the content of an Arrow column in words, and whether it is categorical."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -117,26 +117,23 @@ def content_of(kind: pa.DataType) -> tuple[str, bool]:
 
 
 def contents_of(table: FrameTable) -> Callable[[int], tuple[str, bool]]:
-    """Return a function from a column in memory to what it holds, in words, and whether as categories."""
-    dtypes = list(table.frame.schema.values())  # of all at once; column by column a wide table takes a second
+    """Return a function from a column in memory to its content in words and whether it is categorical."""
+    dtypes = list(table.frame.schema.values())  # read at once: column by column, a wide table takes a second
 
     def content(feature: int) -> tuple[str, bool]:
         dtype = dtypes[feature]
         if dtype in (nw.Categorical, nw.Enum):
-            return _in_words(table.frame[:, feature].cat.get_categories().dtype), True
-        if dtype == nw.String and _has_objects(table, feature):
-            # narwhals takes a pandas column of objects for text when its first values are missing.
+            return _dtype_in_words(table.frame[:, feature].cat.get_categories().dtype), True
+        native = table.frame[:, feature].to_native() if dtype == nw.String else None
+        if getattr(native, "dtype", None) == np.dtype(object):
+            # narwhals reads a pandas column of objects as text if its first values are missing.
             return ("text" if table.column(feature).kind == "string" else "objects"), False
-        return _in_words(dtype), False
+        return _dtype_in_words(dtype), False
 
     return content
 
 
-def _has_objects(table: FrameTable, feature: int) -> bool:
-    return getattr(table.frame[:, feature].to_native(), "dtype", None) == np.dtype(object)
-
-
-def _in_words(dtype: Any) -> str:
+def _dtype_in_words(dtype: Any) -> str:
     if dtype.is_numeric():
         return "numbers"
     if dtype.is_temporal():
@@ -145,7 +142,7 @@ def _in_words(dtype: Any) -> str:
 
 
 def check_known(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> None:
-    """Refuse categories other than those a model knows, if it predicts nothing for others."""
+    """Raise `TableError` for a category that the model, which refuses unknown categories, does not know."""
     other = next((value for value in occurring if value is not None and value not in known), None)
     if other is not None:
         raise TableError(
@@ -156,9 +153,10 @@ def check_known(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> 
 
 
 def unknown_to(name: str, known: Iterable[tuple[Any, ...]], occurring: Iterable[Any]) -> str | None:
-    """Return which values of a column some models do not know, in words; refuse one that has no other.
+    """Return the values of a column that some model does not know, in words; None if there are none.
 
-    Such values are missing ones to the model, so that nothing would show that all of them are.
+    A model treats unknown categories as missing. If it knows none of the values, `TableError` is raised,
+    because no result would show that all of them are missing.
     """
     values = [value for value in occurring if value is not None and value == value]
     others: set[Any] = set()
@@ -166,44 +164,48 @@ def unknown_to(name: str, known: Iterable[tuple[Any, ...]], occurring: Iterable[
         unknown = {value for value in values if value not in own}
         if values and len(unknown) == len(values):
             raise TableError(
-                f"column {name!r} of X has none of the categories the model was fitted on ({_listed(own)}): "
-                f"{_listed(unknown)} are all missing values to it; pass what it was fitted on"
+                f"column {name!r} of X has none of the categories the model was fitted on "
+                f"({_example_values(own)}): "
+                f"{_example_values(unknown)} are all missing values to it; pass what it was fitted on"
             )
         others |= unknown
-    return f"{name}: {_listed(others)}" if others else None
+    return f"{name}: {_example_values(others)}" if others else None
 
 
-def _listed(values: Collection[Any]) -> str:
-    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
-    shown = sorted(repr(value) for value in plain if value == value)
+def _example_values(values: Collection[Any]) -> str:
+    shown = sorted(repr(value) for value in map(plain, values) if value == value)
     return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
 
 
 def categories_with(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> pa.Array:
-    """Return the categories a model knows, and then the others that occur."""
+    """Return the categories a model knows, followed by the others that occur."""
     import pyarrow as pa
 
     seen = set(known)
     others = [value for value in dict.fromkeys(occurring) if value is not None and value not in seen]
     values = pa.array(known)
-    return pa.concat_arrays([values, _cast(name, pa.array(others), values.type)]) if others else values
+    return (
+        pa.concat_arrays([values, _cast_categories(name, pa.array(others), values.type)])
+        if others
+        else values
+    )
 
 
 def recode(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
-    """Return a column of categories with other categories, among which its own are."""
+    """Return a categorical column encoded by ``values``, which include all of its categories."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     ordered = column.type.ordered
     chunks = []
     for chunk in column.chunks:
-        position = pc.index_in(_cast(name, chunk.dictionary, values.type), value_set=values)
+        position = pc.index_in(_cast_categories(name, chunk.dictionary, values.type), value_set=values)
         codes = position.take(chunk.indices)
         chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), values, ordered=ordered))
     return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), values.type, ordered))
 
 
-def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
+def _cast_categories(name: str, values: Any, kind: pa.DataType) -> Any:
     import pyarrow as pa
 
     try:
@@ -218,7 +220,7 @@ def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
 
 
 def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categories) -> pa.ChunkedArray:
-    """Return a column of plain values as the categories a model knows."""
+    """Return a column of plain values as categories: those a model knows, then others that occur."""
     encoded = column.dictionary_encode()
     occurring = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
     if name in closed:
@@ -227,7 +229,7 @@ def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categ
 
 
 def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
-    """Return a pandas table some of whose columns are the categories a model knows; the others are shared."""
+    """Return a pandas table with the categories a model knows in some columns; the others share memory."""
     import pyarrow as pa
 
     native = table.native.copy(deep=False)
@@ -248,20 +250,18 @@ def categorized(table: FrameTable, categories: Categories, closed: Categories) -
 
 
 def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ModelTable:
-    """Return a polars or Arrow table that the model sees as pandas, block by block."""
-    import pyarrow as pa
-
+    """Return a polars or Arrow table whose blocks are converted to pandas for the model."""
     from paribus._data.scan.model_table import ModelTable
-    from paribus._data.scan.source import conformed, normal_type
+    from paribus._data.scan.source import conformed, normal_schema
 
     try:
         arrow = table.frame.to_arrow()
-    except Exception as error:  # each frame library has its own tree of conversion errors
+    except Exception as error:  # every frame library raises different conversion errors
         raise TableError(
             f"X, a {table.backend} table, cannot be given to the model as pandas: {error}; cast its columns "
             "to numbers, text, categories or dates"
         ) from error
-    schema = pa.schema([pa.field(one.name, normal_type(one.type)) for one in arrow.schema])
+    schema = normal_schema(arrow.schema)
     arrow = conformed(arrow, schema, "X")
     for name, known in categories.items():
         position = schema.get_field_index(name)

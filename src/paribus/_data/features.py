@@ -1,4 +1,4 @@
-"""Which columns are meant: names, positions, masks and tuples, resolved once."""
+"""Features given as names, positions, masks or tuples, resolved to columns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Features: TypeAlias = Feature | Sequence[Any]
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of X as the user passed it, ``given``, and those of them the model gets, ``names``.
+    """Names of the columns: ``given`` of X as the user passed it, ``names`` of those the model gets.
 
-    Both are called as results call them. A position in ``features`` is one in ``given``, a column of a
-    grid one in ``names``; ``unused`` are the columns of X that have no use in the call at all.
-    ``unknown`` says which values of which columns are none of the model's categories.
+    Both are the names that results report. A position in ``features`` counts in ``given``, a column of a
+    grid in ``names``. ``unused`` are the columns of X that the call does not use. ``unknown`` describes
+    the values of columns that are not among the model's categories.
     """
 
     names: tuple[str, ...]
@@ -31,24 +31,24 @@ class Header:
 
     @classmethod
     def of(cls, names: Header | tuple[str, ...]) -> Header:
-        """Return the header of a table all of which the model gets, unless it is a header already."""
+        """Return a header as it is, or the header of a table whose columns all go to the model."""
         return names if isinstance(names, Header) else cls(names, names)
 
     def passed(self, feature: int) -> int:
-        """Return the position in X, as it was passed, of a column the model gets."""
+        """Return the position in X, as the user passed it, of a column the model gets."""
         return feature if self.given == self.names else self.given.index(self.names[feature])
 
 
 Names: TypeAlias = Header | tuple[str, ...]
-WITH_TARGET = ("explain", "marginal", "feature_importance")  # verbs that use a target
+WITH_TARGET = ("explain", "marginal", "feature_importance")  # functions that use a target
 SHOWN = 100  # characters of ``features`` in a message
 
 
 def check_no_target(features: Any, names: Names, rows: int | None, verb: str) -> None:
-    """Refuse a vector of values in the place of features, where other libraries have the target.
+    """Raise `FeatureError` if ``features`` looks like a target, which other libraries take in this place.
 
-    ``rows`` is the number of rows of X if it is known. A mask of as many booleans as X has columns, and
-    positions that are all different, select columns.
+    ``rows`` is the number of rows of X if it is known. A mask with one boolean per column of X and
+    positions that are all different do select columns.
     """
     if isinstance(features, (Mapping, set, frozenset)) or not _is_list(features):
         return
@@ -71,7 +71,7 @@ def check_no_target(features: Any, names: Names, rows: int | None, verb: str) ->
 
 
 def _is_vector(groups: list[tuple[Any, ...]], values: list[Any], columns: int, rows: int | None) -> bool:
-    """Return whether entries of ``features`` are values of rows: too many, repeated, or no positions."""
+    """Return whether ``features`` has values of rows: too many, repeated, or not positions of columns."""
     single, size = len(values) == len(groups), len(groups)
     is_mask = single and all(isinstance(value, (bool, np.bool_)) for value in values)
     if any(len(group) > columns for group in groups):
@@ -88,7 +88,7 @@ def _is_vector(groups: list[tuple[Any, ...]], values: list[Any], columns: int, r
 
 
 def resolve(features: Any, names: Names) -> tuple[int, ...]:
-    """Return the columns of one effect: a name, a position, a mask, or several moved together.
+    """Return the columns of one effect: a name, a position, a mask, or several varied together.
 
     >>> resolve(["age", 0], ("income", "age"))
     (1, 0)
@@ -98,13 +98,14 @@ def resolve(features: Any, names: Names) -> tuple[int, ...]:
         tokens = _tokens(tokens[0], names)
     if any(_is_group(token) for token in tokens):
         raise FeatureError(
-            f"features={_shown(features)} requests several effects; effects() computes many in one call"
+            f"features={_features_text(features)} requests several effects; "
+            "effects() computes many in one call"
         )
     if not tokens:
         raise FeatureError("features is empty; name at least one column, or call effects() for all")
     result = tuple(position(token, names) for token in tokens)
     if len(set(result)) < len(result):
-        raise FeatureError(f"features={_shown(features)} names the same column twice")
+        raise FeatureError(f"features={_features_text(features)} names the same column twice")
     return result
 
 
@@ -119,7 +120,7 @@ def resolve_many(features: Any, names: Names) -> tuple[tuple[int, ...], ...]:
 def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, ...], tuple[Feature, ...]]:
     """Return the columns of single features in a list, and each as requested, by name or position.
 
-    None is every column, by name if the table has names of its own.
+    None requests every column: by name if ``named``, which says that X has column names, else by position.
     """
     header = Header.of(names)
     if features is None:
@@ -129,9 +130,11 @@ def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, .
     for token in _tokens(features, names):
         group = resolve(token, names)
         if len(group) > 1:
-            raise FeatureError(f"features={_shown(features)} has a group of features; pass single ones")
+            raise FeatureError(
+                f"features={_features_text(features)} has a group of features; pass single ones"
+            )
         if group[0] in found:
-            raise FeatureError(f"features={_shown(features)} names {header.names[group[0]]!r} twice")
+            raise FeatureError(f"features={_features_text(features)} names {header.names[group[0]]!r} twice")
         found[group[0]] = token if isinstance(token, str) else header.passed(group[0])
     if not found:
         raise FeatureError("features is empty; omit it for all features")
@@ -149,7 +152,7 @@ def resolve_groups(
     for token in _tokens(features, names):
         group, own = resolve_each(token if _is_group(token) else [token], names, named)
         if group in found:
-            raise FeatureError(f"features={_shown(features)} requests {token!r} twice")
+            raise FeatureError(f"features={_features_text(features)} requests {token!r} twice")
         found[group] = own if _is_group(token) else own[0]
     if not found:
         raise FeatureError("features is empty; omit it for all features")
@@ -167,7 +170,7 @@ def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
 
 
 def values_by_position(custom_values: Any, names: Names, requested: set[int]) -> dict[int, Any]:
-    """Key ``custom_values`` by column; a key that no requested feature matches is an error."""
+    """Return ``custom_values`` by column; a key that is not a requested feature is an error."""
     if custom_values is None:
         return {}
     if not isinstance(custom_values, Mapping):
@@ -193,7 +196,7 @@ def values_by_position(custom_values: Any, names: Names, requested: set[int]) ->
 def position(token: Any, names: Names) -> int:
     """Return the position, among the columns the model gets, of a column of X given by name or position."""
     header = Header.of(names)
-    passed = header.given[_passed(token, header.given)]
+    passed = header.given[_column_position(token, header.given)]
     if passed not in header.names:
         raise FeatureError(
             f"feature {passed!r} is a column of X that the model does not use, so predictions do not depend "
@@ -202,8 +205,8 @@ def position(token: Any, names: Names) -> int:
     return header.names.index(passed)
 
 
-def _passed(token: Any, names: tuple[str, ...]) -> int:
-    token = _label(token, names)
+def _column_position(token: Any, names: tuple[str, ...]) -> int:
+    token = _tuple_label(token, names)
     if isinstance(token, str):
         if token not in names:
             raise FeatureError(f"feature {token!r} is not a column of X{did_you_mean(token, names)}")
@@ -222,11 +225,11 @@ def _passed(token: Any, names: tuple[str, ...]) -> int:
                 f"write '{token}' for the name, or rename the columns"
             )
         return int(token)
-    raise FeatureError(f"feature {_shown(token)} is neither a column name nor a position")
+    raise FeatureError(f"feature {_features_text(token)} is neither a column name nor a position")
 
 
-def _label(token: Any, names: tuple[str, ...]) -> Any:
-    """Return the name of a column whose label is a tuple, as of a pandas MultiIndex, else the token."""
+def _tuple_label(token: Any, names: tuple[str, ...]) -> Any:
+    """Return the name of a column whose label is a tuple, as in a pandas MultiIndex, else the token."""
     if not isinstance(token, tuple) or (text := str(token)) not in names:
         return token
     if all(entry in names or (isinstance(entry, int) and 0 <= entry < len(names)) for entry in token):
@@ -237,15 +240,15 @@ def _label(token: Any, names: tuple[str, ...]) -> Any:
     return text
 
 
-def _shown(features: Any) -> str:
-    """Return features as they were passed, or their type where that is long, as of a series."""
+def _features_text(features: Any) -> str:
+    """Return features as text, or their type if the text is long, such as that of a series."""
     text = repr(features)
     short = len(text) <= SHOWN and "\n" not in text
     return text if short or not hasattr(features, "__len__") else f"<{type(features).__name__}>"
 
 
 def _is_list(value: Any) -> bool:
-    """Return whether a value has entries: a list, an array, a series, and no text."""
+    """Return whether a value is a list, an array, a series or similar, but not text."""
     return hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
 
 
@@ -254,16 +257,16 @@ def _is_group(token: Any) -> bool:
 
 
 def _tokens(features: Any, names: Names) -> list[Any]:
-    """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
+    """Return ``features`` as a list; a mask of booleans becomes the positions it marks."""
     if isinstance(features, (set, frozenset, Mapping)):
-        raise FeatureError(f"features={_shown(features)} is unordered; pass a list")
+        raise FeatureError(f"features={_features_text(features)} is unordered; pass a list")
     if isinstance(features, np.ndarray) and features.ndim == 0:
         features = features.item()
     given = Header.of(names).given
-    features = _label(features, given)
+    features = _tuple_label(features, given)
     if isinstance(features, str) or not hasattr(features, "__len__"):
         return [features]
-    tokens = [_label(token, given) for token in features]
+    tokens = [_tuple_label(token, given) for token in features]
     if tokens and all(isinstance(token, (bool, np.bool_)) for token in tokens):
         if len(tokens) != len(given):
             masked, columns = count(len(tokens), "boolean"), count(len(given), "column")

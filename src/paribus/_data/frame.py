@@ -1,4 +1,4 @@
-"""Data frames through narwhals, and any input as a `Table`."""
+"""Data frames of pandas, polars and Arrow as tables, read through narwhals."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from paribus._data.table import (
 )
 from paribus.errors import FeatureError, GridError, TableError
 
-CONTENT_ROWS = 65_536  # of text and objects given to a digest at a time
-TEXT_SAMPLE = 256  # values that show how long text is, and which Python type objects have
+CONTENT_ROWS = 65_536  # rows of text or objects given to a digest at a time
+TEXT_SAMPLE = 256  # values that give the length of text and the Python type of objects
 
 
 @dataclass(frozen=True, eq=False)
 class FrameTable:
-    """A data frame that stays in its own library, so that the model sees what it was fitted on."""
+    """A data frame that is kept in its library, because the model was fitted on such frames."""
 
     native: Any
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class FrameTable:
         labels = X.column_names if hasattr(X, "column_names") else X.columns
         twice = [name for name, times in Counter(map(str, labels)).items() if times > 1]
         if twice:
-            same = hasattr(X, "loc") and X.columns.has_duplicates  # and not 1 beside "1"
+            same = hasattr(X, "loc") and X.columns.has_duplicates  # and not 1 and "1"
             way_out = ", or keep the first of each by X.loc[:, ~X.columns.duplicated()]" if same else ""
             raise TableError(
                 f"the header of X has {twice[0]!r} more than once; names must be unique as text: rename "
@@ -56,7 +56,7 @@ class FrameTable:
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
-        """The frame as narwhals sees it."""
+        """The frame as a data frame of narwhals."""
         return nw.from_native(self.native, eager_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,15 +72,15 @@ class FrameTable:
 
     @cached_property
     def whole(self) -> Array | None:
-        """The array of numbers that the frame lies in; None for any other frame."""
+        """The single array of numbers that holds the frame; None for any other frame."""
         return whole_array(self.native) if is_pandas(self.native) else None
 
     @cached_property
     def row_bytes(self) -> int:
-        """Memory of one row once it is repeated, from the dtypes and the length of the first texts."""
+        """Bytes of one row when it is repeated, estimated from the dtypes and the first texts."""
         if self.whole is not None:
-            return _bytes(self._first) * len(self.names)
-        return sum(_bytes(self._series(j)) for j in range(len(self.names)))
+            return _cell_bytes(self._first) * len(self.names)
+        return sum(_cell_bytes(self._series(j)) for j in range(len(self.names)))
 
     def __len__(self) -> int:
         return len(self.native if is_pandas(self.native) else self.frame)
@@ -114,17 +114,17 @@ class FrameTable:
             return read_array(self.names[feature], np.ascontiguousarray(self.whole[:, feature]))
         series, name = self._series(feature), self.names[feature]
         try:
-            return _read(name, series)
+            return _read_series(name, series)
         except FeatureError:
             raise
-        except Exception as error:  # each frame library has its own tree of conversion errors
+        except Exception as error:  # every frame library raises different conversion errors
             raise FeatureError(
                 f"feature {name!r} of dtype {series.dtype} cannot be read: {error}; cast it to numeric, "
                 f"text, categorical or date"
             ) from error
 
     def floats(self, feature: int) -> Array | None:
-        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        """Return a column of floats as stored, NaN where missing; None for any other column."""
         if self.whole is not None:
             return self.whole[:, feature] if self.whole.dtype in (np.float64, np.float32) else None
         series = self._series(feature)
@@ -134,14 +134,14 @@ class FrameTable:
         return values if values.dtype in (np.float64, np.float32) else None
 
     def cells(self, feature: int, values: Array) -> CellValues:
-        """Write values in the column's dtype, or refuse what it cannot hold."""
+        """Return values in the column's dtype; raise `GridError` for values it cannot hold."""
         like, name = self._like(feature), self.names[feature]
         try:
             native = _native_like(like, values)
             if self.whole is not None:
                 return CellValues(native, read_array(name, native.to_numpy()))
-            read = _read(name, nw.from_native(native, series_only=True))
-        except Exception as error:  # each frame library has its own tree of conversion errors
+            read = _read_series(name, nw.from_native(native, series_only=True))
+        except Exception as error:  # every frame library raises different conversion errors
             raise GridError(
                 f"values for {name!r} cannot be represented in its dtype {like.dtype}: {error}; "
                 "pass representable values, or cast the column in X"
@@ -149,13 +149,13 @@ class FrameTable:
         return CellValues(native, read)
 
     def own_cells(self, feature: int) -> CellValues:
-        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        """Return the cells of a column, including missing ones: cell ``i`` is that of row ``i``."""
         return CellValues(self._series(feature).to_native(), self.column(feature))
 
     def with_missing(self, feature: int, cells: CellValues) -> CellValues:
-        """Append this table's first value, which is missing, in the form the model knows it."""
+        """Append this table's first value, which is missing, in its native form."""
         if getattr(cells.native, "dtype", None) == np.dtype(object):
-            # pandas may turn one kind of missing object into another when it joins columns itself.
+            # When pandas concatenates columns itself, it may replace one missing object by another.
             pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
             series = pd.Series(objects([*cells.native, *last]), dtype=object)
             return CellValues(series, cells.column.and_missing())
@@ -165,7 +165,7 @@ class FrameTable:
         return CellValues(both["cells"].to_native(), cells.column.and_missing())
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
-        """Prepare to evaluate ``copies`` points at once; repeated pandas rows get labels that are unique."""
+        """Return a stack for ``copies`` points at once; repeated pandas rows get unique labels."""
         if self.whole is not None:
             return WholeStack(self.native, self.whole, scratch)
         if is_pandas(self.native):
@@ -176,32 +176,32 @@ class FrameTable:
         return FrameStack(nw.maybe_reset_index(self.frame[np.tile(np.arange(rows), copies)]), rows)
 
     def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return native tables of its stacks as one, with labels that are unique."""
+        """Return the native tables of several stacks as one, with unique labels."""
         return joined_frames(stacked)
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """A digest of the values of each column, which depends on nothing else."""
+        """A digest of each column, which depends on its values only."""
         found = []
         for feature in range(len(self.names)):
             digest = xxhash.xxh3_128()
-            for part in self._content(feature):
+            for part in self._digested_buffers(feature):
                 digest.update(part)
             found.append(digest.hexdigest())
         return tuple(found)
 
-    def _content(self, feature: int) -> Iterator[Any]:
-        """Yield buffers that depend on the values of a column alone."""
+    def _digested_buffers(self, feature: int) -> Iterator[Any]:
+        """Yield buffers that depend on the values of a column only."""
         if self.whole is None or self.whole.dtype.kind == "b":
-            yield from _content(self._series(feature))
-        else:  # the same, for one array
+            yield from _column_buffers(self._series(feature))
+        else:  # the same bytes, for a frame in one array
             values = np.ascontiguousarray(self.whole[:, feature])
             missing = np.isnan(values)
             yield from (np.packbits(missing),) if missing.any() else ()
             yield values.view(np.uint8)
 
     def _some(self, frame: nw.DataFrame[Any]) -> Self:
-        """Return some rows; the frame is handed on, because wrapping it anew costs as much as slicing it."""
+        """Return some rows; the narwhals frame is reused, because wrapping costs as much as slicing."""
         table = type(self)(frame.to_native(), self.names)
         vars(table)["frame"] = frame
         return table
@@ -211,12 +211,12 @@ class FrameTable:
         return self._series(0)
 
     def _like(self, feature: int) -> nw.Series[Any]:
-        """Return a column of the dtype that a feature has."""
+        """Return a column with the dtype of a feature."""
         return self._series(feature) if self.whole is None else self._first
 
     def _series(self, feature: int) -> nw.Series[Any]:
         if is_pandas(self.native) or self.frame.implementation.is_pandas_like():
-            # By position: pandas builds its index of labels on first use, which is not safe in threads.
+            # By position: pandas builds its index of labels on first use, which is not thread-safe.
             return nw.from_native(self.native.iloc[:, feature], series_only=True)
         return self.frame[:, feature]
 
@@ -229,7 +229,7 @@ class FrameStack:
     rows: int
 
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
-        """Return a frame whose other columns are shared with the block and protected from the model."""
+        """Return a frame whose other columns share memory with the block; the model cannot change them."""
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.head(size)
         columns = []
@@ -241,20 +241,20 @@ class FrameStack:
 
 
 def joined_frames(natives: Sequence[Any]) -> Any:
-    """Return frames of the same columns and dtypes as one."""
+    """Return the concatenation of frames with the same columns and dtypes."""
     joined = nw.maybe_reset_index(nw.concat([nw.from_native(one, eager_only=True) for one in natives]))
     native = joined.to_native()
     if joined.implementation.is_pandas():
         pd = nw.get_native_namespace(joined)
         for feature in np.flatnonzero([dtype == np.dtype(object) for dtype in native.dtypes]):
-            # pandas may turn one kind of missing object into another when it joins columns itself.
+            # When pandas concatenates columns itself, it may replace one missing object by another.
             cells = np.concatenate([one.iloc[:, feature].to_numpy() for one in natives])
             native.isetitem(feature, pd.Series(cells, index=native.index, dtype=object))
     return native
 
 
 def _compact(table: Any) -> Any:
-    """Copy an Arrow table, so that some of its rows travel without the others."""
+    """Return a copy of an Arrow table, so that a slice is pickled without the other rows."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -263,7 +263,8 @@ def _compact(table: Any) -> Any:
     return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
-def _bytes(series: nw.Series[Any]) -> int:
+def _cell_bytes(series: nw.Series[Any]) -> int:
+    """Return the estimated bytes of one value of a column."""
     dtype = series.dtype
     if dtype in (nw.Boolean, nw.Int8, nw.UInt8):
         return 1
@@ -273,8 +274,8 @@ def _bytes(series: nw.Series[Any]) -> int:
     return OBJECT_BYTES + sum(len(str(text)) for text in texts) // max(1, len(texts))
 
 
-def _content(series: nw.Series[Any]) -> Iterator[Any]:
-    """Yield a column's values: bytes of numbers and dates, text of anything else."""
+def _column_buffers(series: nw.Series[Any]) -> Iterator[Any]:
+    """Yield a column's values: the bytes of numbers and dates, the text of anything else."""
     plain = series.dtype.is_float() or series.dtype.is_integer() or series.dtype.is_temporal()
     if plain and series.dtype not in (nw.Int128, nw.UInt128):
         values = np.ascontiguousarray(series.to_numpy())
@@ -287,8 +288,8 @@ def _content(series: nw.Series[Any]) -> Iterator[Any]:
         yield "\x1f".join(map(repr, series[start : start + CONTENT_ROWS].to_list())).encode()
 
 
-def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
-    """Read the kind off the dtype; None when only the values show it."""
+def _kind_of_series(name: str, series: nw.Series[Any]) -> Kind | None:
+    """Return the kind of a column from its dtype; None if only the values determine it."""
     dtype = series.dtype
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
         return "integer"
@@ -305,7 +306,7 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
     if dtype == nw.Object:
         return None
     plain = getattr(series.to_native(), "dtype", None)
-    if isinstance(plain, np.dtype) and plain.kind == "f":  # half precision, to an older narwhals
+    if isinstance(plain, np.dtype) and plain.kind == "f":  # half precision in an older narwhals
         return "numeric"
     raise FeatureError(
         f"feature {name!r} has dtype {dtype}, which cannot be varied; "
@@ -314,7 +315,7 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
 
 
 def _has_zone(series: nw.Series[Any]) -> bool:
-    """Return whether a pandas column holds dates with a time zone; narwhals does not know all zones."""
+    """Return whether a pandas column holds dates with a time zone; narwhals lacks some zones."""
     return getattr(getattr(series.to_native(), "dtype", None), "tz", None) is not None
 
 
@@ -325,10 +326,10 @@ def _zone(series: nw.Series[Any]) -> str | None:
     return series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
 
 
-def _read(name: str, series: nw.Series[Any]) -> Column:
-    kind = _kind(name, series)
+def _read_series(name: str, series: nw.Series[Any]) -> Column:
+    kind = _kind_of_series(name, series)
     absent = series.is_null()
-    # Arrow and polars distinguish null from NaN; to the models both are a missing number.
+    # Arrow and polars distinguish null from NaN; models treat both as a missing number.
     if series.dtype.is_float():
         absent = absent | series.is_nan().fill_null(True)
     missing = np.asarray(absent.to_numpy(), dtype=bool)
@@ -356,7 +357,7 @@ def _date_values(present: nw.Series[Any]) -> Array:
 def _read_categories(
     name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
 ) -> Column:
-    """Read text and categories by the codes that Arrow gives them; a million rows are not looped over."""
+    """Read text and categories by the codes of Arrow, without a loop over rows."""
     import pyarrow as pa
 
     declared = tuple(series.cat.get_categories().to_list()) if kind == "category" else None
@@ -364,13 +365,14 @@ def _read_categories(
     try:
         arrow = present.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Categories of several Python types have no Arrow type: they are read one by one.
+        # Categories of several Python types have no Arrow type, so they are read one by one.
         if kind == "string":
             return _read_objects(name, present, missing)
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
-    if kind == "string" and not _is_text(pa, chunks.type):
-        # narwhals takes a pandas column of objects for text when its first values are missing.
+    value_type = chunks.type.value_type if pa.types.is_dictionary(chunks.type) else chunks.type
+    if kind == "string" and "string" not in str(value_type):
+        # narwhals reads a pandas column of objects as text if its first values are missing.
         return _read_objects(name, present, missing)
     if not pa.types.is_dictionary(chunks.type):
         chunks = chunks.dictionary_encode()
@@ -378,10 +380,10 @@ def _read_categories(
         return Column(name, kind, objects([]), missing, declared, ranked=ranked)
     whole = chunks.unify_dictionaries().combine_chunks()
     coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    # pandas categories may be objects Arrow writes differently, such as intervals; their order is the same.
+    # Arrow may convert pandas categories, such as intervals; the order of the categories is the same.
     as_declared = declared is not None and series.implementation.is_pandas_like()
     occurring = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
-    if len(set(occurring)) < len(occurring):  # a dictionary may name a category twice
+    if len(set(occurring)) < len(occurring):  # a dictionary may contain a category twice
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(name, kind, objects(occurring)[codes], missing, declared, codes, occurring, ranked)
@@ -392,11 +394,6 @@ def _is_ranked(series: nw.Series[Any]) -> bool:
     native = series.to_native()
     dtype = getattr(native, "type", None) or getattr(native, "dtype", None)
     return bool(getattr(dtype, "ordered", series.dtype == nw.Enum))
-
-
-def _is_text(pa: Any, arrow_type: Any) -> bool:
-    value = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
-    return "string" in str(value)
 
 
 def _read_objects(name: str, present: nw.Series[Any], missing: Flags) -> Column:
@@ -427,15 +424,12 @@ def _pandas_like(pd: Any, like: Any, values: Array) -> Any:
 
 def _polars_like(pl: Any, like: Any, values: Array) -> Any:
     if values.dtype.kind in "mM":
-        return pl.Series(like.name, values).cast(_in_utc(pl, like.dtype)).cast(like.dtype)
+        zoned = getattr(like.dtype, "time_zone", None)
+        utc = pl.Datetime(like.dtype.time_unit, "UTC") if zoned else like.dtype
+        return pl.Series(like.name, values).cast(utc).cast(like.dtype)
     if like.dtype.is_decimal():
         return pl.Series(like.name, values.tolist()).cast(like.dtype)
     return pl.Series(like.name, values.tolist(), dtype=like.dtype, strict=True)
-
-
-def _in_utc(pl: Any, dtype: Any) -> Any:
-    """Return the dtype values in UTC are read as before they are moved to the column's zone."""
-    return pl.Datetime(dtype.time_unit, "UTC") if getattr(dtype, "time_zone", None) else dtype
 
 
 def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
@@ -451,7 +445,7 @@ def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
 
 
 def _arrow_categories(pa: Any, like: Any, values: Array) -> Any:
-    """Write categories with the column's own dictionary, for models that read the codes behind them."""
+    """Return categories encoded by the column's dictionary, for models that read the codes."""
     categories = like.unify_dictionaries().chunk(0).dictionary
     known = {category: code for code, category in enumerate(categories.to_pylist())}
     codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)
@@ -462,17 +456,17 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def is_pandas(native: Any) -> bool:
-    """Return whether a table is a data frame of pandas."""
+    """Return whether a table is a pandas data frame."""
     return bool(nw.dependencies.is_pandas_dataframe(native))
 
 
 def whole_array(native: Any) -> Array | None:
-    """Return the array ``(n, p)`` that a pandas frame lies in; None where its columns are apart.
+    """Return the single array ``(n, p)`` that holds a pandas frame; None if its columns are separate.
 
-    Of those, pandas would make an array anew each time, in which a model may write.
+    For separate columns, pandas would create a new array in each call.
     """
     head = native.iloc[:1]
-    if not head.size or type(native).__module__.split(".")[0] != "pandas":  # a subclass may hold more
+    if not head.size or type(native).__module__.split(".")[0] != "pandas":  # a subclass may have more data
         return None
     dtype, first = head.dtypes.iloc[0], head.iloc[:, 0].to_numpy()
     if not isinstance(dtype, np.dtype) or not (dtype in FLOATS or dtype.kind in "iub"):
@@ -489,7 +483,7 @@ class PandasStack:
 
     @classmethod
     def of(cls, native: Any, copies: int) -> PandasStack:
-        """Repeat rows; repeated ones get labels that are unique."""
+        """Return a stack of ``copies`` repetitions; repeated rows get unique labels."""
         rows = len(native)
         if copies == 1:
             return cls(native, rows)
@@ -498,17 +492,17 @@ class PandasStack:
         return cls(base, rows)
 
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
-        """Return a frame whose other columns are shared with the block and protected from the model.
+        """Return a frame whose other columns share memory with the block; the model cannot change them.
 
-        Columns are replaced by position; narwhals would rebuild every other column as well. From version 3 on
-        a shallow copy is protected by copy-on-write, before that only a deep one is.
+        Columns are replaced by position, because narwhals would rebuild every other column too. Copy-on-write
+        protects a shallow copy from pandas 3 on; older versions need a deep copy.
         """
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.iloc[:size]
         pandas = nw.dependencies.get_pandas()
         native = frame.copy(deep=int(pandas.__version__.split(".")[0]) < 3)
         for position, (feature, cells) in enumerate(replaced.items()):
-            # A series, because a bare array of objects would be inferred anew.
+            # A series, because pandas would infer another dtype for an array of objects.
             taken = cells.native.take(chosen(index, position, self.rows).ravel())
             taken.index = native.index
             native.isetitem(feature, taken)
@@ -517,9 +511,9 @@ class PandasStack:
 
 @dataclass(frozen=True, eq=False)
 class WholeStack:
-    """A block ``(m, p)`` of a frame that lies in one array, repeated in a buffer: a frame in one array again.
+    """A block ``(m, p)`` of a frame held in one array, repeated in a buffer as a frame in one array.
 
-    Apart, its columns would have to be brought together in each predict.
+    A model would have to copy separate columns into one array in each ``predict``.
     """
 
     native: Any
@@ -527,11 +521,11 @@ class WholeStack:
     scratch: ScratchBuffer
 
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
-        """Fill a frame anew, because a model may write into what it was given."""
+        """Return a frame in a newly filled buffer, because a model may have written into the last one."""
         if any(cells.native.dtype != self.block.dtype for cells in replaced.values()):
             return PandasStack.of(self.native, len(index)).at(replaced, index)
         rows, columns = self.block.shape
-        if self.block.strides[0] <= self.block.strides[1]:  # column by column, as the block lies
+        if self.block.strides[0] <= self.block.strides[1]:  # column by column, as the block is stored
             shape = columns, len(index), rows
             buffer = self.scratch.array(shape, self.block.dtype).transpose(1, 2, 0)
         else:
@@ -547,6 +541,6 @@ class WholeStack:
 
 
 def chosen(index: Integers, position: int, rows: int) -> Integers:
-    """Return which cell of a feature each row of each point takes, ``(b, m)``."""
+    """Return the cell of a feature that each row of each point takes, ``(b, m)``."""
     own = index[..., position] if index.ndim == 3 else index[:, None, position]
     return np.broadcast_to(own, (len(index), rows))

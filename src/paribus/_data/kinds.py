@@ -1,4 +1,4 @@
-"""Kinds of columns, and steps of dates."""
+"""Kinds of columns, Python objects in columns, and steps between dates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 from paribus._contracts import Array, Flags, Integers, Kind
 from paribus.errors import FeatureError
 
-OBJECT_BYTES = 64  # a pointer and a typical small Python object behind it
-SAMPLE = 1000  # values that show which Python type a column of objects holds
+OBJECT_BYTES = 64  # a pointer and a typical small Python object
+SAMPLE = 1000  # values that give the Python type of a column of objects
 
 
 def missing_objects(values: Array) -> Flags:
-    """Mark None, NaN, NaT and pandas' NA among objects, without importing pandas."""
+    """Return which objects are None, NaN, NaT or pandas' NA, without importing pandas."""
     flags = (_is_missing(value) for value in values)
     return np.fromiter(flags, dtype=bool, count=len(values))
 
@@ -34,7 +34,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def kind_of_objects(name: str, values: Iterable[Any]) -> Kind:
-    """Read the kind off the types that occur; a mixture that is not numeric is nominal."""
+    """Return the kind of a column from the types that occur; a mixture that is not numeric is nominal."""
     types = {type(value) for value in values}
     if any(t.__hash__ is None for t in types):
         raise FeatureError(
@@ -47,7 +47,7 @@ def kind_of_objects(name: str, values: Iterable[Any]) -> Kind:
     if all(issubclass(t, (datetime.date, np.datetime64)) for t in types):
         return "datetime"
     durations = [issubclass(t, (datetime.timedelta, np.timedelta64)) for t in types]
-    if any(durations):  # numpy counts its durations among the integers
+    if any(durations):  # numpy.timedelta64 is a subclass of an integer type
         return "datetime" if all(durations) else "string"
     if any(issubclass(t, (bool, np.bool_)) for t in types):
         return "string"
@@ -59,7 +59,7 @@ def kind_of_objects(name: str, values: Iterable[Any]) -> Kind:
 
 
 def typed(name: str, values: Array, kind: Kind) -> Array:
-    """Give objects of one kind their numpy dtype; nominal values stay objects."""
+    """Return objects of one kind in their numpy dtype; nominal values stay objects."""
     if kind == "numeric":
         return values.astype(np.float64)
     if kind == "integer":
@@ -89,21 +89,17 @@ def _dates(name: str, values: Array) -> Array:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """Return a 1-d object array, also when the values are sequences themselves."""
+    """Return a 1-d object array, also if the values are sequences."""
     items = list(values)
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
 
 
-def some_present(values: Array) -> list[Any]:
-    """Return the first values that are not missing, which show what Python type a column holds."""
-    return list(islice((value for value in values if not _is_missing(value)), SAMPLE))
-
-
-def objects_like(values: Array, present: Iterable[Any]) -> Array:
-    """Return values as Python objects of the type the column holds, where that is one type."""
-    types = {type(value) for value in present}
+def objects_like(values: Array, column: Iterable[Any]) -> Array:
+    """Return values as Python objects of the type of ``column``, if its present values have one type."""
+    present = (value for value in column if not _is_missing(value))
+    types = {type(value) for value in islice(present, SAMPLE)}
     items = values.tolist()
     if len(types) != 1:
         return objects(items)
@@ -118,7 +114,7 @@ def objects_like(values: Array, present: Iterable[Any]) -> Array:
 
 
 def kind_of_dtype(dtype: np.dtype[Any]) -> Kind | None:
-    """Read the kind off a numpy dtype; None when it does not say."""
+    """Return the kind of a numpy dtype; None for objects and unsupported dtypes."""
     kinds: dict[str, Kind] = {
         "f": "numeric",
         "i": "integer",
@@ -135,9 +131,9 @@ def kind_of_dtype(dtype: np.dtype[Any]) -> Kind | None:
 
 @dataclass(frozen=True)
 class Steps:
-    """Ticks that are a multiple of ``length`` away from ``first``, such as whole days, hours or Mondays.
+    """Ticks at multiples of ``length`` from ``first``, such as whole days, hours or Mondays.
 
-    Dates of a ``zone`` are counted by its clock: days there begin at other hours of UTC in summer.
+    Dates with a ``zone`` are counted in its local time: days start at other hours of UTC in summer.
     """
 
     first: int
@@ -146,35 +142,35 @@ class Steps:
 
     @classmethod
     def of(cls, values: Array, zone: str | None) -> Self | None:
-        """Find the longest steps that lead to all of some dates or durations; None if there are none."""
+        """Return the longest steps that contain all dates or durations; None for other or no values."""
         if values.dtype.kind not in "mM" or not len(values):
             return None
         own = None if zone == "UTC" else zone
-        clock = _by_clock(values, own)
-        if clock is None:  # a zone without changes, such as UTC+02:00, or one that is not known here
+        clock = _utc_to_local(values, own)
+        if clock is None:  # a zone without changes, such as UTC+02:00, or an unknown one
             clock, own = values, None
         ticks = clock.view(np.int64)
         first = int(ticks.min())
-        # As integers without a sign, between which no distance is too large.
+        # As unsigned integers, whose differences cannot overflow.
         away = ticks.view(np.uint64) - np.int64(first).view(np.uint64)
         return cls(first, int(np.gcd.reduce(away)), own)
 
     def merge(self, other: Self) -> Self:
-        """Return the steps that lead to the dates of both."""
+        """Return the longest steps that contain the dates of both."""
         return type(self)(self.first, gcd(self.length, other.length, self.first - other.first), self.zone)
 
     def nearest(self, ticks: Array, unit: np.dtype[Any]) -> Integers:
-        """Return the dates next to some ticks in UTC that these steps lead to, as such ticks."""
-        clock = _by_clock(ticks.view(unit), self.zone)
+        """Return the date on these steps nearest to each tick, both as ticks in UTC."""
+        clock = _utc_to_local(ticks.view(unit), self.zone)
         assert clock is not None
         length = max(1, self.length)
         steps = ((2 * (tick - self.first) + length) // (2 * length) for tick in clock.view(np.int64).tolist())
         found = np.array([self.first + step * length for step in steps], dtype=np.int64)
-        return found if self.zone is None else _in_utc(found.view(unit), self.zone).view(np.int64)
+        return found if self.zone is None else _local_to_utc(found.view(unit), self.zone).view(np.int64)
 
 
-def _by_clock(dates: Array, zone: str | None) -> Array | None:
-    """Return dates in UTC as the clocks of a zone show them; None if the zone is not known."""
+def _utc_to_local(dates: Array, zone: str | None) -> Array | None:
+    """Return dates in UTC as local times of a zone; None if the zone is unknown."""
     if zone is None:
         return dates
     import pyarrow as pa
@@ -188,8 +184,8 @@ def _by_clock(dates: Array, zone: str | None) -> Array | None:
     return np.asarray(shown.to_numpy(zero_copy_only=False)).astype(dates.dtype, copy=False)
 
 
-def _in_utc(shown: Array, zone: str) -> Array:
-    """Return in UTC what clocks of a zone show: the first time of two, or the next one if it is left out."""
+def _local_to_utc(shown: Array, zone: str) -> Array:
+    """Return local times of a zone in UTC: an ambiguous one as the earlier, a skipped one as the next."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

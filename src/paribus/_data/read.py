@@ -1,4 +1,4 @@
-"""From whatever the user has to a `Table`."""
+"""Conversion of user input to tables and sources."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from paribus.errors import TableError
 
 
 def source_of(X: Any, on_error: str) -> Any:
-    """Return a source to read X from, or None when X is in memory."""
-    if isinstance(X, np.ndarray):  # a list of lists of numbers is a table as well, and needs a closer check
+    """Return a source to read X from, or None if X is in memory."""
+    if isinstance(X, np.ndarray):  # lists are checked in `opened`: they may be paths or rows
         return None
     from paribus._data.scan.open import source_of as opened
 
@@ -21,12 +21,12 @@ def source_of(X: Any, on_error: str) -> Any:
 
 
 def table_of(X: Any, names: Any = None) -> Table:
-    """Read ``X`` without copying it: numpy or nested lists, else anything narwhals reads eagerly."""
+    """Return ``X`` as a table without a copy: an array, nested lists, or an eager data frame."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TableError(
             f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
         )
-    # A frame is distinguished from an array by what it can do, so that no frame library is imported here.
+    # A frame is recognized by its attributes, so that no frame library is imported here.
     is_frame = any(hasattr(X, attribute) for attribute in ("collect_schema", "column_names", "columns"))
     if is_frame:
         from paribus._data.frame import FrameTable  # narwhals is only loaded for frames

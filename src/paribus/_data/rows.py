@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import merge
 from threading import RLock
@@ -18,17 +18,17 @@ from paribus._data.table import Column, Table
 from paribus._text import count
 from paribus.errors import WeightError
 
-MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # rows that show how columns are binned
-PORTION = 16_384  # rows whose hash is found at once
-TINY = 1e-290  # of a very small weight the square must not vanish altogether
+MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # bounds of the sampled rows that define bins
+PORTION = 16_384  # rows hashed at a time
+TINY = 1e-290  # least square of a weight, so that very small weights still count
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    r"""Rows that stand for all of them in a sum of squares :math:`\sum_i w_i^2 d_i^2`.
+    r"""Sampled rows that estimate a sum of squares :math:`\sum_i w_i^2 d_i^2` over all rows.
 
-    ``numbers`` are the rows, in order, ``squares`` what the square of each counts for, and ``weights`` those
-    of these rows, None when all count the same.
+    ``numbers`` are the sorted row numbers, ``squares`` the factor of each :math:`d_i^2`. ``weights`` are
+    those of the sampled rows, None without weights.
     """
 
     numbers: Integers
@@ -37,7 +37,7 @@ class Sample:
 
 
 def sample_of(rows: int, size: int, seed: int) -> Sample:
-    """Choose rows that all count the same: all of them, or ``size`` where there are more."""
+    """Return a sample of rows without weights: all of them, or ``size`` if there are more."""
     if rows <= size:
         return Sample(np.arange(rows), np.ones(rows))
     chosen = np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))
@@ -48,10 +48,10 @@ def sample_of(rows: int, size: int, seed: int) -> Sample:
 class PrioritySample:
     r"""The ``most`` rows of highest priority :math:`q_i = w_i^2 / u_i`, with :math:`u_i` uniform on (0, 1].
 
-    With :math:`\tau` the highest priority that is left out, :math:`\sum_i \max(w_i^2, \tau) d_i^2` over the
-    rows that are in is an unbiased estimate of :math:`\sum_i w_i^2 d_i^2` over all (priority sampling). As
-    :math:`u_i`, of which ``chances`` are those of the rows that are in, is a hash of a row's number, it does
-    not matter who read which rows. The highest priority comes first.
+    Let :math:`\tau` be the highest priority that is left out. Then :math:`\sum_i \max(w_i^2, \tau) d_i^2`
+    over the sampled rows is an unbiased estimate of :math:`\sum_i w_i^2 d_i^2` over all rows (priority
+    sampling). ``chances`` are the :math:`u_i` of the sampled rows. Each is a hash of the row number, so the
+    sample does not depend on how rows are split into blocks. The highest priority comes first.
     """
 
     most: int
@@ -61,13 +61,13 @@ class PrioritySample:
 
     @classmethod
     def of(cls, numbers: Integers, weights: Floats, seed: int, most: int) -> Self:
-        """Read some rows and their weights; a row of weight zero has no priority."""
+        """Sample from rows and their weights; rows of weight zero are left out."""
         counted = weights > 0
         numbers, weights = numbers[counted], weights[counted]
         return cls(most, numbers, weights, _uniform(numbers, seed))._first(most)
 
     def merge(self, other: Self) -> Self:
-        """Return the rows of highest priority among both."""
+        """Return the rows of highest priority in both samples."""
         joined = (
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("numbers", "weights", "chances")
@@ -75,14 +75,14 @@ class PrioritySample:
         return type(self)(self.most, *joined)._first(self.most)
 
     def _first(self, size: int) -> Self:
-        # By exponent and mantissa: squares could overflow, and no unit of weight may change the order.
+        # By exponent and mantissa: squares could overflow, and the order must not depend on the scale.
         mantissa, exponent = np.frexp(self.weights)
         mantissa, more = np.frexp(mantissa**2 / self.chances)
         order = np.lexsort((self.numbers, -mantissa, -(2 * exponent + more)))[:size]
         return type(self)(self.most, self.numbers[order], self.weights[order], self.chances[order])
 
     def sample(self, size: int, unit: float) -> Sample:
-        """Return ``size`` rows, fewer than are kept, or all; weights are divided by ``unit``."""
+        """Return the sample of the first ``size`` rows, or of all; weights are divided by ``unit``."""
         chosen = self._first(size)
         weights = chosen.weights / unit
         squares = np.maximum(weights**2, TINY)
@@ -93,14 +93,14 @@ class PrioritySample:
 
 
 def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
-    """Return the positions of ``most`` rows, in order, chosen by a hash of their numbers alone.
+    """Return the sorted positions of ``most`` rows, sampled by a hash of their numbers only.
 
-    Whoever reads which rows, those chosen among the chosen of parts are those chosen among all.
+    Sampling from the samples of parts gives the sample of all rows, however rows are split into parts.
     """
     size = len(numbers)
     if size <= most:
         return np.arange(size)
-    # Those below a bound that more than enough are below; in portions that fit in a cache.
+    # Only hashes below a bound that enough rows pass are sorted; portions fit in the cache.
     bound = min(1.0, 2 * most / size)
     chances = np.empty(size)
     for first in range(0, size, PORTION):
@@ -113,12 +113,12 @@ def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
 
 
 def head_rows(columns: int) -> int:
-    """Return how many rows show how columns are binned: fewer of very wide tables, which are held."""
+    """Return the number of sampled rows that define bins: fewer for wide tables, as they stay in memory."""
     return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
 
 
 def _uniform(numbers: Integers, seed: int) -> Floats:
-    """Return a number in (0, 1] for each row: the finaliser of splitmix64 on its number and the seed."""
+    """Return a number in (0, 1] for each row: the finalizer of splitmix64 of its number and the seed."""
     mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= np.uint64((seed * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -127,28 +127,28 @@ def _uniform(numbers: Integers, seed: int) -> Floats:
     return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
 
 
-Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
+Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # (numbers of grids, number of points) each
 ONE_PART: Parts = (((0,), 1),)
-TRIED = 8_192  # rows with weight that are searched for some to try a model on, where others have none
+TRIED = 8_192  # most rows with positive weight on which a model is tried
 
 
+@dataclass(frozen=True, eq=False)
 class Derived:
-    """What was computed from the rows of a block, and a lock so that no two threads compute the same."""
+    """Values computed from the rows of a block, and a lock so that only one thread computes a value."""
 
-    def __init__(self) -> None:
-        self.known: dict[Any, Any] = {}
-        self.lock = RLock()
+    known: dict[Any, Any] = field(default_factory=dict)
+    lock: Any = field(default_factory=RLock)
 
     def __reduce__(self) -> tuple[type[Derived], tuple[()]]:
-        return Derived, ()  # a block that is shipped computes its own
+        return Derived, ()  # a pickled block computes the values again
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows with their weights, and the numbers of the grids to evaluate on them.
+    """Consecutive rows with their weights, and the numbers of the grids to evaluate on them, ``questions``.
 
-    ``start`` is the number of the first row, ``number`` that of the block, ``share`` how much of all points
-    those grids have. ``target`` is what came out for each row, ``(n,)`` or ``(n, o)``, if that is known.
+    ``start`` is the number of the first row, ``number`` that of the block. ``share`` is the fraction of all
+    points that these grids have. ``target`` holds the observed values, ``(n,)`` or ``(n, o)``, or None.
     """
 
     table: Table
@@ -161,7 +161,7 @@ class Block:
 
     @property
     def work(self) -> float:
-        """Rows, times the share of the grids."""
+        """Number of rows times the share of the grids."""
         return len(self.table) * self.share
 
     @cached_property
@@ -169,7 +169,7 @@ class Block:
         return Derived()
 
     def derived(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return what is computed from the rows alone, once for all evaluators of the block."""
+        """Return a value that depends on the rows only, computed once for all evaluators of the block."""
         derived = self._derived
         if key not in derived.known:
             with derived.lock:
@@ -177,18 +177,13 @@ class Block:
                     derived.known[key] = compute()
         return derived.known[key]
 
-    def sharing(self, other: Self) -> Self:
-        """Return itself, with what is derived from another block of the same rows."""
-        vars(self)["_derived"] = other._derived
-        return self
-
     def column(self, feature: int) -> Column:
         """Read one column, once for all evaluators of the block."""
         column: Column = self.derived(("column", feature), lambda: self.table.column(feature))
         return column
 
     def weighted(self) -> Self:
-        """Leave out the rows of weight zero, which must not count in any way."""
+        """Return the block without rows of weight zero, which must not affect any result."""
         if self.weights is None or self.weights.all():
             return self
         mask = self.weights > 0
@@ -206,7 +201,7 @@ class Block:
         return replace(self, table=table, weights=weights, target=target, start=start)
 
     def cut(self, size: int) -> Iterator[Self]:
-        """Yield consecutive blocks of at most ``size`` rows; itself where it has no more."""
+        """Yield consecutive blocks of at most ``size`` rows; the block itself if it is small enough."""
         if 0 < len(self.table) <= size:
             yield self
             return
@@ -218,25 +213,36 @@ class Block:
         total = sum(points for _, points in parts)
         for numbers, points in parts:
             share = points / total if total else 1 / len(parts)
-            yield replace(self, questions=numbers, share=share).sharing(self)
+            block = replace(self, questions=numbers, share=share)
+            vars(block)["_derived"] = self._derived
+            yield block
+
+
+class UnchangedBlocks:
+    """Blocks that are sent to workers as they are, without lazy parts to compute."""
+
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks, and no lazy parts."""
+        return self, []
+
+    def received(self, computed: list[Any]) -> tuple[Self]:
+        """Return the blocks."""
+        return (self,)
 
 
 @dataclass(frozen=True, eq=False)
-class InMemoryBlocks:
-    """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the grids.
+class InMemoryBlocks(UnchangedBlocks):
+    """Blocks of ``size`` rows of ``whole``, which is in memory, each once per part of the grids.
 
-    ``first`` is the number of the first one.
+    ``first`` is the number of the first block.
     """
 
     whole: Block
     size: int
     parts: Parts
     first: int = 0
-
-    @property
-    def in_memory(self) -> bool:
-        """They are in memory."""
-        return True
+    in_memory: ClassVar[bool] = True
+    n_tasks: ClassVar[int] = 0  # any number of tasks
 
     @property
     def rows(self) -> int:
@@ -253,32 +259,19 @@ class InMemoryBlocks:
             yield from replace(block, number=number).restrict(self.parts)
 
     def part(self, first: int, stop: int) -> Self:
-        """Return some consecutive ones."""
+        """Return some consecutive blocks."""
         start, end = (min((n - self.first) * self.size, self.rows) for n in (first, stop))
         return replace(self, whole=self.whole.between(start, end), first=first)
-
-    @property
-    def n_tasks(self) -> int:
-        """Any number of tasks will do."""
-        return 0
 
     def describe(self) -> str:
         """Return which rows these are, in words."""
         return f"rows {self.whole.start:,} to {self.whole.start + self.rows - 1:,} of X"
 
-    def payload(self) -> tuple[Self, list[Any]]:
-        """Return the blocks, which hold their rows."""
-        return self, []
-
-    def received(self, computed: list[Any]) -> tuple[Self]:
-        """Return the blocks."""
-        return (self,)
-
 
 def shared_blocks(cuts: Sequence[InMemoryBlocks]) -> Iterator[tuple[int, Block]]:
-    """Yield the blocks of several cuts of the same rows, with the position of each cut, in their order.
+    """Yield the blocks of several cuts of the same rows, each with the position of its cut, by first row.
 
-    Cuts into the same blocks share what is derived from them.
+    Cuts into the same blocks share derived values.
     """
     same: dict[int, list[int]] = {}
     for position, blocks in enumerate(cuts):
@@ -296,12 +289,11 @@ def shared_blocks(cuts: Sequence[InMemoryBlocks]) -> Iterator[tuple[int, Block]]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The background: a table and the weights of its rows, None when all count the same.
+    """Background data in memory: a table and the weights of its rows, None without weights.
 
-    Weights are held divided by ``weight_scale``, a power of two near the largest, so that no square of a very
-    large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
-    for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own,
-    and ``given`` is X as it was passed.
+    Weights are divided by ``weight_scale``, a power of two near the largest weight, so that their squares do
+    not overflow; reported weights are multiplied by it. ``target`` holds the observed values, or None.
+    ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it.
     """
 
     table: Table
@@ -310,7 +302,7 @@ class Rows:
     target: Array | None = None
     aligned: Header | None = None
     given: Table | None = None
-    # What `Background` says of out-of-core rows has these values in memory.
+    # Members of `Background` that describe out-of-core data.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
     stamp: ClassVar[str | None] = None
@@ -322,12 +314,12 @@ class Rows:
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that are in the table."""
+        """Names of the columns of X, and of those in the table."""
         return self.aligned or Header.of(self.table.names)
 
     @property
     def n_targets(self) -> int:
-        """Number of columns of the target, 0 without one."""
+        """Number of target columns, 0 without a target."""
         return 0 if self.target is None else self.target[:1].size
 
     @property
@@ -337,7 +329,7 @@ class Rows:
 
     @property
     def predictable(self) -> Table:
-        """Rows that a model can be tried on: what stands in a row of weight zero has no meaning."""
+        """Rows on which a model can be tried; rows of weight zero may hold invalid values."""
         if self.weights is None or self.weights.all():
             return self.table
         numbers = np.flatnonzero(self.weights > 0)
@@ -349,9 +341,9 @@ class Rows:
         return InMemoryBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
+        """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more.
 
-        A row is the likelier chosen the more it counts in the sum, by the square of its weight.
+        The probability of a row increases with the square of its weight.
         """
         if self.weights is None:
             return sample_of(len(self), size, seed)
@@ -371,11 +363,11 @@ class Rows:
 
     @property
     def total(self) -> float:
-        """Weight of all rows, as it is held."""
+        """Sum of the weights, divided by ``weight_scale``."""
         return float(len(self)) if self.weights is None else float(self.weights.sum())
 
     def chosen(self, size: int | None, seed: int) -> Flags:
-        """Mark the rows with positive weight, or ``size`` of them sampled without replacement."""
+        """Return which rows have positive weight, or ``size`` of them sampled without replacement."""
         counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
         if size is None or size >= counted.sum():
             return counted
@@ -395,7 +387,7 @@ class Rows:
         return self.keep(self.chosen(size, seed))
 
     def weight_facts(self) -> dict[str, float] | None:
-        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""
         if self.weights is None:
             return None
         total = float(self.weights.sum())
@@ -406,7 +398,7 @@ class Rows:
         }
 
     def fingerprint(self, *, target: bool = True) -> str:
-        """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
+        """Return a digest of names, dtypes, values, weights and, if ``target``, the target."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
         digest = xxhash.xxh3_128(
@@ -416,11 +408,12 @@ class Rows:
             digest.update(self.weights.tobytes())
         if target and self.target is not None:
             digest.update(repr(self.target.shape).encode())
-            digest.update(_bytes(self.target))
+            labels = self.target.dtype.kind in "OT"  # which have no bytes in the array
+            digest.update(repr(self.target.tolist()).encode() if labels else self.target.tobytes())
         return str(digest.hexdigest())
 
     def digests(self) -> tuple[dict[str, str], str | None]:
-        """Return a digest of each column of X as it was passed, by its name, and of the weights if any."""
+        """Return a digest of each column of X as the user passed it, by name, and of the weights or None."""
         table = self.table if self.given is None else self.given
         weights = None
         if self.weights is not None:
@@ -429,10 +422,10 @@ class Rows:
 
 
 def rows_of(table: Table, sample_weight: Any) -> Rows:
-    """Pair a table with weights that are finite, non-negative and not all zero."""
+    """Return a table with its weights; raise `WeightError` unless they are finite, >= 0 and not all zero."""
     if sample_weight is None:
         return Rows(table, None)
-    weights = _numbers(sample_weight)
+    weights = _weights_as_floats(sample_weight)
     if weights.shape != (len(table),):
         raise WeightError(
             f"sample_weight has shape {weights.shape} and X has {count(len(table), 'row')}; give one per row"
@@ -449,13 +442,8 @@ def rows_of(table: Table, sample_weight: Any) -> Rows:
     return Rows(table, np.ascontiguousarray(weights / unit), float(unit))
 
 
-def _bytes(values: Array) -> bytes:
-    """Return values as bytes; labels have none of their own."""
-    return repr(values.tolist()).encode() if values.dtype.kind in "OT" else values.tobytes()
-
-
-def _numbers(sample_weight: Any) -> Floats:
-    """Read real numbers; text, dates, complex numbers and masks are no weights."""
+def _weights_as_floats(sample_weight: Any) -> Floats:
+    """Return weights as floats; text, dates, complex numbers and masked arrays are refused."""
     given = np.asarray(sample_weight)
     if given.dtype.kind not in "fiubO" or np.ma.is_masked(sample_weight):
         raise WeightError(f"sample_weight must be numbers, one per row; its dtype is {given.dtype}")
@@ -467,22 +455,22 @@ def _numbers(sample_weight: Any) -> Floats:
 
 @runtime_checkable
 class Background(Protocol):
-    """Rows with their weights, wherever they are: all that a run needs to know of them.
+    """Background data: rows with their weights, in memory or out of core.
 
     ``Rows`` are in memory; ``ScannedRows`` are read in each pass. Weights are divided by ``weight_scale``.
     """
 
     @property
     def in_memory(self) -> bool:
-        """Whether the rows are in memory, so that no pass reads them."""
+        """Whether the rows are in memory, so that passes do not read them."""
 
     @property
     def table(self) -> Table:
-        """The rows, or a few of them that show names and dtypes where they are read."""
+        """The rows, or a few of out-of-core rows, which give names and dtypes."""
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that the model gets."""
+        """Names of the columns of X, and of those that the model gets."""
 
     @property
     def n_weighted(self) -> int:
@@ -494,7 +482,7 @@ class Background(Protocol):
 
     @property
     def weight_scale(self) -> float:
-        """What weights are divided by."""
+        """The power of two by which weights are divided."""
 
     @property
     def total(self) -> float:
@@ -502,23 +490,23 @@ class Background(Protocol):
 
     @property
     def source_label(self) -> str | None:
-        """What the rows are read from, in words; None in memory."""
+        """Description of the source of the rows; None in memory."""
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What was left out of the source, and why."""
+        """Descriptions of skipped files, each with its reason."""
 
     @property
     def stamp(self) -> str | None:
-        """A digest of the source that is known without decoding the rows; None where there is none."""
+        """A digest of the source that does not need decoded rows; None if there is none."""
 
     @property
     def target_columns(self) -> tuple[str, ...]:
-        """Names of the columns that hold the target; in memory it has none."""
+        """Names of the columns of the source that hold the target; empty in memory."""
 
     @property
     def n_targets(self) -> int:
-        """Number of columns of the target, 0 without one."""
+        """Number of target columns, 0 without a target."""
 
     def __len__(self) -> int: ...
 
@@ -526,22 +514,22 @@ class Background(Protocol):
         """Return blocks of ``size`` rows, each once per part of the grids."""
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
+        """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more.
 
-        Weighted out-of-core rows were chosen by the survey, and by its seed.
+        Weighted out-of-core rows are sampled by the survey, for its seeds only.
         """
 
     def head_sample(self, seed: int) -> Table:
-        """Return a few rows with positive weight, by which columns are binned."""
+        """Return sampled rows with positive weight, which define the bins of columns."""
 
     def subsample(self, size: int | None, seed: int) -> Rows:
         """Return ``size`` rows with positive weight in memory, sampled without replacement; None for all."""
 
     def weight_facts(self) -> dict[str, float] | None:
-        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""
 
     def fingerprint(self, *, target: bool = True) -> str:
-        """Return a digest of values and weights; other data gives another one."""
+        """Return a digest of values, weights and, if ``target``, the target."""
 
     def digests(self) -> tuple[dict[str, str], str | None]:
-        """Return a digest of each column that is known, by its name, and of the weights if there are any."""
+        """Return a digest of each known column, by name, and of the weights or None."""

@@ -1,4 +1,4 @@
-"""What a survey of a column reports: quantiles, categories, how much is missing."""
+"""Summaries of columns: quantiles, categories and missing values."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from paribus._data.rows import Rows
 from paribus._data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
-TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # between the extremes and the percentiles of most grids
-PROBE = 4_096  # of sorted values read before all of them are, to count the distinct ones
-ROUNDING = 1e-10  # of the total: ranks that differ by less are the same
-SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
+TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # quantiles near the ends of most grids
+PROBE = 4_096  # sorted values that are checked for distinct ones before all values are
+ROUNDING = 1e-10  # share of the total weight: ranks that differ by less are equal
+SMALLEST = 1e-12  # share of the total weight: the least unit of ranks
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """All the grid needs to know of a feature.
+    """Summary of a feature, from which its grid is computed.
 
-    ``categories`` are the distinct present values with their weights: all of them for a nominal feature, the
-    sorted ones of a number or date when there are fewer than the limit requested, else None. ``declared`` are
-    the categories a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
-    quantiles at the percentiles requested, ``extremes`` the smallest and largest finite value, both None for
-    a nominal feature; ``tails`` are the quantiles at `TAILS`. ``unit`` is the dtype of a date's ticks,
-    ``dtype`` that of a number. ``edges`` are those of the numbers of bins requested, one array each.
-    ``common`` is the value in the middle of the present ones and its weight; no other has more than half.
-    ``missing_row`` is a row without the value. ``steps`` are those between dates or durations. ``counted``
-    says that weights of categories are numbers of rows, of all there are. ``ordered``, which alone grows with
-    the number of rows, are the finite values sorted, while they are at hand and have no weights.
-    ``rank_error`` is by how much the rank of a quantile or an edge may be off, as a share of the weight.
+    ``weight`` is the sum of the weights, ``missing`` that of missing and ``infinite`` that of infinite
+    values. ``missing_row`` is a row with a missing value, or None.
+
+    ``categories`` are the distinct present values and ``category_weights`` their weights. Nominal features
+    have all of them; numbers and dates have them sorted if there are fewer than ``limit``, else None.
+    ``declared`` are the categories of a categorical dtype, and ``ranked`` says whether they are ordered.
+    ``counted`` says that the weights of categories are counts over all rows.
+
+    Numbers and dates have quantiles: ``ends`` at the requested percentiles, ``deciles``, and ``tails`` at
+    `TAILS`. ``extremes`` are the smallest and largest finite value. ``edges`` has one array for each
+    requested number of bins. ``common`` is the median value and its weight; only this value can have more
+    than half of the weight. ``unit`` is the dtype of dates and durations, ``dtype`` that of numbers and
+    ticks. ``steps`` are the steps between dates or durations. ``ordered`` holds the sorted finite values
+    if they are in memory and have no weights. ``rank_error`` bounds the error of the rank of a quantile or
+    edge, as a share of the weight.
     """
 
     name: str
@@ -76,11 +80,10 @@ def summarize(
     percentiles: tuple[float, float],
     bins: tuple[int, ...] = (),
 ) -> Summary:
-    """Summarize a column; rows of weight zero count in no way.
+    """Return the summary of a column; rows of weight zero are ignored.
 
-    ``nominal`` takes the values as categories whatever their dtype; ``limit`` is the number of distinct
-    values from which a number is no longer listed value by value. ``bins`` are numbers of bins to find the
-    edges of.
+    ``nominal`` treats the values as categories of any dtype. Numbers with ``limit`` or more distinct values
+    have no ``categories``. ``bins`` are the numbers of bins whose edges are computed.
     """
     column = rows.table.column(feature)
     weights = rows.weights
@@ -98,16 +101,16 @@ def summarize(
     }
     present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
-        return Summary(**facts, **_categories(column, present, kind), counted=weights is None)
+        return Summary(**facts, **_category_facts(column, present, kind), counted=weights is None)
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
     if kind == "datetime":
         facts["steps"] = Steps.of(values, column.zone)
-    return Summary(**facts, **_numbers(values, present, kind, limit, percentiles, bins))
+    return Summary(**facts, **_numeric_facts(values, present, kind, limit, percentiles, bins))
 
 
-def _numbers(
+def _numeric_facts(
     values: Array,
     weights: Floats | None,
     kind: Kind,
@@ -115,10 +118,10 @@ def _numbers(
     percentiles: tuple[float, float],
     bins: tuple[int, ...],
 ) -> dict[str, Any]:
-    """Return quantiles, extremes and few distinct values of finite numbers or the ticks of dates."""
+    """Return quantiles, extremes, edges and distinct values of finite numbers or the ticks of dates."""
     unit = values.dtype if values.dtype.kind in "mM" else None
     numbers = values.view(np.int64) if unit is not None else values
-    # Sorted once, everything else is read off; weights are sorted along.
+    # Values are sorted once, with their weights.
     order = None if weights is None else np.argsort(numbers, kind="stable")
     numbers = np.sort(numbers) if order is None else numbers[order]
     weights = None if weights is None else weights[order]
@@ -134,8 +137,8 @@ def _numbers(
         "infinite": infinite,
         "categories": categories,
         "category_weights": counts,
+        "dtype": numbers.dtype,
     }
-    facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
     wanted = quantiles(numbers, (*percentiles, *DECILES, *TAILS), weights)
@@ -145,7 +148,7 @@ def _numbers(
 
 
 def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
-    """Return the value in the middle of sorted ones, and its weight."""
+    """Return the median of sorted values, which is one of them, and its weight."""
     upper = None if weights is None else np.cumsum(weights)
     middle = len(ordered) // 2 if upper is None else int(np.searchsorted(upper, upper[-1] / 2))
     value = ordered[middle]
@@ -154,8 +157,8 @@ def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
 
 
 def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
-    """Return where numbers lie: quantiles at two percentiles, deciles and `TAILS`, and the two extremes."""
-    exact = float if kind == "numeric" else int  # integers beyond 2**53 are no floats
+    """Return ``wanted`` as quantiles at two percentiles, deciles and `TAILS`, and the extremes."""
+    exact = float if kind == "numeric" else int  # floats cannot represent all integers beyond 2**53
     return {
         "ends": (float(wanted[0]), float(wanted[1])),
         "extremes": (exact(extremes[0]), exact(extremes[1])),
@@ -165,12 +168,11 @@ def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
 
 
 def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | None = None) -> Floats:
-    """Return linearly interpolated quantiles of sorted values, weighted when there are weights.
+    """Return linearly interpolated quantiles of sorted values, optionally weighted.
 
-    Without weights this is ``numpy.quantile``. With weights it is ``numpy.quantile`` of the rows
-    repeated in proportion to their weights, the smallest weight standing for one row: a row of weight
-    ``w`` occupies ``w`` ranks. So integer weights equal repeated rows (when the smallest is 1), equal
-    weights equal no weights, and scaling all weights changes nothing.
+    Without weights this is ``numpy.quantile``. With weights it is ``numpy.quantile`` of rows repeated in
+    proportion to their weights, where the smallest weight counts as one row. So integer weights equal
+    repeated rows if the smallest is 1. Equal weights equal no weights, and the scale has no effect.
 
     >>> quantiles(np.array([1.0, 2.0, 3.0]), [0.5], np.array([1.0, 1.0, 2.0]))
     array([2.5])
@@ -178,7 +180,7 @@ def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | N
     np.float64(2.5)
     """
     if weights is None:
-        return _interpolated(values, np.asarray(probabilities))
+        return _sorted_quantiles(values, np.asarray(probabilities))
     ranks = weights / max(weights.min(), weights.sum() * SMALLEST)
     last = np.cumsum(ranks)
     knots = np.stack([last - ranks, last - 1.0], axis=1).ravel()
@@ -187,24 +189,24 @@ def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | N
     return np.asarray(np.interp(at, np.maximum.accumulate(knots), heights))
 
 
-def _interpolated(ordered: Array, probabilities: Floats) -> Floats:
-    """Return ``numpy.quantile`` of sorted values, to the bit; it would sort them again."""
+def _sorted_quantiles(ordered: Array, probabilities: Floats) -> Floats:
+    """Return exactly ``numpy.quantile`` of sorted values, without sorting them again."""
     at = (len(ordered) - 1) * probabilities
     lower = np.floor(at).astype(np.int64)
     below = ordered[lower].astype(np.float64)
     above = ordered[np.minimum(lower + 1, len(ordered) - 1)].astype(np.float64)
     share = at - lower
-    # From the nearer end, as numpy does.
+    # Interpolated from the nearer end, like numpy.
     return np.where(share < 0.5, below + (above - below) * share, above - (above - below) * (1 - share))
 
 
 def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
     """Return the edges of at most ``bins`` bins of about the same weight, the smallest value first.
 
-    Every edge is a value that occurs: the smallest whose share of the weight, with all below, reaches a
-    multiple of ``1 / bins``. A value heavier than a bin is an edge by itself and the rest is shared among the
-    bins that are left, so that ties and skew leave no fewer bins than there is room for; the smallest value
-    is an edge anyway, and takes none of them. ``values`` are sorted, and there is at least one.
+    ``values`` are sorted and not empty. Every edge is an observed value: the smallest whose cumulative
+    share of the weight reaches a multiple of ``1 / bins``. A value with more weight than a bin is an edge,
+    and the other values share the remaining bins. So ties do not reduce the number of bins. The smallest
+    value is always an edge and uses none of the bins.
 
     >>> edges_of(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), None, 4)
     array([0, 1, 2, 3, 4])
@@ -213,7 +215,7 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
     >>> edges_of(np.array([0, 0, 0, 0, 0, 1, 2, 3, 4]), None, 2)
     array([0, 2, 4])
     """
-    if weights is None and _even(values, bins):
+    if weights is None and _has_no_heavy_value(values, bins):
         share = len(values) / bins
         reached = np.ceil(share * np.arange(1, bins + 1) - len(values) * ROUNDING).astype(np.int64)
         some = values[np.concatenate([[0], reached - 1, [len(values) - 1]])]
@@ -228,12 +230,12 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
         weight = np.add.reduceat(weights, starts)
     heavy = np.zeros(len(distinct), bool)
     while True:
-        left = bins - int(heavy[1:].sum())  # at least one: fewer than that many are heavier than their share
+        left = bins - int(heavy[1:].sum())  # at least 1, as fewer than ``left`` values exceed their share
         rest = np.where(heavy, 0.0, weight)
         total = float(rest.sum())
         share = total / left
         more = rest > share * (1 + ROUNDING)
-        more[0] = rest[0] >= share * (1 - ROUNDING)  # the first bin would end where it begins
+        more[0] = rest[0] >= share * (1 - ROUNDING)  # else the first bin would be empty
         if not more.any():
             break
         heavy |= more
@@ -243,8 +245,8 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
     return distinct[heavy]
 
 
-def _even(values: Array, bins: int) -> bool:
-    """Return whether sorted values are seen at once to be many, and none as heavy as a bin."""
+def _has_no_heavy_value(values: Array, bins: int) -> bool:
+    """Return whether a quick check shows many distinct sorted values, none with the weight of a bin."""
     some = values[:: max(1, len(values) // PROBE)]
     if np.count_nonzero(some[1:] != some[:-1]) <= bins:
         return False
@@ -254,9 +256,9 @@ def _even(values: Array, bins: int) -> bool:
 
 
 def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
-    """Return the distinct ones of sorted values and their weights when there are fewer than ``limit``."""
+    """Return the distinct sorted values and their weights if there are fewer than ``limit``, else None."""
     some = values[:: max(1, len(values) // PROBE)]
-    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # many distinct ones among a few show enough
+    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # a sample already has too many
         return None, None
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.empty(0, int)
     if len(starts) >= limit:
@@ -266,8 +268,8 @@ def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Arra
     return values[starts], np.diff(np.append(starts, len(values))).astype(np.float64)
 
 
-def _categories(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
-    """Return the categories that occur, and their weights."""
+def _category_facts(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
+    """Return the observed categories and their weights."""
     codes, occurring = column.factorized()
     counts = np.bincount(codes, weights, minlength=len(occurring)).astype(np.float64)
     return order_categories(occurring, counts, column.categories, kind, column.values.dtype)
@@ -290,6 +292,6 @@ def order_categories(
     else:
         order = sorted(occurring, key=lambda c: found[c])
     categories = objects(found[c] for c in order)
-    if dtype.kind not in "OUST":  # text and objects stay what they are
+    if dtype.kind not in "OUST":  # text and objects keep their type
         categories = np.array(categories.tolist(), dtype=dtype)
     return {"categories": categories, "category_weights": counts[order]}

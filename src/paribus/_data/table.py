@@ -1,4 +1,4 @@
-"""Tables: the interface, and arrays."""
+"""The interface of tables, and tables of numpy arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from paribus._data.kinds import (
     kind_of_objects,
     missing_objects,
     objects_like,
-    some_present,
     typed,
 )
 from paribus._text import count
@@ -28,11 +27,11 @@ from paribus.errors import GridError, TableError
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
+    """A column in numpy: the present values ``(n_present,)`` and flags of missing values ``(n,)``.
 
-    ``categories`` is the declared order of a categorical column, else None; ``ranked`` says that the
-    categories are ordered. ``codes`` and ``codes_in_use`` spell the values as ``codes_in_use[codes]`` where
-    the library knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
+    ``categories`` are the declared categories of a categorical column, else None. ``ranked`` says that they
+    are ordered. The values are ``codes_in_use[codes]`` if the library has codes, else ``codes`` is None.
+    ``zone`` is the time zone of dates that have one; their values are in UTC.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Column:
     zone: str | None = None
 
     def and_missing(self) -> Column:
-        """Return the column with a missing value at its end."""
+        """Return the column with a missing value appended."""
         return replace(self, missing=np.append(self.missing, True))
 
     def present(self) -> Column:
@@ -54,7 +53,7 @@ class Column:
         return replace(self, missing=np.zeros(len(self.values), dtype=bool))
 
     def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
-        """Return which distinct value each present row has, and those values."""
+        """Return a code for each present value, and the distinct values by code."""
         if self.codes is not None:
             return self.codes, self.codes_in_use
         if self.values.dtype.kind in "biufmM":
@@ -67,10 +66,10 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """Values in a column's own dtype, as the model must see them.
+    """Values in the dtype of a column, as the model gets them.
 
-    ``native`` is an array or series of the table's library; ``column`` is the same, read back from
-    ``native``, so that what is reported is what was evaluated.
+    ``native`` is an array or series of the table's library. ``column`` is read back from ``native``, so
+    that results report exactly the evaluated values.
     """
 
     native: Any
@@ -82,7 +81,7 @@ class CellValues:
         return self.column.values
 
     def head(self, count: int) -> CellValues:
-        """Return the first of these values, all of them or all but a missing one at the end."""
+        """Return all values, or the first ``count`` without a missing value at the end."""
         if count == len(self.column.missing):
             return self
         return CellValues(self.native[:count], self.column.present())
@@ -94,14 +93,14 @@ class Stack(Protocol):
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
         """Return the native table of ``b * m`` rows for the points ``index (b, d)``, point by point.
 
-        Column ``d`` of ``index`` says which cell of the ``d``-th entry of ``replaced`` each point
-        takes; with ``index (b, m, d)`` every row of a point takes a cell of its own. The model may write
-        into the table; it is only good until the next call.
+        Column ``k`` of ``index`` gives the cell of the ``k``-th entry of ``replaced`` for each point. With
+        ``index (b, m, d)`` it gives one for each row of each point. The model may write into the table,
+        which is valid until the next call.
         """
 
 
 class Table(Protocol):
-    """Rows and named columns. Slices are views where the library allows it."""
+    """Rows and named columns. Slices are views if the library supports them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,11 +112,11 @@ class Table(Protocol):
 
     @property
     def row_bytes(self) -> int:
-        """Memory of one row when rows are repeated."""
+        """Bytes of one row when rows are repeated."""
 
     @property
     def native(self) -> Any:
-        """The table as the model sees it."""
+        """The table as the model gets it."""
 
     def __len__(self) -> int: ...
 
@@ -134,35 +133,35 @@ class Table(Protocol):
         """Read one column."""
 
     def floats(self, feature: int) -> Array | None:
-        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        """Return a column of floats as stored, NaN where missing; None for any other column."""
 
     def cells(self, feature: int, values: Array) -> CellValues:
-        """Write values in the column's dtype, or refuse what it cannot hold."""
+        """Return values in the column's dtype; raise `GridError` for values it cannot hold."""
 
     def own_cells(self, feature: int) -> CellValues:
-        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        """Return the cells of a column, including missing ones: cell ``i`` is that of row ``i``."""
 
     def with_missing(self, feature: int, cells: CellValues) -> CellValues:
-        """Append this table's first value, which is missing, in the form the model knows it."""
+        """Append this table's first value, which is missing, in its native form."""
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
-        """Prepare to evaluate ``copies`` points at once."""
+        """Return a stack for ``copies`` points at once."""
 
     def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return native tables of its stacks as one, with labels that are unique."""
+        """Return the native tables of several stacks as one, with unique labels."""
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """A digest of the values of each column, which depends on nothing else."""
+        """A digest of each column, which depends on its values only."""
 
 
 class ScratchBuffer(local):
-    """One buffer per thread, grown on demand and freed with its owner; it ships empty."""
+    """A buffer per thread, which grows on demand; a pickled one is empty."""
 
     buffer: Array | None = None
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Return an uninitialized array that is only good until the next call in this thread."""
+        """Return an uninitialized array that is valid until the next call in this thread."""
         size = int(np.prod(shape))
         if self.buffer is None or self.buffer.dtype != dtype or self.buffer.size < size:
             self.buffer = np.empty(size, dtype)
@@ -173,7 +172,7 @@ class ScratchBuffer(local):
 
 
 def checked_names(names: Any, columns: int, argument: str = "feature_names") -> tuple[str, ...]:
-    """Return names as text, or refuse a wrong number or duplicates."""
+    """Return names as text; raise `TableError` for a wrong number or duplicates."""
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise TableError(f"{argument}={names!r} must be a list of {count(columns, 'name')}")
     given = tuple(str(name) for name in names)
@@ -185,12 +184,12 @@ def checked_names(names: Any, columns: int, argument: str = "feature_names") -> 
     return given
 
 
-CONTENT_BYTES = 1_000_000  # given to digests at a time, so that they need no copy of the table
+CONTENT_BYTES = 1_000_000  # bytes given to digests at a time, to avoid a copy of the table
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayTable:
-    """A two-dimensional array; every column shares its dtype."""
+    """A two-dimensional array, whose columns have one dtype."""
 
     native: Array
     names: tuple[str, ...]
@@ -198,10 +197,10 @@ class ArrayTable:
 
     @classmethod
     def of(cls, X: Any, names: Any) -> Self:
-        """Read an array or nested lists; columns are called ``x0, x1, ...`` unless named."""
+        """Return an array or nested lists as a table; default names are ``x0, x1, ...``."""
         if np.ma.is_masked(X):
             raise TableError("X is a masked array; pass X.filled(np.nan) to treat masked values as missing")
-        array = _array(X)
+        array = _array_of_input(X)
         if array.ndim != 2:
             raise TableError(
                 f"X must have rows and columns; a {type(X).__name__} of shape {array.shape} was given"
@@ -214,7 +213,7 @@ class ArrayTable:
 
     @property
     def row_bytes(self) -> int:
-        """Memory of one row."""
+        """Bytes of one row."""
         item = OBJECT_BYTES if self.native.dtype.kind in "OT" else self.native.dtype.itemsize
         return item * len(self.names)
 
@@ -235,19 +234,19 @@ class ArrayTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        # Gathered once; every read where it lies would fetch its neighbors as well.
+        # Copied once, because a strided read would also load the neighboring columns.
         return read_array(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
 
     def floats(self, feature: int) -> Array | None:
-        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        """Return a column of floats as stored, NaN where missing; None for any other column."""
         return self.native[:, feature] if self.native.dtype in (np.float64, np.float32) else None
 
     def cells(self, feature: int, values: Array) -> CellValues:
-        """Write values in the array's dtype, or refuse what it cannot hold."""
+        """Return values in the array's dtype; raise `GridError` for values it cannot hold."""
         dtype = self.native.dtype
         try:
             if dtype.kind == "O":
-                native = objects_like(values, some_present(self.native[:, feature]))
+                native = objects_like(values, self.native[:, feature])
             else:
                 native = np.asarray(values).astype(dtype)
         except (TypeError, ValueError, OverflowError) as error:
@@ -258,25 +257,25 @@ class ArrayTable:
         return CellValues(native, read_array(self.names[feature], native))
 
     def own_cells(self, feature: int) -> CellValues:
-        """Return a column's own cells as a view, missing ones included: cell ``i`` is that of row ``i``."""
+        """Return the cells of a column as a view, including missing ones: cell ``i`` is that of row ``i``."""
         return CellValues(self.native[:, feature], self.column(feature))
 
     def with_missing(self, feature: int, cells: CellValues) -> CellValues:
-        """Append this table's first value, which is missing, in the form the model knows it."""
+        """Append this table's first value, which is missing, in its native form."""
         native = np.concatenate([cells.native, self.native[:1, feature]])
         return CellValues(native, cells.column.and_missing())
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
-        """Prepare to evaluate ``copies`` points at once."""
+        """Return a stack for ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
 
     def joined(self, stacked: Sequence[Any]) -> Array:
-        """Return native tables of its stacks as one."""
+        """Return the native tables of several stacks as one."""
         return np.concatenate(stacked)
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """A digest of the values of each column, which depends on nothing else."""
+        """A digest of each column, which depends on its values only."""
         found = [xxhash.xxh3_128() for _ in self.names]
         step = max(1, CONTENT_BYTES // self.row_bytes)
         for start in range(0, len(self), step):
@@ -296,7 +295,7 @@ class ArrayStack:
     buffer: Array
 
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Array:
-        """Fill the buffer anew, because a model may write into what it was given."""
+        """Return a newly filled buffer, because a model may have written into the last one."""
         each = index if index.ndim == 3 else index[:, None]
         part = self.buffer[: len(index)]
         part[:] = self.block
@@ -305,21 +304,21 @@ class ArrayStack:
         return part.reshape(-1, self.block.shape[1])
 
 
-def _array(X: Any) -> Array:
+def _array_of_input(X: Any) -> Array:
     try:
         array = np.asarray(X)
         if not isinstance(X, np.ndarray) and array.dtype.kind in "US":
-            array = np.asarray(X, dtype=object)  # or numbers beside text would become text
+            array = np.asarray(X, dtype=object)  # else numbers in the same array as text would become text
     except ValueError as error:
         raise TableError(f"X cannot be read as a table: {error}") from error
     return array
 
 
 def read_array(name: str, raw: Array) -> Column:
-    """Read a column of an array."""
+    """Return a column of an array as a `Column`."""
     kind = kind_of_dtype(raw.dtype)
     if kind is not None:
-        missing = _missing(raw)
+        missing = _missing_flags(raw)
         return Column(name, kind, raw[~missing] if missing.any() else raw, missing)
     missing = missing_objects(raw)
     present = raw[~missing]
@@ -327,7 +326,7 @@ def read_array(name: str, raw: Array) -> Column:
     return Column(name, kind, typed(name, present, kind), missing)
 
 
-def _missing(raw: Array) -> Flags:
+def _missing_flags(raw: Array) -> Flags:
     if raw.dtype.kind == "f":
         return np.isnan(raw)
     if raw.dtype.kind in "mM":

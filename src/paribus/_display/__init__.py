@@ -1,1 +1,1 @@
-"""Pictures of results. Drawing reads a result and nothing else; computing never imports this room."""
+"""Plots of results. This package reads results only, and the computing packages never import it."""

@@ -1,4 +1,4 @@
-"""A figure in words, for screen readers: its title, and what its panels show."""
+"""Alternative texts of figures for screen readers: title and description."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from paribus._display.compose.axis import short
 from paribus._display.figure import Contours, Figure, Heat, Panel, Text
 
 LONGEST = 120  # characters of a title, or of a label
-SHOWN = 2_000  # characters of what a panel shows, which may be many features
+SHOWN = 2_000  # characters of the description of a panel, which may name many features
 NOTE = 500  # characters of a note
 
 
 def figure_title(figure: Figure) -> str:
-    """Return the title of a figure, or else what its first panel shows, in one line."""
-    first, *more = [figure.title] if figure.title is not None else _shown(figure)
+    """Return the title of a figure in one line, by default the description of its first panel."""
+    first, *more = [figure.title] if figure.title is not None else _panel_descriptions(figure)
     title = short(_one_line(first), LONGEST)
     return f"{title}, and {len(more)} more" if more else title
 
 
 def figure_description(figure: Figure) -> str:
-    """Describe in words what a figure shows, what its legend explains, and its notes."""
-    shown = list(_shown(figure))
+    """Return a description of the panels, the legend and the notes of a figure."""
+    shown = list(_panel_descriptions(figure))
     marks = [mark for panel in figure.panels for mark in panel.marks]
     labels = dict.fromkeys(short(label, LONGEST) for mark in marks if (label := getattr(mark, "label", None)))
     lines = [f"{len(shown)} panels: {'; '.join(shown)}" if len(shown) > 1 else shown[0]]
@@ -32,17 +32,17 @@ def figure_description(figure: Figure) -> str:
     return "\n".join(f"{_one_line(line)}." for line in [*lines, *notes])
 
 
-def _shown(figure: Figure) -> Iterator[str]:
-    """Yield what each panel shows; one without numbers along y shares the label of the panel before it."""
+def _panel_descriptions(figure: Figure) -> Iterator[str]:
+    """Yield a description of each panel; one without numbers along y has the y-label of the previous one."""
     height = ""
     for panel in figure.panels:
         height = panel.y.label if panel.y.label or panel.y.numbers else height
         title = "" if panel.title is None else f"{panel.title}: "
-        yield short(_one_line(title + _measured(panel, height)), SHOWN)
+        yield short(_one_line(title + _panel_content(panel, height)), SHOWN)
 
 
-def _measured(panel: Panel, height: str) -> str:
-    """Return what a panel measures, and by what."""
+def _panel_content(panel: Panel, height: str) -> str:
+    """Return what a panel measures and the features it depends on; ``height`` is the label of its y-axis."""
     units = [mark.unit for mark in panel.marks if isinstance(mark, Heat | Contours) and mark.unit]
     features = [panel.x.label]
     if units:

@@ -1,14 +1,13 @@
-"""A picture as plain data: a figure of panels, a panel of marks on two axes.
+"""Figures as plain data: a figure consists of panels, and a panel consists of marks on two axes.
 
-A result becomes a `Figure` (``paribus._display.compose``), and a renderer draws it
-(``paribus._display.matplotlib``, ``paribus._display.plotly``). Nothing here knows a plotting package; two
-figures are equal if every number and word in them is, so that what a picture says can be tested without
-reading pixels.
+``paribus._display.compose`` turns a result into a `Figure`. A renderer draws it: the packages ``matplotlib``,
+``plotly`` and ``vector`` of ``paribus._display``. This module imports no plotting package. Two figures are
+equal if all their numbers and texts are equal, so tests compare figures instead of pixels.
 
-All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, durations
-in the unit that the label of their axis names, categories as 0, 1, 2, ... Text is as people read it, with
-characters that cannot be drawn written out; each renderer escapes what has a meaning to it. ``hover`` is what
-a pointer over a point shows, lines separated by newlines, one text for each point.
+All positions are floats in the units of their axis. Numbers are unchanged, dates are days since 1970, and
+categories are 0, 1, 2, ... Durations are in the unit that the label of their axis names. Unprintable
+characters of a text are replaced by escape sequences. Each renderer escapes its special characters.
+``hover`` has one hover text for each point, whose lines are separated by newlines.
 """
 
 from __future__ import annotations
@@ -28,34 +27,34 @@ AxisScale: TypeAlias = Literal["number", "date", "category", "none"]
 
 
 class FigureData:
-    """Frozen data that are equal if all their parts are, arrays bit for bit; NaN is equal to itself."""
+    """Base of frozen dataclasses that compare all fields; in arrays, NaN is equal to NaN."""
 
     def __post_init__(self) -> None:
         for part in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, part.name, _drawable(getattr(self, part.name)))
+            object.__setattr__(self, part.name, _printable_texts(getattr(self, part.name)))
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         return all(
-            _same(getattr(self, part.name), getattr(other, part.name))
+            _fields_equal(getattr(self, part.name), getattr(other, part.name))
             for part in fields(self)  # type: ignore[arg-type]
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _drawable(value: object) -> object:
-    """Return text, and all text within tuples, as it can be drawn; anything else as it is."""
+def _printable_texts(value: object) -> object:
+    """Return texts, also those in tuples, with unprintable characters escaped; other values are unchanged."""
     if isinstance(value, str):
         return printable(value)
-    return tuple(map(_drawable, value)) if isinstance(value, tuple) else value
+    return tuple(map(_printable_texts, value)) if isinstance(value, tuple) else value
 
 
-def _same(one: object, two: object) -> bool:
+def _fields_equal(one: object, two: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
-    if isinstance(one, np.ndarray) or isinstance(two, np.ndarray):  # an array is never a number or nothing
+    if isinstance(one, np.ndarray) or isinstance(two, np.ndarray):  # an array and a scalar differ
         return False
     return bool(one == two)
 
@@ -64,9 +63,9 @@ def _same(one: object, two: object) -> bool:
 class Line(FigureData):
     """A line through points ``x, y (g,)``, broken where y is NaN.
 
-    With ``steps`` a height holds until the next point. ``strength (g,)``, between 0 and 1, is how much of its
-    color the line has around each point: it fades where the data thins out. ``width`` is in points.
-    ``single (g,)`` says which heights are those of a single row: they do not make an axis longer.
+    With ``steps`` a height holds until the next point. ``strength (g,)`` is the opacity of the line at each
+    point, between 0 and 1: the line fades where data is sparse. ``width`` is in points. ``single (g,)`` marks
+    the heights that are averages of a single row. They do not extend the axis.
     """
 
     x: Floats
@@ -84,7 +83,7 @@ class Line(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Band(FigureData):
-    """The area between two curves ``low, high (g,)`` over ``x``; ``role`` is what it is the spread of."""
+    """The area between two curves ``low, high (g,)`` over ``x``; ``role`` names the spread that it shows."""
 
     x: Floats
     low: Floats
@@ -98,9 +97,9 @@ class Band(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Points(FigureData):
-    """Points with error bars: ``error (g,)`` is the length to each side, along y or else along x.
+    """Points with error bars: ``error (g,)`` is their length to each side, along the axis ``error_along``.
 
-    ``size (g,)`` is each one's diameter in points, ``single`` as of a `Line`.
+    ``size`` is the diameter in points, of all or of each ``(g,)``. ``single (g,)`` is as in a `Line`.
     """
 
     x: Floats
@@ -118,10 +117,10 @@ class Points(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Bars(FigureData):
-    """Bars at ``at`` from ``base`` to ``base + length``, upright unless ``horizontal``.
+    """Bars at ``at`` from ``base`` (zero by default) to ``base + length``, vertical unless ``horizontal``.
 
-    ``error (g,)`` is the length of error bars to each side of their ends. ``color`` is one for all or one
-    for each.
+    ``error (g,)`` is the length of error bars to each side of the bars' ends. ``color`` is one color for all
+    bars, or one for each.
     """
 
     at: Floats
@@ -138,10 +137,10 @@ class Bars(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Strip(FigureData):
-    """The weight of the data along the bottom of a panel (the left with ``along="y"``), as bars.
+    """The weight of the data as bars along the bottom of a panel, or along its left with ``along="y"``.
 
-    The highest of ``height`` takes the share `STRIP` of the panel; ``most`` is what counts as the highest
-    where panels beside each other share one measure.
+    A bar of the height ``most`` takes the share `STRIP` of the panel. ``most`` is at least the largest of
+    ``height``, and common to panels whose bars can be compared.
     """
 
     at: Floats
@@ -165,9 +164,9 @@ class Rug(FigureData):
 class Heat(FigureData):
     """Colored cells ``values (y, x)`` between ``x_edges`` and ``y_edges``; NaN has no color.
 
-    ``colors`` is the name of a color map, or its colors from low to high, evenly apart. ``written`` are
-    numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colors,
-    ``unit`` what the color bar says; None has no color bar.
+    ``colors`` is the name of a color map, or its colors from low to high, evenly spaced. ``low`` and ``high``
+    are the limits of the color map. ``unit`` is the label of the color bar; None omits the color bar.
+    ``written`` are the numbers in the cells, row by row, or empty. ``hover`` has a text for each cell.
     """
 
     x_edges: Floats
@@ -183,7 +182,10 @@ class Heat(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Contours(FigureData):
-    """Filled contours of ``values (y, x)`` at points ``x, y``, with labeled lines at every other level."""
+    """Filled contours of ``values (y, x)`` at points ``x, y``, with labeled lines at every other level.
+
+    ``colors`` is the name of a color map, and ``unit`` the label of the color bar.
+    """
 
     x: Floats
     y: Floats
@@ -196,7 +198,7 @@ class Contours(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Hatch(FigureData):
-    """Cells that are struck out, ``mask (y, x)`` between edges."""
+    """Hatched cells: those where ``mask (y, x)`` is true, between ``x_edges`` and ``y_edges``."""
 
     x_edges: Floats
     y_edges: Floats
@@ -214,7 +216,11 @@ class Rule(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Text(FigureData):
-    """Text at a position, moved by ``offset`` points; ``align`` is which side of it the position is at."""
+    """Text at a position, moved by ``offset`` points.
+
+    ``align`` and ``upright`` name the side of the text that is at the position. ``rotation`` is in degrees
+    counterclockwise, and ``size`` in points.
+    """
 
     x: float
     y: float
@@ -233,14 +239,13 @@ Mark: TypeAlias = Line | Band | Points | Bars | Strip | Rug | Heat | Contours | 
 
 @dataclass(frozen=True, eq=False)
 class PanelAxis(FigureData):
-    """One side of a panel.
+    """The x-axis or the y-axis of a panel.
 
-    ``ticks`` are positions and their text, given for categories; None leaves them to the renderer. ``turned``
-    texts are written upwards.
-    ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Below ``tick_low`` an axis
-    has no ticks: there is room for the data, not for values. Without ``numbers`` ticks
-    have no text, as on panels beside one that has it. Panels of one ``unit`` have one axis, whatever their
-    labels. Ticks of ``integers`` are integers.
+    ``ticks`` are positions with their texts, such as those of categories; None lets the renderer choose them.
+    ``turned`` tick texts are rotated by 90 degrees. ``low`` and ``high`` are the limits of the axis; None
+    derives them from the marks. There are no ticks below ``tick_low``, where the strip of data is. Without
+    ``numbers`` the ticks have no text. Panels with the same ``unit`` share their limits, even if their labels
+    differ. With ``integers`` all ticks are integers.
     """
 
     label: str = ""
@@ -257,12 +262,12 @@ class PanelAxis(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Panel(FigureData):
-    """Marks on two axes, the first drawn lowest.
+    """Marks on two axes; later marks lie above earlier ones.
 
-    ``right`` is a narrow panel beside it on the same y-axis (the missing value, or how the data lies along
-    y), ``top`` one above it on the same x-axis; ``beside`` is the share of the panel's width or height they
-    take. ``legend`` says where the marks' labels are explained: for all panels together above the figure, or
-    to the right of this one under ``legend_title``. On ``equal`` panels both units are as long.
+    ``right`` is a narrow panel to the right with the same y-axis: the missing value, or the data along y.
+    ``top`` is a narrow panel above with the same x-axis. ``beside`` is their share of the panel's width or
+    height. ``legend`` is the place of the legend: one above the figure for all panels, or one to the right of
+    this panel, with ``legend_title``. In an ``equal`` panel, a unit has the same length on both axes.
     """
 
     marks: tuple[Mark, ...]
@@ -279,9 +284,9 @@ class Panel(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Figure(FigureData):
-    """Panels in rows of ``columns``, a title if one was requested, and notes below.
+    """Panels in rows of ``columns``, with an optional title above and notes below.
 
-    ``size`` is width and height in inches. ``legend_title`` heads the legend above the panels.
+    ``size`` is width and height in inches. ``legend_title`` is the title of the legend above the panels.
     """
 
     panels: tuple[Panel, ...]

@@ -1,4 +1,4 @@
-"""Panels in rows: one y-axis where sizes are to be compared, each label once, a size that fits."""
+"""Layout of panels in rows: shared y-axes, labels and figure sizes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from paribus._display.figure import (
 from paribus._display.mark_helpers import BELOW
 from paribus._display.text_width import inches
 
-SEVERAL = (3.4, 2.6)  # inches, of a panel of several
-ALONE = (6.2, 4.2)  # inches, of a panel by itself
+SEVERAL = (3.4, 2.6)  # inches of one of several panels
+ALONE = (6.2, 4.2)  # inches of a single panel
 NOTE, NOTE_SIZE = 0.16, 8.0  # inches of a line of notes, and its font size
-LEGEND = 1.6  # inches, of a legend beside a panel
-MISSING = 0.3  # inches, of the panel of a missing value
-MARGIN = 0.05  # of the heights, to each side
-NOISE = 3.0  # median lengths of what is around heights: no more of it makes an axis longer
-NOTES = 4  # that are written below a picture
+LEGEND = 1.6  # inches of a legend beside a panel
+MISSING = 0.3  # inches of the panel of a missing value
+MARGIN = 0.05  # of the range of heights, to each side
+NOISE = 3.0  # a band or error bar extends an axis by at most this many median half-widths
+NOTES = 4  # below a figure
 NO_PANEL = Panel((), PanelAxis(scale="none"), PanelAxis(scale="none"))
 
 
@@ -45,23 +45,24 @@ def figure_of(
     background: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> Figure:
-    """Put panels in rows of at most ``columns``.
+    """Return a figure of panels in rows of at most ``columns``.
 
-    Panels of curves have one y-axis by default, so that effect sizes compare; its label and numbers stand
-    once in a row.
+    With ``share_y``, panels of curves share their y-axis, so that effect sizes can be compared. The label and
+    the numbers of a shared axis appear once in a row. ``background`` are the first lines below the panels,
+    and ``notes`` the last ones.
     """
     columns = max(1, min(columns, len(panels)))
     groups: dict[object, list[Panel]] = {}
     keys = [(panel.y.unit or panel.y.label) if share_y else place for place, panel in enumerate(panels)]
     for key, panel in zip(keys, panels, strict=True):
         groups.setdefault(key, []).extend([panel] if has_curves(panel) else [])
-    ends = {key: _ends(group) for key, group in groups.items()}
+    ends = {key: _shared_y_limits(group) for key, group in groups.items()}
     tall = [_with_ends(panel, *ends[key]) for key, panel in zip(keys, panels, strict=True)]
     shown = _labeled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
-    lines = (*background, *_cut(tall), *few_notes(notes))
+    lines = (*background, *_clipped_marks_notes(tall), *few_notes(notes))
     legend_title = titles[0] if titles else None
-    width, height = _size(shown, columns)
+    width, height = _panels_size(shown, columns)
     explained = any(panel.legend == "figure" for panel in panels)
     above = NOTE * (2 * explained + (legend_title is not None) + 2 * (title is not None))
     size = (width, round(height + above + notes_height(lines, width), 2))
@@ -69,41 +70,41 @@ def figure_of(
 
 
 def single_panel(panel: Panel, size: tuple[float, float], notes: tuple[str, ...]) -> Figure:
-    """Return the figure of a panel of some size in inches, with notes below it."""
+    """Return the figure of one panel with notes below it; ``size`` is that of the panel in inches."""
     width, height = size
     return Figure((panel,), size=(width, height + notes_height(notes, width)), notes=notes)
 
 
 def notes_height(notes: Sequence[str], width: float) -> float:
-    """Return the inches that notes need below a picture of some width."""
+    """Return the height in inches of notes below a figure of a width in inches."""
     return NOTE * sum(ceil(inches(note, NOTE_SIZE) / width) for note in notes)
 
 
 def few_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the first notes, and how many more there are."""
+    """Return the first notes, and a line with the number of further ones."""
     more = len(notes) - NOTES
     return (*notes[:NOTES], f"and {more} more in .notes") if more > 0 else tuple(notes)
 
 
 def has_curves(panel: Panel) -> bool:
-    """Whether heights are along y, rather than colors."""
+    """Return whether a panel shows heights along y, rather than colors."""
     return not any(isinstance(mark, (Heat, Contours)) for mark in panel.marks)
 
 
-def _ends(panels: Sequence[Panel]) -> tuple[float, float, float]:
-    """Return where the axis of panels begins and ends, and where its ticks do: above the room for the data.
+def _shared_y_limits(panels: Sequence[Panel]) -> tuple[float, float, float]:
+    """Return the lower and the upper limit of the common y-axis of panels, and that of its lowest tick.
 
-    One panel that shows its data is enough, else those beside it would have another axis.
+    The ticks start above the strip of data, for which there is space if any of the panels has one.
     """
-    low, high = _reach(*_extents(panels))
+    low, high = _height_limits(*_extents(panels))
     data = any(isinstance(mark, Strip) and mark.along == "x" for panel in panels for mark in panel.marks)
     return low - BELOW * (high - low) if data else low, high, low
 
 
 def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
-    """Set the ends of y; its ticks are not lower than the curves.
+    """Return a panel with limits of y; ticks start at ``low``, where the curves do.
 
-    A probability is not negative, and no tick should say so.
+    For example, an axis of probabilities has no negative tick beside the strip of data.
     """
     if panel.y.scale == "none" or not has_curves(panel) or not np.isfinite([low, high]).all():
         return panel
@@ -112,14 +113,13 @@ def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
     return replace(panel, y=y, right=beside)
 
 
-def _reach(lows: Floats, highs: Floats, single: Flags) -> tuple[float, float]:
-    """Return the ends of heights, with a margin.
+def _height_limits(lows: Floats, highs: Floats, single: Flags) -> tuple[float, float]:
+    """Return the limits of an axis with a margin, from intervals around heights.
 
-    What is around heights counts, but not where it is far longer than elsewhere: a few rows would make the
-    axis so long that nothing else could be seen. For the same reason heights of a single row do not count,
-    as long as there are others.
+    Intervals count up to `NOISE` median half-widths, because one long error bar would compress the curves.
+    For the same reason heights of a single row do not count, unless there are no others.
     """
-    with np.errstate(invalid="ignore"):  # what is infinite has no room on any axis
+    with np.errstate(invalid="ignore"):  # infinite values are left out
         middle, half = (lows + highs) / 2, (highs - lows) / 2
     known = np.isfinite(middle)
     if (known & ~single).any():
@@ -131,16 +131,16 @@ def _reach(lows: Floats, highs: Floats, single: Flags) -> tuple[float, float]:
     half = np.minimum(half, NOISE * np.median(wide)) if len(wide) else half
     low, high = float((middle - half).min()), float((middle + half).max())
     span = high - low
-    if span <= max(1e-9 * max(abs(low), abs(high)), 1e-13):  # rounding is no effect
+    if span <= max(1e-9 * max(abs(low), abs(high)), 1e-13):  # differences by rounding are not an effect
         span = 0.1 * abs(high) or 1.0
         return low - span, high + span
     return low - MARGIN * span, high + MARGIN * span
 
 
 def _extents(panels: Sequence[Panel]) -> tuple[Floats, Floats, Flags]:
-    """Return the lowest and highest of what marks have at each position, and which are of a single row.
+    """Return the lower and upper ends of marks along y, and which of them are heights of a single row.
 
-    The narrow panels beside panels count as well.
+    The narrow panels to the right count as well.
     """
     parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
     found = [extent for part in parts for mark in part.marks for extent in _extents_of(mark)]
@@ -151,7 +151,10 @@ def _extents(panels: Sequence[Panel]) -> tuple[Floats, Floats, Flags]:
 
 
 def _extents_of(mark: Mark) -> Iterator[tuple[Floats, Floats, Flags]]:
-    """Yield the extents of a mark; of bars and bands of rows both ends, as all of the rows are to be seen."""
+    """Yield the extents of a mark.
+
+    The ends of bars and of bands of rows count as heights, because an axis must contain them completely.
+    """
     if isinstance(mark, Line | Points):
         error = mark.error if isinstance(mark, Points) and mark.error_along == "y" else None
         around = 0.0 if error is None else np.nan_to_num(error)
@@ -172,8 +175,8 @@ def _extents_of(mark: Mark) -> Iterator[tuple[Floats, Floats, Flags]]:
         yield from ((end, end, several) for end in ends)
 
 
-def _cut(panels: Sequence[Panel]) -> list[str]:
-    """Return the lines that say which panels do not show all of what is around heights, or of single rows."""
+def _clipped_marks_notes(panels: Sequence[Panel]) -> list[str]:
+    """Return the notes that name panels whose bands, error bars or single rows exceed the axis."""
     cut: dict[str, list[str]] = {"bands or error bars": [], "averages of a single row": []}
     for panel in panels:
         low, high = panel.y.low, panel.y.high
@@ -186,7 +189,7 @@ def _cut(panels: Sequence[Panel]) -> list[str]:
 
 
 def _labeled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
-    """Leave the label and numbers of y to the first panel of a row that has the same ones."""
+    """Remove label and numbers of y from panels whose left neighbor has the same y-axis."""
     shown: list[Panel] = []
     for place, panel in enumerate(panels):
         before = panels[place - 1] if place % columns else None
@@ -196,17 +199,16 @@ def _labeled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
     return shown
 
 
-def _size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
-    """Return inches for all panels, with what legends and panels beside them and rotated labels take."""
+def _panels_size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
+    """Return width and height of all panels in inches, with legends, narrow panels and rotated labels."""
     rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
     wide, high = ALONE if len(panels) == 1 else SEVERAL
     beside = [
         sum(LEGEND * (panel.legend == "panel") + MISSING * (panel.right is not None) for panel in row)
         for row in rows
     ]
-    below = [max(_rotated_height(panel.x) for panel in row) for row in rows]
+    below = [
+        max((inches(text) for panel in row if panel.x.turned for _, text in panel.x.ticks or ()), default=0.0)
+        for row in rows
+    ]
     return round(columns * wide + max(beside), 2), len(rows) * high + sum(below)
-
-
-def _rotated_height(x: PanelAxis) -> float:
-    return max((inches(text) for _, text in x.ticks or ()), default=0.0) if x.turned else 0.0

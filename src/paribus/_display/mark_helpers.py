@@ -1,4 +1,4 @@
-"""Colors, gaps and number formats that all renderers share."""
+"""Colors, line segments, contour levels and text helpers that all renderers share."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from paribus._contracts import Flags, Floats
 from paribus._display.figure import Contours, Dash, Hatch, Line, Marker, Strip
 
-INK = "ink"  # the color of the theme's own text, so that what is gray on white is gray on black too
-GRAY = "#B3B3B3"  # of what says little
-# Of Okabe and Ito, without their yellow, which is too light to be seen on white.
+INK = "ink"  # the text color of the theme
+GRAY = "#B3B3B3"  # of marks with little information
+# Colors of Okabe and Ito, without yellow, which is hardly visible on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle", "cross", "star")
-SEQUENTIAL = "viridis"  # of what has no natural middle: as dark in gray as it is low
-DIVERGING = "RdBu_r"  # of what is above and below zero
+SEQUENTIAL = "viridis"  # color map of values without a natural middle; low values are dark
+DIVERGING = "RdBu_r"  # color map of values around zero
 
 STRIP = 0.10  # height of the strip of data, as a share of the panel
-BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
+BELOW = 1.5 * STRIP  # space below the curves for the strip, as a share of their height
 
 
 def color_of(series: int) -> str:
@@ -30,7 +30,7 @@ def color_of(series: int) -> str:
 
 
 def dash_of(series: int) -> Dash:
-    """Return the dashes of one of several curves: no two of 28 have color and dashes in common."""
+    """Return the dash style of one of several curves; 28 curves differ in color or dash style."""
     return DASHES[(series % len(PALETTE) + series // len(PALETTE)) % len(DASHES)]
 
 
@@ -40,23 +40,24 @@ def marker_of(series: int) -> Marker:
 
 
 def stretches(known: Flags) -> list[slice]:
-    """Return where positions are known, one slice for each stretch of them."""
+    """Return the runs of known positions, as one slice for each run."""
     turns = np.flatnonzero(np.diff(known.astype(np.int8), prepend=0, append=0)).tolist()
     return [slice(first, stop) for first, stop in zip(turns[::2], turns[1::2], strict=True)]
 
 
 def alone(known: Flags) -> list[int]:
-    """Return the positions that are known without a neighbor that a line could lead to."""
+    """Return the known positions without a known neighbor, to which a line would lead."""
     return [run.start for run in stretches(known) if run.stop - run.start == 1]
 
 
-FADES = 4  # strengths of a line that can be distinguished
-JOINT = "\x00"  # stands in no text, so that the space after it is known as one that was added
-FADED = 0.25  # of its color that a line keeps where there is no data at all
+FADES = 4  # distinct opacities of a line
+THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
+JOINT = "\x00"  # marks an added space; printable text never contains it
+FADED = 0.25  # opacity of a line of the strength zero
 
 
 def faded(mark: Line) -> list[tuple[int, int, float]]:
-    """Return first point, last point and share of color of each part of a line; parts share their ends."""
+    """Return first point, last point and opacity of each part of a line; neighboring parts share a point."""
     points = len(mark.x)
     if mark.strength is None or points < 2:
         return [(0, points - 1, 1.0)]
@@ -72,12 +73,12 @@ def faded(mark: Line) -> list[tuple[int, int, float]]:
 
 
 def strip_heights(mark: Strip) -> Floats:
-    """Return how high the bars of a strip are, as shares of the panel."""
+    """Return the heights of the bars of a strip, as shares of the panel."""
     return STRIP * mark.height / mark.most if mark.most > 0 else 0.0 * mark.height
 
 
 def hatched(mark: Hatch) -> list[Floats]:
-    """Return the corners ``(4, 2)`` of what is struck out: a rectangle for cells beside each other."""
+    """Return the corners ``(4, 2)`` of the hatched rectangles; adjacent cells of a row are one rectangle."""
     corners = []
     for low, high, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
         for run in stretches(row):
@@ -87,30 +88,39 @@ def hatched(mark: Hatch) -> list[Floats]:
 
 
 def labeled_levels(mark: Contours) -> list[float]:
-    """Return every other level of contours, none of them a little less than nothing."""
+    """Return every other contour level, with rounding errors around zero removed."""
     hardly = 1e-9 * np.ptp(mark.levels)
     return [0.0 if abs(level) < hardly else float(level) for level in mark.levels[::2]]
 
 
 def lined_levels(mark: Contours) -> list[float]:
-    """Return the levels that have a line: those that are labeled, as far as they are reached."""
+    """Return the labeled levels that lie strictly within the range of the values: they have a line."""
     reached = mark.values[np.isfinite(mark.values)]
     return [level for level in labeled_levels(mark) if (reached < level).any() and (reached > level).any()]
 
 
 def is_light(ground: Sequence[float]) -> bool:
-    """Return whether dark text is more legible than light text on a color with components up to 1."""
+    """Return whether dark text is more legible than light text on a color; its components are 0 to 1."""
     red, green, blue = ground[:3]
     return bool(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
 
 
+def with_thousands(text: str, value: float) -> str:
+    """Return the text of a number with commas between thousands, from 10,000 on.
+
+    A number of four digits has none, because it may be a year.
+    """
+    whole, point, decimals = text.partition(".")
+    return (THOUSANDS.sub(",", whole) if abs(value) >= 1e4 else whole) + point + decimals
+
+
 def escaped(text: str) -> str:
-    """Return text as matplotlib has to be given it, to be read as it is and never as a formula."""
+    """Return text with dollar signs escaped, so that matplotlib does not parse it as a formula."""
     return text.replace("$", r"\$")
 
 
 def in_lines(text: str, characters: Callable[[str], int]) -> str:
-    """Break the lines of a text into those of so many characters, before an error if that is enough."""
+    """Break lines that are longer than ``characters(line)``, first before a "±" and then between words."""
     lines: list[str] = []
     for line in text.split("\n"):
         most = characters(line)
@@ -120,7 +130,7 @@ def in_lines(text: str, characters: Callable[[str], int]) -> str:
 
 
 def _with_joints(text: str, most: int) -> str:
-    """Let words that are too long break where their parts meet, as names of columns have them."""
+    """Return text in which words longer than ``most`` can break after "_", ".", "/" and "-"."""
     words = []
     for word in text.split(" "):
         runs = [""]

@@ -1,4 +1,4 @@
-"""Figures drawn by a plotting library, as SVG, and in notebooks."""
+"""Drawing of figures with a plotting library, as SVG, and in notebooks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from paribus._display.vector import render
 from paribus._display.vector.canvas import ThemeName
 from paribus._typing import PlotBackend
 from paribus.errors import DrawingError, check_choice
-from paribus.results.effects import EffectMapping
+from paribus.results.effects import Effects
 
-EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with
+EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # the optional dependencies that install them
 
 
 def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
@@ -29,22 +29,22 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
     backend : {"matplotlib", "plotly"}
         The library that draws it.
     ax : matplotlib Axes or sequence of them, optional
-        Where matplotlib draws: as many as there are panels. A new figure otherwise.
+        Axes for matplotlib to draw on, one for each panel. By default a new figure is made.
 
     Returns
     -------
     matplotlib.figure.Figure or plotly.graph_objects.Figure
     """
-    return _render(figure, backend, ax)[0]
+    return _draw_with_backend(figure, backend, ax)[0]
 
 
 def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
-    """Draw the figure of a result; matplotlib returns the axes for a single panel."""
-    page, axes = _render(figure, backend, ax)
-    return axes[0] if len(axes) == 1 and not isinstance(result, EffectMapping) else page
+    """Draw the figure of a result; matplotlib returns the axes of a single effect, else its figure."""
+    page, axes = _draw_with_backend(figure, backend, ax)
+    return axes[0] if len(axes) == 1 and not isinstance(result, Effects) else page
 
 
-def _render(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
+def _draw_with_backend(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
     check_choice("backend", backend, PlotBackend)
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
@@ -60,17 +60,16 @@ def _render(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
 
 
 def render_svg(figure: Figure, *, dark: bool = False, id_prefix: str | None = None) -> str:
-    """Render a figure as a standalone SVG with colors and a ground of its own.
+    """Render a figure as a standalone SVG with fixed colors and background.
 
     Parameters
     ----------
     figure : Figure
-        What is to be seen.
+        The figure to render.
     dark : bool
-        Whether to draw light marks on a dark ground.
+        Whether to draw light marks on a dark background.
     id_prefix : str, optional
-        What the ids in it begin with, so that several SVGs can stand in one page; derived from what is drawn
-        by default.
+        The prefix of all ids, which must be unique within a page. By default it is a hash of the image.
 
     Returns
     -------
@@ -84,17 +83,17 @@ def render_svg(figure: Figure, *, dark: bool = False, id_prefix: str | None = No
     return render(figure, id_prefix=id_prefix, theme=theme)
 
 
-PANELS = 9  # of many effects, the strongest; a notebook is scrolled, not turned over
+PANELS = 9  # of effects in a notebook; the strongest are plotted
 DPI = 110
 
 
 def bundle(result: Any) -> dict[str, Any]:
-    """Return a result as text, as a page and as a picture, if it has one that can be drawn here."""
+    """Return a result as text, as HTML and, if it can be plotted, as PNG, by MIME type."""
     text = repr(result)
     written = escape(printable(text), quote=True)
     page = f"<pre>{written}</pre>"
     shown: dict[str, Any] = {"text/plain": text, "text/html": page}
-    picture = _png(result)
+    picture = _notebook_png(result)
     if picture is not None:
         data = b64encode(picture).decode()
         image = f'<img alt="{written.splitlines()[0]}" src="data:image/png;base64,{data}">'
@@ -102,13 +101,13 @@ def bundle(result: Any) -> dict[str, Any]:
     return shown
 
 
-def _png(result: Any) -> bytes | None:
-    """Return the picture; None where matplotlib is not installed, or a picture needs options."""
+def _notebook_png(result: Any) -> bytes | None:
+    """Return the PNG of a result; None without matplotlib, or if the figure needs options."""
     if find_spec("matplotlib") is None:
         return None
     try:
-        figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
-    except DrawingError:  # such as three features at once, or several outputs of which none was chosen
+        figure = result.figure(k=PANELS) if isinstance(result, Effects) else result.figure()
+    except DrawingError:  # such as an effect of three features, or several outputs without a selected one
         return None
     from paribus._display.matplotlib import png
 

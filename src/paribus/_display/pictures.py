@@ -1,4 +1,4 @@
-"""Every result as a figure: which panels it has, in which order, with which notes."""
+"""Figures of all types of results: their panels and their notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from paribus._display.compose.axis import background as background_of
-from paribus._display.compose.curves import comparison_panel, curve_panel, overlay_panel
+from paribus._display.compose.curves import comparison_panel, curve_panel, parts_panel
 from paribus._display.compose.rankings import (
     drift_figure,
     importance_figure,
@@ -25,24 +25,24 @@ from paribus._typing import OutputLayout
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.meaning import Scale
 from paribus.results import (
+    AccumulatedLocalEffect,
     Comparison,
     Difference,
     Drift,
     HStatistics,
     Importance,
-    LocalEffect,
-    Overlay,
     PartialDependence,
 )
-from paribus.results.effects import EffectMapping, chosen
+from paribus.results.curve_parts import chosen
+from paribus.results.effects import Effects
 from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
 
-FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
+FLAT = 20  # a curve looks flat on an axis that is this many times longer than its range
 
 
 def figure_for(result: Any, *options: Any) -> Figure:
-    """Return the figure of a result of any type, by the options of its ``figure`` in their order."""
+    """Return the figure of a result of any type; ``options`` are the arguments of its ``figure`` in order."""
     if isinstance(result, HStatistics):
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
@@ -64,26 +64,26 @@ def _effects_figure(
     title: str | None,
     figsize: tuple[float, float] | None,
 ) -> Figure:
-    """Return one panel for each effect of a result or a mapping, or for each effect and output."""
-    _check_options(k, columns, share_y, title, figsize)
-    every = list(result.values()) if isinstance(result, EffectMapping) else [result]
+    """Return a figure with one panel for each effect, or for each effect and output."""
+    _check_figure_options(k, columns, share_y, title, figsize)
+    every = list(result.values()) if isinstance(result, Effects) else [result]
     results, notes = every[:k], tuple(result.notes)
     if len(results) < len(every):
         own = dict.fromkeys(note for one in results for note in one.notes)
         notes = (f"the strongest {len(results)} of {len(every):,}; k= draws more", *own)
     chosen_outputs = chosen(results[0].output_names, output)
     if len(results) > 1:
-        results, refused = _drawable(results, chosen_outputs)
+        results, refused = _plottable_results(results, chosen_outputs)
         notes = (*refused, *notes)
-    panels, columns = _panels(results, chosen_outputs, outputs, columns)
-    background = (*_background(results[0]), *_means(results), *_beyond(results))
+    panels, columns = _panels_of_results(results, chosen_outputs, outputs, columns)
+    background = (*_background_lines(results[0]), *_model_means_line(results), *_tails_line(results))
     figure = figure_of(
         panels, columns=columns, share_y=share_y, title=title, background=background, notes=notes
     )
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
 
 
-def _check_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:
+def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:
     counts = [isinstance(count, Integral) and int(count) >= 1 for count in (k, columns)]
     pair = isinstance(figsize, (tuple, list)) and len(figsize) == 2
     size = pair and all(isinstance(side, (int, float)) and side > 0 for side in figsize)
@@ -98,50 +98,47 @@ def _check_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any)
             raise OptionError(f"{name}={value!r} must be {expected}")
 
 
-def _panels(
+def _panels_of_results(
     results: Sequence[Any], outputs: list[int], layout: str | None, columns: int
 ) -> tuple[list[Panel], int]:
-    """Return the panels and how many are in a row: for several outputs and results a row for each output."""
+    """Return the panels and the number of columns; several outputs of several results have a row each."""
     if layout is not None:
         check_choice("outputs", layout, OutputLayout)
     if len(outputs) == 1 or _in_one_panel(results, layout):
-        return [_panel(result, outputs) for result in results], columns
+        return [_panel_of_result(result, outputs) for result in results], columns
     if len(results) == 1:
-        return [_panel(results[0], [o]) for o in outputs], columns
+        return [_panel_of_result(results[0], [o]) for o in outputs], columns
     columns = min(columns, len(results))
     panels: list[Panel] = []
     for first in range(0, len(results), columns):
         some = results[first : first + columns]
         for o in outputs:
-            panels += [_panel(result, [o]) for result in some]
+            panels += [_panel_of_result(result, [o]) for result in some]
             panels += [NO_PANEL] * (columns - len(some))
     return panels, columns
 
 
-def _panel(result: Any, outputs: list[int]) -> Panel:
-    """Return the panel of a result; of several outputs the first, where they are not colors."""
-    if isinstance(result, Comparison):
+def _panel_of_result(result: Any, outputs: list[int]) -> Panel:
+    """Return the panel of a result; only curves of one feature show more than the first output."""
+    if isinstance(result, Comparison) and result.several_estimands:
         return comparison_panel(result, outputs[0])
-    if isinstance(result, Overlay):
-        return overlay_panel(result.parts, outputs[0])
-    if _ways(result) == 1:
+    if isinstance(result, Comparison):
+        return parts_panel(result.parts, outputs[0])
+    n_features = len(result.feature_names)
+    if n_features == 1:
         return curve_panel(result, outputs)
-    if _ways(result) == 2:
+    if n_features == 2:
         return surface_panel(result, outputs[0])
     raise DrawingError(
-        f"an effect of {_ways(result)} features cannot be plotted; request two of them, or use to_frame()"
+        f"an effect of {n_features} features cannot be plotted; request two of them, or use to_frame()"
     )
 
 
-def _ways(result: Any) -> int:
-    return len(result.feature_names)
-
-
 def _in_one_panel(results: Sequence[Any], requested: str | None) -> bool:
-    """Return whether outputs are distinguished by color: only averages of one feature can be."""
+    """Return whether outputs share a panel as colors, which is possible for averages of one feature."""
     possible = all(
-        isinstance(result, (PartialDependence, LocalEffect))
-        and _ways(result) == 1
+        isinstance(result, (PartialDependence, AccumulatedLocalEffect))
+        and len(result.feature_names) == 1
         and result.get("individual") is None
         and result.get("quantiles") is None
         for result in results
@@ -156,7 +153,9 @@ def _in_one_panel(results: Sequence[Any], requested: str | None) -> bool:
 
 def _of_one_size(results: Sequence[Any]) -> bool:
     """Return whether outputs can share an axis without one of them appearing flat."""
-    curves = [result.ale if isinstance(result, LocalEffect) else result.average for result in results]
+    curves = [
+        result.ale if isinstance(result, AccumulatedLocalEffect) else result.average for result in results
+    ]
     known = [curve for curve in curves if curve is not None and curve.shape[1]]
     if not known or results[0].provenance.scale == Scale("probability"):
         return True
@@ -167,13 +166,13 @@ def _of_one_size(results: Sequence[Any]) -> bool:
     return not np.ptp(every) > FLAT * np.min(moved, initial=np.inf, where=moved > 0)
 
 
-def _drawable(results: Sequence[Any], outputs: list[int]) -> tuple[list[Any], list[str]]:
-    """Return the results that have a panel, and why others have none: these are no reason to draw nothing."""
+def _plottable_results(results: Sequence[Any], outputs: list[int]) -> tuple[list[Any], list[str]]:
+    """Return the results that can be plotted, and a message for each other one; raise if there are none."""
     kept, refused = [], []
     for result in results:
         try:
-            if _ways(result) > 1:  # those of one feature always have
-                _panel(result, outputs[:1])
+            if len(result.feature_names) > 1:  # an effect of one feature always has a panel
+                _panel_of_result(result, outputs[:1])
         except DrawingError as error:
             refused.append(f"{' x '.join(result.feature_names)} is not drawn: {error}")
         else:
@@ -183,12 +182,12 @@ def _drawable(results: Sequence[Any], outputs: list[int]) -> tuple[list[Any], li
     return kept, refused
 
 
-def _background(result: Any) -> tuple[str, ...]:
-    """Return the lines that say whose numbers these are, over whom."""
+def _background_lines(result: Any) -> tuple[str, ...]:
+    """Return the lines that name the model and the background data of a result."""
     known = {"": result.provenance}
     if isinstance(result, Difference):
         known = result.provenances
-    elif isinstance(result, Overlay):
+    elif isinstance(result, Comparison) and not result.several_estimands:
         known = {name: part.provenance for name, part in result.parts.items()}
     lines = {name: background_of(provenance) for name, provenance in known.items()}
     if len(set(lines.values())) == 1:
@@ -196,9 +195,9 @@ def _background(result: Any) -> tuple[str, ...]:
     return tuple(f"{name}: {line}" for name, line in lines.items())
 
 
-def _beyond(results: Sequence[Any]) -> tuple[str, ...]:
-    """Return the line that says how much of the data lies beyond the ends of curves."""
-    single = [one for one in results if isinstance(one, PartialDependence) and _ways(one) == 1]
+def _tails_line(results: Sequence[Any]) -> tuple[str, ...]:
+    """Return the line about the share of the data beyond the ends of the curves, if there is any."""
+    single = [one for one in results if isinstance(one, PartialDependence) and len(one.feature_names) == 1]
     shares = [tails.share for one in single if (tails := trimmed(one).tails) is not None]
     if not shares or max(shares) == 0:
         return ()
@@ -208,8 +207,8 @@ def _beyond(results: Sequence[Any]) -> tuple[str, ...]:
     return (f"from percentile {low} to {high}: {most} of the data lies beyond; dotted: the curve there",)
 
 
-def _means(results: Sequence[Any]) -> tuple[str, ...]:
-    """Return the line that says that surfaces of several models are the mean of theirs."""
-    spreads = [result.by_model for result in results if _ways(result) > 1]
+def _model_means_line(results: Sequence[Any]) -> tuple[str, ...]:
+    """Return the line about surfaces that are the mean over several models, if there are any."""
+    spreads = [result.by_model for result in results if len(result.feature_names) > 1]
     counts = {len(spread.models) for spread in spreads if spread is not None}
     return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)

@@ -1,4 +1,4 @@
-"""Text: which characters can be drawn, and how wide they are before anybody draws them."""
+"""Printable text, and estimates of its width before it is rendered."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import unicodedata
 from functools import lru_cache
 
 BREAKS = re.compile("\r\n?|[\u2028\u2029]")
-# Characters that control a terminal, and surrogates: no font has them and no page may contain them. Those
-# that turn the direction of text would do so with all that stands around a name.
+# Control characters and surrogates, which no font has and no page may contain, and characters that change the
+# writing direction, which would affect the text around a name.
 UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
-    r"""Write out what cannot be drawn, as Python does; lines and words stay apart.
+    r"""Return text with unprintable characters as Python escapes; line breaks stay, and tabs become spaces.
 
     >>> printable("a\x00b\tc")
     'a\\x00b c'
     """
-    if text.isprintable():  # nearly all text, at the cost of a check
+    if text.isprintable():  # the fast path for nearly all texts
         return text
     lines = BREAKS.sub("\n", text).replace("\t", " ")
     return UNDRAWN.sub(lambda found: repr(found[0])[1:-1], lines)
@@ -36,7 +36,7 @@ def inches(text: str, size: float = 10.0) -> float:
 
 @lru_cache(maxsize=4096)
 def wide(character: str) -> float:
-    """Estimate the width of a character in em, rather too large."""
+    """Estimate the width of a character in em; the estimate is rather too large."""
     if unicodedata.east_asian_width(character) in "WF":
         return 1.05
     if character in "iljtf.,:;|!'()[] I":

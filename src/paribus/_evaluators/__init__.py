@@ -1,1 +1,1 @@
-"""From a block to a state: the planner that chooses, and the ways to evaluate."""
+"""Evaluators, which turn blocks of rows into states, and the planner that chooses among them."""

@@ -23,18 +23,18 @@ from paribus._models.combination import Combination
 from paribus._states import BinnedSum, Keyed, Moments, PairedMoments
 from paribus.errors import RefusalCode, RefusalError
 
-PREPARED_ROWS = 65_536  # rows of a block behind preprocessing
+PREPARED_ROWS = 65_536  # maximum number of rows per block after preprocessing
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveExact(ExactEffects):
-    r"""Partial dependence of a sum of terms, exactly: no row is predicted.
+    r"""Exact partial dependence of a sum of terms, without predictions.
 
-    With the features in S set to :math:`x_S`, the margin of a row is its own with their terms exchanged:
+    If the features in S are set to :math:`x_S`, only their terms in the margin of a row change:
 
     .. math:: F(x_S, x_{iC}) = F(x_i) - \sum_{j \in S} g_j(x_{ij}) + \sum_{j \in S} g_j(x_j)
 
-    so that on the scale of the margin all rows' curves are parallel.
+    On the scale of the margin the curves of all rows are therefore parallel.
     """
 
     model: Model
@@ -49,7 +49,7 @@ class AdditiveExact(ExactEffects):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> AdditiveExact:
-        """Evaluate the terms at the values of the grids."""
+        """Return the evaluator, with the terms at the values of the grids."""
         features = tuple(sorted({axis.feature for grid in request.grids for axis in grid.axes}))
         additive = additive_of(model, features)
         requests, axes = moved_values(request.grids)
@@ -59,28 +59,28 @@ class AdditiveExact(ExactEffects):
 
     @property
     def linear(self) -> bool:
-        """Whether an average of outputs is the output of averages."""
+        """Whether the average of outputs equals the output of average margins."""
         return self.additive.link.linear
 
     @property
     def bound(self) -> float | None:
-        """A number that no output exceeds, None where that is not known."""
+        """Upper bound of the absolute outputs, None if unknown."""
         return self.additive.bound
 
     @property
     def samples_errors(self) -> bool:
-        """Whether standard errors come from curves of sampled rows: not of parallel ones, which add up."""
+        """Whether standard errors come from the curves of sampled rows: not if curves are parallel."""
         return not self.linear and not self.request.individual
 
     def widened(self, rows: int) -> int:
-        """Return more rows behind preprocessing, whose steps cost some milliseconds however few there are."""
+        """Return more rows after preprocessing, whose steps take milliseconds even for few rows."""
         if self.additive.preparation is None:
             return rows
         return max(rows, min(-(-self.request.rows // BLOCKS), PREPARED_ROWS))
 
     @property
     def row_numbers(self) -> int:
-        """Numbers that are kept of a row."""
+        """Number of values read from a row."""
         return (len(self.features) + 2) * self.n_margins
 
     @property
@@ -94,23 +94,15 @@ class AdditiveExact(ExactEffects):
         return self.additive.n_margins
 
     @property
-    def state_bytes(self) -> int:
-        """Memory of the state of one block."""
-        _, sketches = self.request.collected_bytes(self.model.n_outputs)
-        return 2 * FLOAT * self.request.points * self.model.n_outputs + sketches
-
-    @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: its terms, and a drawing of curves."""
+        """Memory that evaluating one block takes: its terms, and curves computed together."""
         rows = min(self.block_rows, self.request.rows)
         terms = FLOAT * rows * (len(self.features) + 6) * self.n_margins
-        kept = FLOAT * rows * self.request.points * self.model.n_outputs
-        kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
         prepared = rows * self.additive.prepared_bytes
-        return self.state_bytes + terms + kept + prepared + 4 * self.curve_bytes
+        return self.state_bytes + terms + self.kept_bytes + prepared + 4 * self.curve_bytes
 
     def read(self, block: Block) -> Array:
-        """Return the terms of each feature that some grid varies, then margins."""
+        """Return the terms of each feature of a grid, and two further rows of margins (see `terms_of`)."""
         return terms_of(self.additive, self.features, block).reshape(self.row_numbers, -1)
 
     def _rest(self, number: int, rows: Array) -> Floats:
@@ -128,7 +120,7 @@ class AdditiveExact(ExactEffects):
         return total
 
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
-        """Return the sums of what each grid leaves of the margins, and their spread."""
+        """Return sums and moments of the margins without the terms of each grid, and moments of terms."""
         states: dict[tuple[str, int], Any] = {}
         for number in range(len(self.values)):
             rest = self._rest(number, rows)
@@ -154,12 +146,12 @@ class AdditiveExact(ExactEffects):
         return found
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
-        """Return the average of what a grid leaves, plus its own terms."""
+        """Return the outputs of the average margin without a grid's terms, plus these terms at its points."""
         rest = state.parts["rest", number].total()[:, None] / total
         return self.additive.outputs(rest + self._at_points(number))
 
     def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
-        """Return standard errors; those of parallel curves are the same at every point, from every row."""
+        """Return standard errors; for parallel curves they are equal at all points and use every row."""
         if not self.linear:
             return super().errors(state, averages, total, threads)
         spreads = (state.parts["spread", number].standard_error() for number in range(len(averages)))
@@ -174,16 +166,14 @@ class AdditiveExact(ExactEffects):
 
 
 def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
-    """Return the terms of some features, then margins, ``(f + 2, m, i)``, once for all who need them."""
-
-    def compute() -> Floats:
-        return additive.terms(prepared_rows(additive.preparation, block), features)
-
-    return np.asarray(block.derived(("terms", id(additive), features), compute))
+    """Return the terms of some features, then margins, ``(f + 2, m, i)``, cached in the block."""
+    key = "terms", id(additive), features
+    terms = block.derived(key, lambda: additive.terms(prepared_rows(additive.preparation, block), features))
+    return np.asarray(terms)
 
 
 def additive_of(model: Model, features: tuple[int, ...]) -> Additive:
-    """Return the terms of a model, or refuse where it is no sum of terms, or one of two features together."""
+    """Return the terms of a model, or refuse if it is not a sum of terms of single features."""
     additive = structure_of(model)
     if not isinstance(additive, Additive):
         raise RefusalError("it is not a sum of terms", RefusalCode.NO_STRUCTURE)
@@ -193,7 +183,7 @@ def additive_of(model: Model, features: tuple[int, ...]) -> Additive:
 
 @dataclass(frozen=True, eq=False)
 class CombinedExact(ExactEffects):
-    """Partial dependence of a function of weighted sums of models, from the structure of each."""
+    """Exact partial dependence of a function of weighted sums of models, from the structure of each."""
 
     model: Model
     request: EvaluationRequest
@@ -206,7 +196,7 @@ class CombinedExact(ExactEffects):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> CombinedExact:
-        """Build the evaluator of every part."""
+        """Return the evaluator, with an evaluator of each part."""
         combination = structure_of(model)
         if not isinstance(combination, Combination):
             raise RefusalError("it is not made of several models", RefusalCode.NO_STRUCTURE)
@@ -215,19 +205,19 @@ class CombinedExact(ExactEffects):
 
     @cached_property
     def evaluators(self) -> tuple[Any, ...]:
-        """The evaluators of parts, which are cut as this one is."""
+        """The evaluators of the parts, with the request of this one."""
         built: tuple[Any, ...] = self.built
         same = all(one.request is self.request for one in built)
         return built if same else tuple(replace(one, request=self.request) for one in built)
 
     @property
     def linear(self) -> bool:
-        """Whether an average of outputs is the output of averages."""
+        """Whether the average of outputs equals the output of average margins."""
         return self.combination.function is None and all(one.linear for one in self.evaluators)
 
     @property
     def bound(self) -> float | None:
-        """A number that no output exceeds, None where that is not known."""
+        """Upper bound of the absolute outputs, None if unknown."""
         bounds = [one.bound for one in self.evaluators]
         if self.combination.bound is not None or None in bounds or self.combination.function is not None:
             return self.combination.bound
@@ -242,7 +232,7 @@ class CombinedExact(ExactEffects):
 
     @property
     def n_margins(self) -> int:
-        """Margins and outputs of all parts, and their sums, which are held at once."""
+        """Number of margins and outputs of all parts, and of their sums, which are in memory together."""
         held = sum(one.n_margins + one.model.n_outputs for one in self.evaluators)
         return int(held) + len(self.combination.weights) + self.model.n_outputs
 
@@ -254,13 +244,11 @@ class CombinedExact(ExactEffects):
     @property
     def state_bytes(self) -> int:
         """Memory of the state of one block."""
-        _, sketches = self.request.collected_bytes(self.model.n_outputs)
-        own = 2 * FLOAT * self.request.points * self.model.n_outputs + sketches
-        return int(own + sum(one.state_bytes for one in self.evaluators))
+        return int(super().state_bytes + sum(one.state_bytes for one in self.evaluators))
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: what parts read, and a drawing of the curves of all."""
+        """Memory that evaluating one block takes: the rows read by the parts, and curves of all parts."""
         rows = min(self.block_rows, self.request.rows)
         read = 0
         for one in self.evaluators:
@@ -269,23 +257,18 @@ class CombinedExact(ExactEffects):
         together = 3 * FLOAT * self.row_numbers * rows
         return self.state_bytes + read + together + self.kept_bytes + 4 * self.curve_bytes
 
-    def prepare(self) -> None:
-        """Prepare every part."""
-        if self.request.individual or self.request.quantiles is not None or not self.linear:
-            self.prepare_curves([group for group, _ in self.groups])
-
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
-        """Prepare every part to draw curves."""
+        """Prepare the curves of every part."""
         for one in self.evaluators:
             one.prepare_curves(groups)
 
     def read(self, block: Block) -> Array:
-        """Return what the margins of each part depend on, one below the other."""
+        """Return the values that the margins of each part depend on, concatenated."""
         return np.concatenate([one.read(block).astype(np.float64) for one in self.evaluators])
 
     @property
     def row_numbers(self) -> int:
-        """Numbers that are kept of a row."""
+        """Number of values read from a row."""
         return sum(one.row_numbers for one in self.evaluators)
 
     def _split_rows(self, rows: Array) -> list[Array]:
@@ -304,7 +287,7 @@ class CombinedExact(ExactEffects):
         return states
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
-        """Return the average outputs of a grid: those of every part, added up."""
+        """Return the average outputs of a grid, combined from those of every part."""
         computed = []
         for position, one in enumerate(self.evaluators):
             begin = f"{position} "
@@ -324,7 +307,7 @@ class CombinedExact(ExactEffects):
 
 
 def exact_of(model: Model, request: EvaluationRequest) -> ExactEffects:
-    """Return the evaluator of whatever structure a model has; `RefusalError` says why it has none."""
+    """Return the exact evaluator for the structure of a model; raises `RefusalError` if it has none."""
     structure = structure_of(model)
     if isinstance(structure, Combination):
         return CombinedExact.build(model, request)

@@ -1,11 +1,11 @@
-"""Effects by prediction of every crossed row."""
+"""Effects by brute force: predictions of every row at every grid point."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -23,20 +23,20 @@ from paribus._states import Keyed, Moments, PointValues, RowCurves, merge_in_ord
 from paribus.errors import ModelError, failure
 from paribus.meaning import Estimand
 
-CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
-CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
-BATCH_ROWS = 262_144  # rows given to one predict where calls are dear, as far as memory allows
-BATCH_BYTES = 256_000_000  # and what they and their predictions may weigh
-STACK_ROWS = 256  # rows that are repeated together, at least, however many points there are
-BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for progress
-PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
+CALL_ROWS = 16_384  # rows per call of the model: enough to hide its overhead, few enough for a cache
+CALL_BYTES = 32_000_000  # of these rows and their predictions
+BATCH_ROWS = 262_144  # rows per call of the model if calls are expensive, as far as memory allows
+BATCH_BYTES = 256_000_000  # of these rows and their predictions
+STACK_ROWS = 256  # minimum number of rows that are repeated together
+BLOCKS = 8  # minimum number of blocks of a table, for threads and progress
+PART_CALLS = 4  # calls per block: fewer waste overhead, more make blocks slow
 TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
 OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
 
 
 @contextmanager
 def reraise_with_rows(model: Model, first: int, last: int, names: tuple[str, ...] = ()) -> Iterator[None]:
-    """Say on which rows, and with which features replaced, a model fails, whatever it raises."""
+    """Raise `ModelError` with the rows and the replaced features for any exception of a model."""
     where = f"on rows {first} to {last} of X" + (f" with {', '.join(names)} replaced" if names else "")
     try:
         yield
@@ -48,7 +48,7 @@ def reraise_with_rows(model: Model, first: int, last: int, names: tuple[str, ...
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Rows to predict at points ``index (b, d)`` of a grid, or ``(b, i, d)`` of each row's own."""
+    """Rows to predict at points ``index (b, d)`` of a grid, or at points ``(b, i, d)`` of each row."""
 
     grid: Grid
     table: Table
@@ -57,14 +57,14 @@ class Piece:
     def stacked(self, first: int, stop: int) -> Any:
         """Return the native table of some of the points."""
         some = self.index[first:stop]
-        # A buffer of its own, because pieces of a call are joined.
+        # A separate buffer, because the pieces of a call are joined.
         return self.table.stack(len(some), ScratchBuffer()).at(self.grid.replacements, some)
 
 
 def calls_of(sizes: Iterable[tuple[int, int]], most: int) -> list[list[tuple[int, int, int]]]:
-    """Fill calls of at most ``most`` rows with pieces of ``(rows, points)``, divided between points.
+    """Pack pieces of ``(rows, points)`` into calls of at most ``most`` rows; pieces are split between points.
 
-    Each call lists pieces by number, with the first point and the one after the last.
+    Each call lists the numbers of its pieces, each with its first point and the point after the last.
 
     >>> calls_of([(4, 3), (4, 2)], 16)
     [[(0, 0, 3), (1, 0, 1)], [(1, 1, 2)]]
@@ -91,15 +91,15 @@ def lengths(rows: int, size: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class BruteForce(SinglePass):
-    r"""The definition itself, for any model.
+    r"""Partial dependence by its definition, for any model.
 
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
 
-    Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
-    as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
-    whatever the number of threads; where memory is short, a portion is predicted in several calls. Where
-    calls are dear (``request.few_calls``), a call takes many portions, of all grids and of several blocks
-    that are a branch of the tree of merges, so that no sum is rounded differently.
+    Rows are repeated once per grid point, the columns in S are replaced, and one call of the model predicts
+    as many points as fit. Portions of rows that are summed depend on the request alone, not on the number of
+    threads. If memory is short, a portion is predicted in several calls. If calls are expensive
+    (``request.few_calls``), one call predicts many portions of all grids. These portions are a branch of the
+    tree of merges, so that sums are rounded in the same way.
     """
 
     model: Model
@@ -109,50 +109,40 @@ class BruteForce(SinglePass):
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
-    threaded: ClassVar[bool] = False  # the model may bring threads of its own
+    threaded: ClassVar[bool] = False  # the model may start threads itself
     how: ClassVar[str] = "evaluates the model for every row and grid point"
-
-    @classmethod
-    def build(cls, model: Model, request: EvaluationRequest) -> BruteForce:
-        """Prepare to evaluate; portions follow from the request."""
-        return cls(model, request)
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
 
     @property
     def row_cost(self) -> int:
-        """Memory of one row in a predict."""
+        """Memory of one row in a call of the model."""
         return self.request.row_bytes * TABLE_COPIES + self.model.n_outputs * FLOAT * OUTPUT_COPIES
 
     @property
     def _most_rows(self) -> int:
-        """Rows given to one predict where memory is ample."""
+        """Rows per call of the model if memory suffices."""
         return max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
 
     @property
     def _batch_rows(self) -> int:
-        """Rows given to one predict where memory is ample and calls may be dear."""
+        """Rows per call of the model if memory suffices, also for expensive calls."""
         if not (self.request.few_calls and self.model.row_independent):
             return self._most_rows
         return max(self._most_rows, min(BATCH_ROWS, BATCH_BYTES // self.row_cost))
 
     @property
     def call_rows(self) -> int:
-        """Rows given to one predict; a model that needs rows beside each other keeps them."""
+        """Rows per call of the model; only blocks are cut if predictions depend on other rows of the call."""
         cut = self.request.cut if self.model.row_independent else self.request.block_cut
         return max(1, self._batch_rows // cut)
 
     @property
     def batched(self) -> bool:
-        """Whether a predict takes several portions, as it does where calls are dear and memory allows."""
+        """Whether one call predicts several portions: if calls are expensive and memory suffices."""
         return self.model.row_independent and self.request.few_calls and self.call_rows >= self._most_rows
 
     @property
     def portion_rows(self) -> int:
-        """Rows whose sums are merged as one: enough for a few predicts of the largest grid."""
+        """Rows that are summed together: enough for a few calls at the largest grid."""
         if not self.model.row_independent:
             return self.call_rows
         most = max(1, *(grid.n_points for grid in self.request.grids))
@@ -161,7 +151,7 @@ class BruteForce(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: a portion, or where calls are dear as many as one predict takes."""
+        """Rows per block: a portion, or as many as fit one call if calls are expensive."""
         size, points = self.portion_rows, max(1, self.request.points)
         while self.batched and size < self.request.rows and 2 * size * points <= self.call_rows:
             size *= 2  # a power of two of portions is a branch of the tree of merges
@@ -169,7 +159,7 @@ class BruteForce(SinglePass):
 
     @property
     def parts(self) -> Parts:
-        """Group grids until a block has a few predicts to make; all of them where calls are dear."""
+        """Groups of grids with a few calls per block; one group of all grids if calls are expensive."""
         parts: list[tuple[tuple[int, ...], int]] = []
         most = PART_CALLS * self._most_rows // self.portion_rows
         for number, grid in enumerate(self.request.grids):
@@ -183,7 +173,7 @@ class BruteForce(SinglePass):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: a predict, and the block's states."""
+        """Memory that evaluating one block takes: a call of the model, and the states of the block."""
         most = max(points for _, points in self.parts)
         state = 3 * most * self.model.n_outputs * FLOAT
         kept = self.request.individual or self.request.quantiles is not None
@@ -192,7 +182,7 @@ class BruteForce(SinglePass):
 
     @property
     def call_bytes(self) -> int:
-        """Memory of a predict, and of the predictions of a portion that takes several."""
+        """Memory of a call, and of the predictions of a portion that needs several calls."""
         outputs = self.model.n_outputs * FLOAT * OUTPUT_COPIES
         if self.batched:  # pieces are joined, and the predictions of all points of a block are held
             rows = min(self.call_rows, self.predictions)
@@ -203,13 +193,13 @@ class BruteForce(SinglePass):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all grids: up to three numbers a point, and what gives quantiles."""
+        """Memory of the states of all grids: up to three floats per point and output, and sketches."""
         _, sketches = self.request.collected_bytes(self.model.n_outputs)
         return 3 * self.request.points * self.model.n_outputs * FLOAT + sketches
 
     @property
     def row_predictions(self) -> int:
-        """Predictions that each row takes."""
+        """Predictions per row."""
         return self.request.points
 
     @property
@@ -218,16 +208,16 @@ class BruteForce(SinglePass):
 
     @property
     def predictions(self) -> int:
-        """Number of rows to predict."""
+        """Number of rows that the model predicts."""
         return self._predicted_rows * self.row_predictions
 
     @property
     def calls(self) -> int:
-        """Number of predicts, where every row of a block is predicted."""
+        """Number of calls of the model, if every row of a block is predicted."""
         return self.calls_for([(grid, grid.n_points) for grid in self.request.grids])
 
     def calls_for(self, points: Sequence[tuple[Grid, int]]) -> int:
-        """Return the number of predicts of all rows at so many points of each grid."""
+        """Return the number of calls for all rows at the given number of points of each grid."""
         whole, rest = divmod(self._predicted_rows, self.block_rows)
         return whole * self._block_calls(self.block_rows, points) + self._block_calls(rest, points)
 
@@ -247,7 +237,7 @@ class BruteForce(SinglePass):
         return calls
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return moments, and curves or what gives their quantiles when requested, of each grid."""
+        """Return the moments of each grid, and curves or values for quantiles if requested."""
         if not self.batched:
             return self._evaluated(block, self._portions)
         portions = list(block.cut(self.portion_rows)) or [block]
@@ -257,7 +247,7 @@ class BruteForce(SinglePass):
         )
 
     def _pieces(self, portions: list[Block]) -> list[Piece]:
-        """Return what is to predict, in the order in which it is evaluated."""
+        """Return the pieces to predict, in the order in which they are evaluated."""
         pieces = []
         for portion in portions:
             kept = portion if self.request.individual else portion.weighted()
@@ -289,13 +279,13 @@ class BruteForce(SinglePass):
                 most, capacity = self._sizes
                 values = np.concatenate([values for _, (_, values) in estimates], axis=2)
                 states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
-        # Once per block of rows, whatever the parts its grids are evaluated in.
+        # Once per block of rows, with the part that contains the first grid.
         if self.request.individual and block.weights is not None and 0 in block.questions:
             states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
         return Keyed(states)
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
-        """Read averages, errors, curves and their quantiles off the merged states."""
+        """Return averages, errors, curves and quantiles from the merged states."""
         own = state.parts.get(("row weights", 0))
         weights = None if own is None else own.finish()[0]
         estimates = []
@@ -308,12 +298,8 @@ class BruteForce(SinglePass):
             estimates.append(EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights))
         return estimates
 
-    @cached_property
-    def _sizes(self) -> tuple[int, int] | None:
-        return self.request.collects(self.model.n_outputs)
-
     def stack_rows(self, grid: Grid) -> int:
-        """Rows that are repeated together, so that the points of a grid fill a predict."""
+        """Return the rows that are repeated together, so that the points of a grid fill a call."""
         if not self.model.row_independent:
             return self.call_rows
         return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
@@ -321,9 +307,9 @@ class BruteForce(SinglePass):
     def _evaluate_grid(
         self, block: Block, portions: Iterable[Floats]
     ) -> tuple[Moments | None, tuple[int, Floats]]:
-        """Return the moments of the rows with positive weight, and where the curves of all rows belong.
+        """Return the moments of the rows with positive weight, and the first row with the curves of all rows.
 
-        Of curves, ``(o, i, g)`` are returned when they are requested and ``(o, g, i)`` for their quantiles.
+        Curves are ``(o, i, g)`` if they are requested, ``(o, g, i)`` if their quantiles are, and else empty.
         """
         weights = block.weights
         mask = None if weights is None or weights.all() else weights > 0
@@ -342,14 +328,14 @@ class BruteForce(SinglePass):
         return joined, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 
     def _portions(self, grid: Grid, block: Block) -> Iterator[Floats]:
-        """Yield predictions of shape ``(o, b, i)`` for as many points at a time as a predict takes."""
+        """Yield predictions ``(o, b, i)`` for as many points at a time as fit one call."""
         if not grid.n_points:
             yield np.empty((self.model.n_outputs, 0, len(block.table)))
             return
         yield from self.predicted(grid, block.table, grid.index(0, grid.n_points))
 
     def predicted(self, grid: Grid, table: Table, index: Integers) -> Iterator[Floats]:
-        """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
+        """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` that differ by row."""
         rows, most = len(table), self.call_rows
         copies = max(1, most // rows) if self.model.row_independent else 1
         whole = table.stack(min(copies, len(index)), self.scratch) if rows <= most else None
@@ -367,7 +353,7 @@ class BruteForce(SinglePass):
             yield np.concatenate(parts, axis=2)
 
     def predict_together(self, block: Block, pieces: list[Piece]) -> list[Floats]:
-        """Return the predictions ``(o, b, i)`` of each piece of a block, in as few calls as may be."""
+        """Return the predictions ``(o, b, i)`` of each piece of a block, in few calls of the model."""
         first, last = block.start, block.start + len(block.table) - 1
         outputs = self.model.n_outputs
         found = [np.empty((outputs, len(piece.index), len(piece.table))) for piece in pieces]
@@ -387,15 +373,15 @@ class BruteForce(SinglePass):
     def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
         """Return the predictions ``(o, b, i)`` of stacked rows."""
         predictions = self.model.predict(stacked, copies * rows)
-        # A copy, because a model may return a part of what it is given, which is written anew.
+        # A copy, because a model may return a view of its input, which is overwritten later.
         return predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1).copy()
 
 
-TRANSFORMING = Lock()  # steps are not written for several threads
+TRANSFORMING = Lock()  # preprocessing steps may not be thread-safe
 
 
 def prepared_rows(preparation: AnyPreparation, block: Block) -> Any:
-    """Return the rows of a block as the last step receives them, as they are where there is no step."""
+    """Return the rows of a block after preprocessing, unchanged if there is none."""
     if preparation is None:
         return block.table
 

@@ -1,4 +1,4 @@
-"""The rows near each point as they are: what is predicted for them, what came out, and the difference."""
+"""Averages of predictions, target and residuals over the rows in the cells of each axis."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from paribus._states import CellMoments, Keyed, Moments, PairedMoments, SampledR
 from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
 
-CELL_ARRAYS = 3  # numbers a cell holds of each quantity, and of the rows in it
-APART = 2  # cells beside those of an axis: of rows whose value is missing, and of rows beyond its ends
+CELL_ARRAYS = 3  # floats per cell for each quantity and for the rows
+APART = 2  # further cells of an axis: of missing values, and of rows beyond the ends
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalRequest(EvaluationRequest):
-    """The axes whose cells to average over, and how the target becomes numbers, None without a target.
+    """Request of averages over the cells of each axis.
 
-    ``kept_rows`` is the number of rows whose predictions are kept; 0 for none, and for no moments of all.
+    ``outcome`` converts the target to numbers, None without a target. ``kept_rows`` is the number of sampled
+    rows whose predictions are kept; with 0 the moments of all predictions are not computed either.
     """
 
     statistic: ClassVar[str] = "marginal"
@@ -46,7 +47,7 @@ class MarginalRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
         axes = [grid.axes[0] for grid in self.grids]
         return (
             self.outcome,
@@ -60,7 +61,8 @@ class MarginalRequest(EvaluationRequest):
 class CellEstimate:
     """Rows and weight ``(c,)`` of cells, and averages with standard errors ``(q * o, c)``.
 
-    ``by_model (m, q * o, c)`` are the averages of each of several models, whose mean ``mean`` then is.
+    If there are several models, ``by_model (m, q * o, c)`` are their averages and ``mean`` is the mean of
+    these.
     """
 
     rows: Integers
@@ -72,9 +74,10 @@ class CellEstimate:
 
 @dataclass(frozen=True, eq=False)
 class PredictionEstimate:
-    """Mean, its standard error and standard deviation ``(o,)`` of predictions of all rows, and a few rows.
+    """Mean, its standard error, and standard deviation ``(o,)`` of the predictions of all rows.
 
-    ``rows`` is the number of all; ``sample`` has predictions of the sampled rows, then their target if known.
+    ``rows`` is the number of all rows. ``sample`` has the predictions of sampled rows, and their target if
+    known.
     """
 
     rows: int
@@ -86,12 +89,12 @@ class PredictionEstimate:
 
 @dataclass(frozen=True, eq=False)
 class CellMeans(SinglePass):
-    r"""Predicts every row once, as it is, and averages over the rows of each cell of each axis.
+    r"""Averages over the rows of each cell of each axis, with every row predicted once, unchanged.
 
     .. math:: M_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i f(x_i)
 
-    and, with an ``outcome``, of :math:`y_i` and :math:`y_i - f(x_i)` in place of :math:`f(x_i)`. Without a
-    model only what came out is averaged.
+    With an ``outcome``, :math:`y_i` and :math:`y_i - f(x_i)` are averaged as well. Without a model only
+    :math:`y_i` is averaged.
     """
 
     model: Model | None
@@ -102,26 +105,16 @@ class CellMeans(SinglePass):
     shortcut: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.MARGINAL
 
-    @classmethod
-    def build(cls, model: Model | None, request: MarginalRequest) -> CellMeans:
-        """Prepare to predict each row."""
-        return cls(model, request)
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """How what came out becomes numbers."""
-        return self.request.outcome
-
     @property
     def how(self) -> str:
-        """What it does, in words."""
+        """What the evaluator does, in words."""
         if self.model is None:
             return "averages what came out over the rows near each point"
         return "predicts each row once, as it is, and averages over the rows near each point"
 
     @property
     def threaded(self) -> bool:
-        """Whether it takes every core: a model may bring threads of its own."""
+        """Whether every core is used: not with a model, which may start threads itself."""
         return self.model is None
 
     @property
@@ -129,18 +122,18 @@ class CellMeans(SinglePass):
         """Number of outputs."""
         if self.model is not None:
             return self.model.n_outputs
-        return 0 if self.outcome is None else self.outcome.outputs
+        return 0 if self.request.outcome is None else self.request.outcome.outputs
 
     @property
     def averaged(self) -> tuple[str, ...]:
-        """What is averaged for each output, in order."""
+        """Quantities that are averaged for each output, in order."""
         if self.model is None:
             return ("observed",)
-        return ("predicted",) if self.outcome is None else ("predicted", "observed", "residual")
+        return ("predicted",) if self.request.outcome is None else ("predicted", "observed", "residual")
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """One for each feature."""
+        """The axis of each grid."""
         return tuple(grid.axes[0] for grid in self.request.grids)
 
     @property
@@ -151,13 +144,13 @@ class CellMeans(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block, which are given to one predict where memory is ample."""
+        """Rows per block, which one call of the model predicts if memory suffices."""
         most = max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
         return max(1, min(most, max(STACK_ROWS, -(-self.request.rows // BLOCKS))) // self.request.block_cut)
 
     @property
     def call_rows(self) -> int:
-        """Rows given to one predict."""
+        """Rows per call of the model."""
         whole = self.model is None or not self.model.row_independent
         return (
             self.block_rows if whole else max(1, self.block_rows * self.request.block_cut // self.request.cut)
@@ -172,24 +165,19 @@ class CellMeans(SinglePass):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the moments of all cells."""
+        """Memory of the moments of all cells, and of the kept rows."""
         cells = sum(axis.n_cells + APART for axis in self.axes)
         numbers = 1 + self.outputs * len(self.averaged)
         return (cells * CELL_ARRAYS + self.request.kept_rows) * numbers * FLOAT
 
     @property
     def row_predictions(self) -> int:
-        """Predictions that each row takes."""
+        """Predictions per row."""
         return 0 if self.model is None else 1
 
     @property
-    def predictions(self) -> int:
-        """Number of rows to predict."""
-        return self.request.n_weighted * self.row_predictions
-
-    @property
     def calls(self) -> int:
-        """Number of predicts, where every row of a block counts."""
+        """Number of calls of the model, if every row of a block has positive weight."""
         blocks = lengths(self.predictions, self.block_rows)
         return sum(-(-rows // self.call_rows) for rows in blocks)
 
@@ -200,7 +188,9 @@ class CellMeans(SinglePass):
             return Keyed({})
         values = self._values(kept, block.start, block.start + len(block.table) - 1)
         states: dict[tuple[str, int], Any] = {
-            ("cells", number): CellMoments.of(values, _cells(axis, kept), kept.weights, axis.n_cells + APART)
+            ("cells", number): CellMoments.of(
+                values, _cells_of_rows(axis, kept), kept.weights, axis.n_cells + APART
+            )
             for number, axis in enumerate(self.axes)
         }
         if self.request.kept_rows:
@@ -217,18 +207,18 @@ class CellMeans(SinglePass):
         known, predicted = values[: 2 * self.outputs], values[: self.outputs]
         return {
             ("predictions", 0): Moments.of(predicted[None], weights),
-            # The same on a scale on which no square of a finite number overflows.
+            # The same moments, scaled so that no square of a finite number overflows.
             ("predicted pairs", 0): PairedMoments.of(predicted.T, predicted.T / LARGE, weights),
             ("kept rows", 0): SampledRows.of(numbers, known, weights, most),
         }
 
     def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:
-        """Return the averages of each axis: its cells, that of missing values, and that of all other rows."""
+        """Return the averages of each axis: of its cells, of missing values, and of all other rows."""
         every = (state.parts["cells", number] for number in range(len(self.request.grids)))
         return [CellEstimate(m.rows, m.weight, m.mean, m.standard_error()) for m in every]
 
     def predictions_in(self, state: Keyed) -> PredictionEstimate:
-        """Return what a state has of the predictions of rows, where they are kept."""
+        """Return the moments of all predictions and the kept rows of a state."""
         moments: Moments = state.parts["predictions", 0]
         pairs: PairedMoments = state.parts["predicted pairs", 0]
         with ignore_fp_errors():
@@ -240,10 +230,10 @@ class CellMeans(SinglePass):
         )
 
     def _values(self, block: Block, first: int, last: int) -> Floats:
-        """Return what is averaged, ``(q * o, i)``: predictions, what came out, and the difference."""
+        """Return the averaged quantities ``(q * o, i)``: predictions, target, and residuals."""
         observed = None
-        if self.outcome is not None and block.target is not None:
-            observed = self.outcome.numbers(block.target)
+        if self.request.outcome is not None and block.target is not None:
+            observed = self.request.outcome.numbers(block.target)
         if self.model is None:
             assert observed is not None
             return np.ascontiguousarray(observed.T)
@@ -251,17 +241,17 @@ class CellMeans(SinglePass):
             predicted = predictions_of(self.model, block, self.call_rows, self.scratch)
         if observed is None:
             return np.ascontiguousarray(predicted.T)
-        with np.errstate(invalid="ignore"):  # an infinite prediction is noted
+        with np.errstate(invalid="ignore"):  # a note reports infinite predictions
             return np.concatenate([predicted.T, observed.T, (observed - predicted).T])
 
 
 def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchBuffer) -> Floats:
-    """Return what is predicted for the rows of a block as they are, once for all evaluators of the block."""
+    """Return the predictions of the unchanged rows of a block, once for all evaluators of the block."""
 
     def compute() -> Floats:
         predicted = np.empty((len(block.table), model.n_outputs))
         for part in block.cut(call_rows):
-            # A copy, because a model that writes into what it is given must not write into X.
+            # A copy, because a model may write into its input, which must not be X.
             table = part.table.stack(1, scratch).at({}, np.zeros((1, 0), dtype=np.int64))
             position = part.start - block.start
             predicted[position : position + len(part.table)] = model.predict(table, len(part.table))
@@ -271,8 +261,8 @@ def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchB
     return found
 
 
-def _cells(axis: Axis, block: Block) -> Integers:
-    """Return the cell of each row, every one of which is in one."""
+def _cells_of_rows(axis: Axis, block: Block) -> Integers:
+    """Return the cell of each row; missing values and values beyond the ends have separate cells."""
     column = block.column(axis.feature)
     found = axis.locate(column)
     apart = np.where(column.missing, axis.n_cells, axis.n_cells + 1)

@@ -1,4 +1,4 @@
-"""Exact effects of a model whose margins are read from its structure, whatever kind of structure it is."""
+"""Base class of exact effects, whose margins are read from the structure of a model."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from paribus._states import BinnedSum, Counts, ExactSum, Keyed, PointValues, Row
 from paribus.meaning import Estimand
 
 BLOCK_ROWS = 16_384
-BLOCKS = 4  # a table is cut into at least so many, for threads
-HEAVIEST = 2.0  # weight of a row, as rows are held, is below that
-AT_ONCE = 8_192  # rows whose curves are compared with their average at once
-CHUNK = 512  # rows whose curves are drawn at once, at most
-CURVE_BYTES = 16_000_000  # of curves drawn at once
+BLOCKS = 4  # minimum number of blocks of a table, for threads
+HEAVIEST = 2.0  # upper bound of the scaled weight of a row
+AT_ONCE = 8_192  # rows whose deviations from the average are computed together
+CHUNK = 512  # maximum number of rows whose curves are computed together
+CURVE_BYTES = 16_000_000  # of curves computed together
 KEPT_BYTES = 64_000_000  # of curves that a block keeps
 
 
 class ExactEffects(SinglePass):
     r"""Partial dependence from margins that are read from a structure, for every grid in one pass.
 
-    A structure gives the margins of any row at any point. Where outputs are linear in the margins, their
-    average follows from sums over the rows; else it is the average of every row's own curve. Standard errors
-    are those of the curves of all rows, or of a sample of them.
+    A structure gives the margins of any row at any point. If outputs are linear in the margins, their average
+    follows from sums over the rows. Otherwise it is the average of the curves of all rows. Standard errors
+    come from the curves of all rows or of sampled rows.
     """
 
     model: Model
@@ -43,22 +43,22 @@ class ExactEffects(SinglePass):
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     threaded: ClassVar[bool] = True
 
-    row_dtype: ClassVar[str] = "f8"  # of what is kept of rows
+    row_dtype: ClassVar[str] = "f8"  # of the values read from rows
 
     @property
     @abstractmethod
     def linear(self) -> bool:
-        """Whether an average of outputs is the output of averages."""
+        """Whether the average of outputs equals the output of average margins."""
 
     @property
     @abstractmethod
     def bound(self) -> float | None:
-        """A number that no output exceeds, None where that is not known."""
+        """Upper bound of the absolute outputs, None if unknown."""
 
     @property
     @abstractmethod
     def row_numbers(self) -> int:
-        """Numbers that are kept of a row."""
+        """Number of values read from a row."""
 
     @property
     @abstractmethod
@@ -72,30 +72,35 @@ class ExactEffects(SinglePass):
 
     @abstractmethod
     def read(self, block: Block) -> Array:
-        """Return all that the margins of rows depend on, ``(k, i)``."""
+        """Return the values ``(k, i)`` that the margins of rows depend on."""
 
     @abstractmethod
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
-        """Return the states that averages of margins follow from."""
+        """Return the states from which average margins are computed."""
 
     @abstractmethod
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
-        """Return the average outputs ``(o, g)`` of a grid that follow from these states."""
+        """Return the average outputs ``(o, g)`` of a grid from the states of `sums`."""
 
     @abstractmethod
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
 
+    def prepare(self) -> None:
+        """Prepare the curves of all groups of grids, if every row's curve is computed."""
+        if self.request.individual or self.request.quantiles is not None or not self.linear:
+            self.prepare_curves([group for group, _ in self.groups])
+
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
-        """Prepare to draw curves of groups of grids; nothing, where that takes no time."""
+        """Prepare to compute the curves of groups of grids; by default there is nothing to prepare."""
 
     def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
-        """Return the standard deviation ``(o,)`` of each grid's effect over the rows, None if not known."""
+        """Return the standard deviation ``(o,)`` of each grid's effect over the rows, None if unknown."""
         return [None] * len(self.sizes)
 
     @property
     def measured(self) -> dict[int, int]:
-        """The first grid of each single feature, if strengths are requested and follow from sums."""
+        """First grid of each single feature, with the feature, if strengths can be computed from sums."""
         if not (self.request.strengths and self.linear):
             return {}
         first: dict[int, int] = {}
@@ -103,6 +108,12 @@ class ExactEffects(SinglePass):
             if len(grid.axes) == 1:
                 first.setdefault(grid.axes[0].feature, number)
         return {number: feature for feature, number in first.items()}
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the state of one block: sums and their squares at every point, and sketches."""
+        _, sketches = self.request.collected_bytes(self.outputs)
+        return 2 * FLOAT * self.request.points * self.outputs + sketches
 
     @property
     def kept_bytes(self) -> int:
@@ -113,10 +124,10 @@ class ExactEffects(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share, and fewer where a state holds curves."""
+        """Rows per block: few enough for several threads, and fewer if a state holds curves."""
         chunks = -(-self.request.rows // (BLOCKS * CHUNK))
         shared = min(BLOCK_ROWS, chunks * CHUNK)
-        if self.request.individual:  # whose curves are the larger part of a state
+        if self.request.individual:  # curves are the largest part of a state
             shared = min(shared, KEPT_BYTES // (FLOAT * max(1, self.request.points) * self.model.n_outputs))
         elif self.request.quantiles is not None:
             shared = min(shared, self.request.quantiles.block_rows(self.request.points, self.model.n_outputs))
@@ -125,40 +136,29 @@ class ExactEffects(SinglePass):
         return int(max(1, shared // self.request.block_cut))
 
     def widened(self, rows: int) -> int:
-        """Return the rows of a block whose state holds sums alone."""
+        """Return the rows per block if a state holds only sums."""
         return rows
 
     @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
-
-    @property
     def samples_errors(self) -> bool:
-        """Whether standard errors come from curves of sampled rows, unless every row's curve is at hand."""
+        """Whether standard errors come from the curves of sampled rows: not if all curves are computed."""
         return not self.request.individual
 
     @property
     def error_rows(self) -> int:
-        """Rows whose curves give the standard error."""
+        """Number of rows whose curves give the standard errors."""
         if not self.samples_errors or self.request.sample is None:
             return self.request.n_weighted
         return len(self.request.sample.numbers)
 
-    @cached_property
-    def _always_free(self) -> frozenset[int]:
-        """The features that every grid replaces."""
-        varied = (frozenset(axis.feature for axis in grid.axes) for grid in self.request.grids)
-        return frozenset.intersection(*varied)
-
     @property
     def _with_points(self) -> list[int]:
-        """The grids that have points; an axis without any finite value leaves none."""
+        """The grids that have points; an axis without finite values has none."""
         return [number for number, size in enumerate(self.sizes) if size]
 
     @property
     def curve_bytes(self) -> int:
-        """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
+        """Memory of curves computed together; portions of a single grid are only cut with blocks."""
         sizes = [self.sizes[number] for number in self._with_points]
         number = FLOAT * self.n_margins
         alone = number * max((self.portion(size) * size for size in sizes), default=0)
@@ -166,13 +166,13 @@ class ExactEffects(SinglePass):
         return int(min(together, max(CURVE_BYTES // self.request.cut, alone)))
 
     def portion(self, size: int) -> int:
-        """Return the rows whose curves at so many points are drawn at once."""
+        """Return the number of rows whose curves at ``size`` points are computed together."""
         most = CURVE_BYTES // self.request.block_cut // (FLOAT * self.n_margins)
         return int(max(1, min(CHUNK, most // max(1, size))))
 
     @cached_property
     def groups(self) -> tuple[tuple[tuple[int, ...], int], ...]:
-        """Groups of grids that are drawn together, each with the rows that are drawn at once."""
+        """Groups of grids whose curves are computed together, each with the number of rows per portion."""
         widest = self.curve_bytes // (FLOAT * self.n_margins)
         groups: list[list[int]] = []
         held = 0
@@ -187,7 +187,7 @@ class ExactEffects(SinglePass):
         return tuple((tuple(group), self.portion(sum(self.sizes[q] for q in group))) for group in groups)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what the rows of a block add to the coverage, the curves and the sample."""
+        """Return the states of a block: weight, sums, curves, and values of sampled rows."""
         positions = np.arange(block.start, block.start + len(block.table))
         if not self.request.individual and block.weights is not None and not block.weights.all():
             positions = positions[block.weights > 0]
@@ -218,7 +218,7 @@ class ExactEffects(SinglePass):
         return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
-        """Read averages and strengths off the coverage or the sums, and errors off curves."""
+        """Return averages and strengths from sums or curves, and errors from curves."""
         found = self._estimates(state, threads)
         if not self.measured:
             return found
@@ -232,9 +232,10 @@ class ExactEffects(SinglePass):
             curves = [state.parts["curves", number].finish() for number in range(len(self.sizes))]
             weights = state.parts["row weights", 0].finish()[0]
             spreads = [
-                _spread(computed, mean, weights**2) for computed, mean in zip(curves, averages, strict=True)
+                _squared_curve_deviations(computed, mean, weights**2)
+                for computed, mean in zip(curves, averages, strict=True)
             ]
-            errors = [_error(squares, self.request.n_weighted, total) for squares in spreads]
+            errors = [_linearized_error(squares, self.request.n_weighted, total) for squares in spreads]
             own = weights if self.request.weighted else None
             quantiles = [quantile_state(self.request, computed, own, None, threads) for computed in curves]
             computed_estimates = zip(averages, errors, curves, quantiles, strict=True)
@@ -248,10 +249,6 @@ class ExactEffects(SinglePass):
         estimates = zip(averages, errors, quantiles, strict=True)
         return [EffectEstimate(mean, error, None, *own_quantiles) for mean, error, own_quantiles in estimates]
 
-    @cached_property
-    def _sizes(self) -> tuple[int, int] | None:
-        return self.request.collects(self.model.n_outputs)
-
     def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
         """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
         for group, size in self.groups:
@@ -260,7 +257,7 @@ class ExactEffects(SinglePass):
                 yield group, first, self.curves(group, portion)
 
     def _split(self, group: tuple[int, ...], computed: Floats) -> Iterator[tuple[int, Floats]]:
-        """Yield each grid of a group with its part of what was drawn."""
+        """Yield each grid of a group with its part of the curves."""
         first = 0
         for number in group:
             yield number, computed[:, first : first + self.sizes[number]]
@@ -315,7 +312,7 @@ class ExactEffects(SinglePass):
         return self.average_outputs(state, number, total)
 
     def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
-        """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
+        """Return standard errors from the curves of sampled rows, summed in a fixed order of portions."""
         codes = state.parts["sample", 0].finish()
         squares = state.parts["squares", 0].finish()[0]
         spreads = [np.zeros_like(mean) for mean in averages]
@@ -328,35 +325,38 @@ class ExactEffects(SinglePass):
             some = np.ascontiguousarray(codes[:, first : first + size])
             computed = self.curves(group, some)
             own = squares[first : first + size]
-            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, computed)]
+            return [
+                (q, _squared_deviations(outputs, averages[q], own))
+                for q, outputs in self._split(group, computed)
+            ]
 
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(spread, portions):
                 for number, added in found:
                     spreads[number] += added
-        return [_error(spread, self.request.n_weighted, total) for spread in spreads]
+        return [_linearized_error(spread, self.request.n_weighted, total) for spread in spreads]
 
 
-def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
+def _squared_deviations(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
     """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
-    # Laid out anew: the order of adding must not depend on how the outputs were put together.
+    # C order: the order of additions must not depend on the memory layout of the outputs.
     centered = np.subtract(outputs, mean[..., None], order="C")
     if not (squares == 1.0).all():
         centered *= np.sqrt(squares)
     return np.asarray(np.einsum("ogi,ogi->og", centered, centered))
 
 
-def _spread(curves: Floats, mean: Floats, squares: Floats) -> Floats:
-    """Return the same for all rows' curves ``(o, n, g)``, some rows at a time."""
+def _squared_curve_deviations(curves: Floats, mean: Floats, squares: Floats) -> Floats:
+    """Return the squared deviations summed over all curves ``(o, n, g)``, some rows at a time."""
     total = np.zeros_like(mean)
     for first in range(0, len(squares), AT_ONCE):
         part = curves[:, first : first + AT_ONCE].transpose(0, 2, 1)
-        total += _squares(part, mean, squares[first : first + AT_ONCE])
+        total += _squared_deviations(part, mean, squares[first : first + AT_ONCE])
     return total
 
 
-def _error(spread: Floats, rows: int, total: float) -> Floats:
-    """Return the linearized standard error of a weighted mean; NaN when only one row was seen."""
+def _linearized_error(spread: Floats, rows: int, total: float) -> Floats:
+    """Return the linearized standard error of a weighted mean, NaN if there is only one row."""
     if rows < 2:
         return np.full_like(spread, np.nan)
     return np.asarray(np.sqrt(spread * (rows / (rows - 1))) / total)

@@ -1,4 +1,4 @@
-"""Association of two features, and the cells of both that the data occupy."""
+"""Association of two features, and the cells of their bins that contain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paribus._data.categories import ColumnBins, bins_of, is_ordered, numbers_of
 from paribus._data.rows import Block
 from paribus._data.table import Column, Table
 from paribus._grid import Axis, Grid
-from paribus._kernels import kernels
+from paribus._kernels import kernels as kernels_of
 from paribus._kernels.program import BINS, Bytes, Ints
 from paribus._states import Counts, Keyed, Occupied
 from paribus.errors import FeatureError
@@ -28,10 +28,10 @@ ASSOCIATED_AT_ONCE = 256  # features whose correlations with all others are held
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Some rows, each column as ``values (p, i)``: numbers, or the bins of categories, NaN where missing.
+    """Sampled rows with ``values (p, i)`` of each column: numbers, or bins of categories, NaN if missing.
 
-    ``features`` are the columns that can be read, ``bins`` theirs and ``codes (p, i)`` those the rows lie in;
-    ``nominal`` marks columns of categories.
+    ``features`` are the columns that can be read, ``bins`` are their bins, and ``codes (p, i)`` the bin of
+    each row. ``nominal`` marks categorical columns.
     """
 
     features: tuple[int, ...]
@@ -43,13 +43,13 @@ class RowSample:
 
     @classmethod
     def of(cls, table: Table, nominal: frozenset[int], most: int) -> RowSample:
-        """Read and bin the columns of some rows; one that cannot be read is left out."""
+        """Read and bin the columns of some rows, without columns that cannot be read."""
         binned_columns: dict[int, tuple[ColumnBins, Bytes, Floats]] = {}
         for feature in range(len(table.names)):
             try:
                 column = table.column(feature)
             except FeatureError:
-                continue  # of which nothing can be said; requested, it is refused elsewhere
+                continue  # it is refused elsewhere if it is requested
             bins = bins_of(column, nominal=feature in nominal, most=most)
             codes = binned(column, bins, kernels_of(small=True))
             categories = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
@@ -68,7 +68,7 @@ class RowSample:
         )
 
     def between(self, one: int, other: int) -> tuple[float, Association]:
-        """Return how strongly two features go together, from 0 to 1 or with a sign, and by which measure."""
+        """Return the association of two features, and its measure; only Spearman's has a sign."""
         positions = self.features.index(one), self.features.index(other)
         both = np.asarray(~np.isnan(self.values[list(positions)]).any(axis=0))
         first, second = (self._ranked(position, both) for position in positions)
@@ -80,17 +80,17 @@ class RowSample:
         return float(_ratios(categories, ranks[None])[0]), RATIO
 
     def _ranked(self, position: int, chosen: Flags) -> Floats:
-        """Return the ranks of numbers, or the bins of categories, of some rows."""
+        """Return the ranks of a numeric column, or the bins of a categorical one, for the chosen rows."""
         if self.nominal[position]:
             return np.asarray(self.values[position, chosen])
         if not chosen.all():
-            return _ranks(self.values[position, chosen])
+            return _midranks(self.values[position, chosen])
         if position not in self._ranks:
-            self._ranks[position] = _ranks(self.values[position])
+            self._ranks[position] = _midranks(self.values[position])
         return self._ranks[position]
 
     def strongest(self, features: tuple[int, ...], most: int) -> dict[int, tuple[int, ...]]:
-        """Return for each feature requested the ``most`` others that go with it most."""
+        """Return the ``most`` other features with the strongest association, for each requested feature."""
         ranks = np.array([self._centered(position) for position in range(len(self.features))])
         categories = np.flatnonzero(self.nominal)
         positions = {feature: position for position, feature in enumerate(self.features)}
@@ -104,18 +104,18 @@ class RowSample:
                 if self.nominal[position]:
                     row = self._in_categories(position, ranks)
                     row[categories] = [_cramer(self.codes[position], self.codes[k]) for k in categories]
-                row[position] = -1.0  # itself comes last
+                row[position] = -1.0  # the feature itself comes last
                 order = np.sort(np.argsort(-row, kind="stable")[: min(most, len(row) - 1)])
                 result[self.features[position]] = tuple(self.features[k] for k in order.tolist())
         return result
 
     def _in_categories(self, position: int, ranks: Floats) -> Floats:
-        """Return how much of the spread of some ranks ``(p, i)`` is between the categories of a column."""
+        """Return the correlation ratios of ranks ``(p, i)`` given the categories of a column."""
         known = ~np.isnan(self.values[position])
         return _ratios(self.values[position, known], ranks[:, known])
 
     def _centered(self, position: int) -> Floats:
-        """Return the ranks of numbers as a vector of length one, 0 where missing; of categories, none."""
+        """Return centered ranks as a unit vector, 0 where missing, and all 0 for a categorical column."""
         centered = np.zeros(self.values.shape[1])
         known = ~np.isnan(self.values[position])
         if self.nominal[position] or not known.any():
@@ -126,8 +126,8 @@ class RowSample:
         return centered / length if length else centered
 
 
-def _ranks(numbers: Floats) -> Floats:
-    """Return ranks, equal ones the same: that in their middle."""
+def _midranks(numbers: Floats) -> Floats:
+    """Return ranks from 1; ties have their mean rank."""
     _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     upper = np.cumsum(counts)
     return np.asarray((upper - (counts - 1) / 2)[inverse])
@@ -142,7 +142,7 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def _ratios(categories: Floats, numbers: Floats) -> Floats:
-    r"""Return :math:`\eta`, the share of the spread of numbers ``(p, i)`` between categories, as a root."""
+    r"""Return the correlation ratios :math:`\eta` of numbers ``(p, i)`` given categories."""
     if not len(categories):
         return np.zeros(len(numbers))
     codes = np.unique(categories, return_inverse=True)[1]
@@ -168,11 +168,6 @@ def _cramer(one: Array, other: Array) -> float:
     )
 
 
-def kernels_of(*, small: bool) -> ModuleType:
-    """Return NumPy for a small table of rows and pairs, for which numba need not be loaded if it is not."""
-    return kernels(small=small)
-
-
 def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:
     """Return the bin of each row of a column."""
     if bins.categories is not None:
@@ -183,27 +178,27 @@ def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:
     return np.where(column.missing, bins.missing, bins.pooled).astype(np.uint8)
 
 
-FEWEST, MOST = 2, 20  # bins of numbers
-TELLING = 3  # bins from which the corners of two features say something
-CELL_ROWS = 20  # rows that a cell of two features would have on average if they were independent, at least
-EXPECTED = 10  # of them from which a cell without any is no accident: that has a chance of exp(-10)
-AT_ONCE = 1_024  # pairs of which a few rows are read together
-PARTNERS = 24  # features each is compared with; those that go with it most where there are more
-SMALL = 2_000_000  # rows times pairs that NumPy marks before numba is worth loading
-LOCATING = 4  # pairs whose marking costs as much as finding the bins of a feature
+FEWEST, MOST = 2, 20  # bins of a numeric feature
+TELLING = 3  # minimum number of bins at which pairs of features are compared
+CELL_ROWS = 20  # minimum mean number of rows per cell of two independent features
+EXPECTED = 10  # expected rows from which an empty cell counts: its probability is exp(-10)
+AT_ONCE = 1_024  # pairs whose cells are marked together for the sampled rows
+PARTNERS = 24  # maximum number of features that each one is compared with, those of strongest association
+SMALL = 2_000_000  # rows times pairs up to which NumPy is used, so that numba is not loaded
+LOCATING = 4  # cost of finding the bins of a feature, relative to marking one pair
 
 
 def bins_for(rows: int) -> int:
-    """Return the number of bins of a feature, so that cells of two have some rows to expect."""
+    """Return the number of bins of a feature at which cells of two features have enough expected rows."""
     return int(min(MOST, max(FEWEST, math.isqrt(rows // CELL_ROWS))))
 
 
 @dataclass(frozen=True, eq=False)
 class Occupancy:
-    """Marks the cells of pairs of features that some row lies in, and counts the rows in each bin.
+    """Evaluator that marks the occupied cells of pairs of features and counts the rows in each bin.
 
-    A pair whose cells are all occupied in a small sample needs no further check: only the ``pairs (q, 2)``
-    that are left, positions among ``features``, are marked. Rows of weight zero do not count.
+    Only ``pairs (q, 2)``, positions among ``features``, are marked: those with empty cells in the sampled
+    rows. Rows of weight zero do not count. ``small`` chooses NumPy instead of numba.
     """
 
     features: tuple[int, ...]
@@ -213,7 +208,7 @@ class Occupancy:
 
     @classmethod
     def of(cls, outlook: PairSelection) -> Occupancy:
-        """Choose the pairs that a few rows leave open."""
+        """Return the evaluator of the pairs that have empty cells in the sampled rows."""
         used = tuple(sorted({feature for pair in outlook.open for feature in pair}))
         positions = {feature: position for position, feature in enumerate(used)}
         pairs = np.array([(positions[j], positions[k]) for j, k in outlook.open], np.int32).reshape(-1, 2)
@@ -221,29 +216,25 @@ class Occupancy:
         return cls(used, bins, pairs, outlook.rows * (len(pairs) + LOCATING * len(used)) <= SMALL)
 
     @property
-    def kernels(self) -> ModuleType:
-        """The kernels; named rather than held, because a module cannot be shipped."""
-        return kernels_of(small=self.small)
-
-    @property
     def settings(self) -> tuple[Any, ...]:
-        """What a kept state depends on besides the rows."""
+        """Options that a kept state depends on, besides the rows."""
         own = [(bins.edges.tolist(), bins.categories) for bins in self.bins]
         return self.features, self.pairs.tolist(), own
 
     def evaluate(self, block: Block) -> Keyed:
-        """Mark the cells of a block; a block that is evaluated in parts is marked with the first part."""
+        """Mark the cells of a block; of a block that is evaluated in parts, only the first part is marked."""
         if not len(self.pairs) or 0 not in block.questions:
             return Keyed({})
+        kernels = kernels_of(small=self.small)  # not a field, because modules cannot be pickled
         codes = np.empty((len(self.features), len(block.table)), np.uint8)
         for position, (feature, bins) in enumerate(zip(self.features, self.bins, strict=True)):
-            codes[position] = _located(block, feature, bins, self.kernels)
+            codes[position] = _bins_of_rows(block, feature, bins, kernels)
         weights = block.weights
         if weights is not None and not weights.all():
             codes, weights = np.ascontiguousarray(codes[:, weights > 0]), weights[weights > 0]
         states: dict[tuple[str, int], Any] = {
-            ("occupied", 0): Occupied.of(self.kernels.mark(codes, self.pairs)),
-            ("bin rows", 0): Counts(self.kernels.tally(codes)),
+            ("occupied", 0): Occupied.of(kernels.mark(codes, self.pairs)),
+            ("bin rows", 0): Counts(kernels.tally(codes)),
         }
         if weights is not None:
             own = [np.bincount(column, weights, minlength=BINS) for column in codes]
@@ -251,7 +242,7 @@ class Occupancy:
         return Keyed(states)
 
     def finish(self, state: Keyed, outlook: PairSelection) -> OccupiedCells:
-        """Return which cells have rows; of a feature without open pairs, what a few rows show of its bins."""
+        """Return the occupied cells; counts of a feature without open pairs come from the sampled rows."""
         rows = {j: counts * (outlook.rows / max(1.0, counts.sum())) for j, counts in outlook.counts.items()}
         weights, tables = dict(rows), {}
         if len(self.pairs):
@@ -266,11 +257,11 @@ class Occupancy:
 
 @dataclass(frozen=True, eq=False)
 class PairSelection:
-    """Which pairs of features are compared, and what a few of ``rows`` rows show of them.
+    """Pairs of features to compare, and their cells in a sample of the ``rows`` rows.
 
-    ``partners`` are the features that each one requested is compared with, ``pairs`` all of them and those
-    within a grid; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
-    few rows in each bin of a feature.
+    ``partners`` are the features that each requested feature is compared with. ``pairs`` are these pairs and
+    the pairs within a grid. ``open`` are the pairs that have empty cells in the sample. ``bins`` and
+    ``counts`` are the bins of each feature and the sampled rows in each bin.
     """
 
     rows: int
@@ -281,18 +272,13 @@ class PairSelection:
     counts: Mapping[int, Floats]
 
     @classmethod
-    def of_nothing(cls) -> PairSelection:
-        """Compare nothing."""
-        return cls(0, {}, frozenset(), (), {}, {})
-
-    @classmethod
     def of(cls, probe: RowSample, grids: Iterable[Grid], rows: int) -> PairSelection:
-        """Choose partners and pairs; with too few rows to expect some in a cell there are none."""
+        """Choose partners and pairs; there are none if too few rows are expected per cell."""
         groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
         known = set(probe.features)
         requested = tuple(sorted({feature for group in groups for feature in group} & known))
         if bins_for(rows) < TELLING:
-            return cls.of_nothing()
+            return cls(0, {}, frozenset(), (), {}, {})
         if len(known) - 1 <= PARTNERS:
             partners = {j: tuple(k for k in probe.features if k != j) for j in requested}
         else:
@@ -305,8 +291,10 @@ class PairSelection:
         kernels = kernels_of(small=probe.codes.shape[1] * len(pairs) <= SMALL)
         counts = kernels.tally(probe.codes).astype(np.float64)
         occurring = counts > 0
-        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = False  # says nothing
-        left = _open(probe.codes, numbers, occurring, kernels)
+        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = (
+            False  # pooled values are not compared
+        )
+        left = _has_empty_cells(probe.codes, numbers, occurring, kernels)
         return cls(
             rows,
             partners,
@@ -317,8 +305,8 @@ class PairSelection:
         )
 
 
-def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> list[bool]:
-    """Return which pairs have empty cells of non-empty bins."""
+def _has_empty_cells(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> list[bool]:
+    """Return whether each pair has an empty cell whose two bins both have rows."""
     result: list[bool] = []
     for first in range(0, len(pairs), AT_ONCE):
         some = pairs[first : first + AT_ONCE]
@@ -330,9 +318,9 @@ def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> l
 
 @dataclass(frozen=True, eq=False)
 class OccupiedCells:
-    """The rows and the weight ``(b,)`` in bins of features, and which cells ``(b, c)`` of pairs have a row.
+    """Rows and weight ``(b,)`` in the bins of each feature, and occupied cells ``(b, c)`` of pairs.
 
-    A pair without a table has rows in all its cells.
+    All cells of a pair without a table are occupied.
     """
 
     outlook: PairSelection
@@ -342,14 +330,14 @@ class OccupiedCells:
     _axes: dict[int, Array] = field(default_factory=dict)
 
     def knows(self, one: int, other: int, *, open_: bool | None = None) -> bool:
-        """Return whether two features were compared, optionally only if they were open, or not."""
+        """Return whether two features were compared; ``open_`` restricts this to open pairs or to others."""
         pair = min(one, other), max(one, other)
         return pair in self.outlook.pairs and (open_ is None or (pair in self.tables) == open_)
 
     def cells(self, one: int, other: int) -> tuple[Flags, Flags]:
-        """Return for the bins ``(b, c)`` of two features where rows are to be expected, and where none is.
+        """Return the cells ``(b, c)`` of two features in which rows are expected, and those that are empty.
 
-        Values that share a bin for want of another, such as rare categories, say nothing.
+        Pooled values, such as rare categories, are not compared.
         """
         expected = np.outer(self.rows[one], self.rows[other]) >= EXPECTED * self.rows[one].sum()
         expected[self.outlook.bins[one].pooled] = False
@@ -360,9 +348,10 @@ class OccupiedCells:
         return expected, expected & ~(table if one < other else table.T)
 
     def beside(self, one: int, others: Sequence[int]) -> tuple[Floats, Floats, Floats]:
-        """Return the weight ``(o, b)`` of others at each bin of a feature, as far as rows are to be expected.
+        """Return the weight of other features in the cells that each bin of a feature shares with them.
 
-        First all of it, then that in cells without any, and the weight ``(o,)`` that each has anywhere.
+        The first array ``(o, b)`` is the weight in cells with expected rows, the second one ``(o, b)`` that
+        in such cells which are empty. The third one ``(o,)`` is the total weight of each other feature.
         """
         bins, own = self.outlook.bins, self.rows[one]
         weight = np.array([self.weights[k] for k in others]).reshape(len(others), 1, BINS)
@@ -378,7 +367,7 @@ class OccupiedCells:
         return known, off, weight.sum(axis=(1, 2))
 
     def bins_of(self, axis: Axis) -> Array:
-        """Return the bin each point of an axis lies in."""
+        """Return the bin of each point of an axis."""
         if axis.feature not in self._axes:
             column, bins = axis.cells.column.present(), self.outlook.bins[axis.feature]
             self._axes[axis.feature] = binned(column, bins, kernels_of(small=True))
@@ -386,12 +375,12 @@ class OccupiedCells:
 
 
 def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
-    """Read a few of ``rows`` rows, and bin their columns."""
+    """Read sampled rows and bin their columns, with the number of bins for ``rows`` rows."""
     return RowSample.of(table, nominal, bins_for(rows))
 
 
-def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
-    """Return the bin of each row; floats are read as they lie."""
+def _bins_of_rows(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
+    """Return the bin of each row; columns of floats are read without conversion."""
     floats = block.table.floats(feature) if bins.categories is None else None
     if floats is not None:
         codes: Array = kernels.locate(floats, bins.edges, bins.missing)
@@ -399,4 +388,4 @@ def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) 
     try:
         return binned(block.column(feature), bins, kernels)
     except FeatureError:
-        return np.full(len(block.table), bins.pooled, np.uint8)  # values that cannot be distinguished
+        return np.full(len(block.table), bins.pooled, np.uint8)  # the column cannot be read

@@ -1,4 +1,4 @@
-"""How much worse predictions get when the values of some columns are shuffled among the rows."""
+"""Permutation importance: loss of predictions after columns are shuffled among the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block, Rows
 from paribus._data.table import CellValues, ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
-from paribus._evaluators.request import Fold, Passes
+from paribus._evaluators.request import Fold, Passes, StatisticEvaluator, WholeRequest
 from paribus._models import Model
 from paribus._models.predictor import unsteady_notes
 from paribus._models.scoring import RowScore, Score, Scorer, TotalScore
@@ -25,27 +25,27 @@ from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 
 Group = tuple[int, ...]
-CALL_BYTES = 8_000_000  # of rows and predictions in one predict; no memory bound changes it, nor any bit
-ROOT = 2.0**400  # losses beyond it are added up in a larger unit, because sums of their squares overflow
-ROW_ARRAYS = 10  # numbers per row while a group is shuffled: donors, losses, sums over repeats, and copies
+CALL_BYTES = 8_000_000  # of rows and predictions in one call; max_memory does not change it
+ROOT = 2.0**400  # larger losses are divided by LARGE, because sums of their squares overflow
+ROW_ARRAYS = 10  # floats per row while a group is shuffled: donors, losses, sums over repeats, copies
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationImportances:
-    """What shuffling each group of columns did.
+    """Permutation importance of each group of columns.
 
     Attributes
     ----------
     values, standard_error : ndarray of shape (k,)
         Increase of the loss, or decrease of the score, averaged over repeats, and its standard error.
     repeats : ndarray of shape (k, r)
-        The same, repeat by repeat.
+        The increase or decrease in each repeat.
     baseline : float
         The loss or score before anything was shuffled.
     score : RowScore, TotalScore or Scorer
-        How predictions were scored, and which model was evaluated.
-    notes : tuple of str
-        What must be said beside the numbers.
+        The score of predictions, which holds the model.
+    notes : tuple of Note
+        Caveats of the values.
     """
 
     values: Floats
@@ -57,18 +57,21 @@ class PermutationImportances:
 
     @property
     def unit(self) -> str:
-        """What the values are, in words."""
+        """Description of the values in words."""
         return f"{'decrease' if self.score.greater_is_better else 'increase'} of {self.score.name}"
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationRequest:
-    """Which groups of columns to shuffle among which rows, drawn from ``counted``, and how to score."""
+class PermutationRequest(WholeRequest):
+    """Groups of columns to shuffle among ``rows``, and the score of predictions.
+
+    ``rows`` may be a sample of ``n_weighted`` rows with positive weight.
+    """
 
     statistic: ClassVar[str] = "permutation"
-    cuts: ClassVar[tuple[int, ...]] = (
-        1,
-    )  # a predict is never cut smaller, because then its bits might change
+    cuts: ClassVar[tuple[int, ...]] = (1,)  # calls are never cut: other sizes could change the last bits
+    points: ClassVar[int] = 0  # there is no grid
+    memory_was_given: ClassVar[bool] = True  # there is no shortcut that could exceed the bound
     rows: Rows
     score: Score
     groups: tuple[Group, ...]
@@ -80,75 +83,44 @@ class PermutationRequest:
     cut: int = 1
 
     @property
-    def memory_was_given(self) -> bool:
-        """Whether the user gave the bound: no shortcut could exceed it."""
-        return True
-
-    @property
-    def n_parts(self) -> int:
-        """All groups are shuffled by one evaluator."""
-        return 1
-
-    def only(self, numbers: tuple[int, ...]) -> PermutationRequest:
-        """Return itself, which has one part."""
-        return self
-
-    @property
     def n_results(self) -> int:
         """Number of groups."""
         return len(self.groups)
 
     @property
-    def points(self) -> int:
-        """There is no grid."""
-        return 0
-
-    @property
-    def background(self) -> Rows:
-        """The rows the pass goes through."""
-        return self.rows
-
-    @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a state depends on besides the rows and the model."""
+        """Options that a state depends on, besides the rows and the model."""
         return self.groups, self.repeats, self.seed
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationEvaluator:
+class PermutationEvaluator(StatisticEvaluator):
     r"""Shuffles each group of columns among the rows and scores the model again.
 
     .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
               \left[ L(y_i, f(x_{\pi_k(i), S}, x_{i, \bar S})) - L(y_i, f(x_i)) \right]
 
-    The columns of a group move together. Row :math:`\pi_k(i)` lends its values to row :math:`i`; each row
-    lends as often as it counts, so that in the mean a row of weight 3 does what three rows of weight 1 do.
-    Without weights :math:`\pi_k` is a permutation. Rows of weight zero count for nothing. A permutation
-    follows from the seed, the columns and the number of the repeat alone.
+    The columns of a group are shuffled together. Row :math:`i` receives the values of its donor, row
+    :math:`\pi_k(i)`. A row is a donor in proportion to its weight: on average, a row of weight 3 has the
+    effect of three rows of weight 1. Without weights :math:`\pi_k` is a permutation. Rows of weight zero are
+    ignored. A permutation depends only on the seed, the columns and the number of the repeat.
 
-    The standard error of a loss that is a mean over rows is that of another sample of rows and another set of
-    shuffles; see `RowChanges`. Of any other score only the spread over repeats is known, which is said in the
-    notes.
+    If the loss is a mean over rows, its standard error covers the sampling of rows and of permutations; see
+    `RowChanges`. For any other score it covers only the variation over repeats, and a note says so.
     """
 
     request: PermutationRequest
 
     name: ClassVar[str] = "permutation"
     shortcut: ClassVar[bool] = False
-    structure: ClassVar[type | None] = None
     threaded: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
     how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
 
     @classmethod
     def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
-        """Prepare to shuffle."""
+        """Return the evaluator; the model is part of the score."""
         return cls(request)
-
-    @classmethod
-    def covers(cls, request: PermutationRequest) -> tuple[int, ...]:
-        """Return the number of the one request there is."""
-        return (0,)
 
     @property
     def _shuffler(self) -> Shuffler:
@@ -164,23 +136,23 @@ class PermutationEvaluator:
 
     @property
     def block_rows(self) -> int:
-        """All rows, because a row may borrow from any other."""
+        """All rows, because any row may be the donor of any other."""
         return len(self.request.rows)
 
     @property
     def error_rows(self) -> int:
-        """Every row that is used."""
+        """Number of all rows of the request."""
         return len(self.request.rows)
 
     @property
     def predictions(self) -> int:
-        """Rows the model will predict."""
+        """Number of rows that the model predicts."""
         scored = 1 + isinstance(self.request.score, Scorer) + self.request.repeats * len(self.request.groups)
         return len(self.request.rows) * scored
 
     @property
     def calls(self) -> int:
-        """Number of predicts."""
+        """Number of calls of the model."""
         request, shuffler, rows = self.request, self._shuffler, len(self.request.rows)
         if isinstance(request.score, Scorer):
             return 2 + request.repeats * len(request.groups)
@@ -189,23 +161,19 @@ class PermutationEvaluator:
         return each * (1 + rounds * len(request.groups))
 
     def memory(self, threads: int) -> int:
-        """Return the memory of the losses, and of the groups that are shuffled at the same time."""
+        """Return the maximum memory: the losses, and the groups that threads shuffle at the same time."""
         rows = len(self.request.rows)
         return 2 * FLOAT * rows + threads * self._shuffler.worker_bytes(rows)
 
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"shuffling {len(self.request.rows)} rows needs {format_bytes(needed)} and max_memory is "
             f"{format_bytes(self.request.max_memory)}; raise max_memory, or pass a smaller subsample="
         )
 
-    def fallback(self, short: str) -> str | None:
-        """There is no shortcut to fall back from."""
-        return None
-
     def passes(self, threads: int) -> Passes:
-        """Score the rows as they are, then each group shuffled."""
+        """Yield one fold that scores each shuffled group, after the unshuffled rows are scored."""
         request, rows = self.request, self.request.rows
         shuffler = self._shuffler.begun(rows)
         parts = tuple(((number,), request.repeats) for number in range(len(request.groups)))
@@ -219,7 +187,9 @@ class PermutationEvaluator:
             shuffler.baseline(rows.weights),
             request.score,
             (
-                *_notes(request.score, request.repeats, len(rows), request.n_weighted, request.seed),
+                *_permutation_notes(
+                    request.score, request.repeats, len(rows), request.n_weighted, request.seed
+                ),
                 *_not_numbers(values, request.groups, rows),
                 *shuffler.unsteady(rows),
             ),
@@ -228,14 +198,14 @@ class PermutationEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class GroupImportance:
-    """What shuffling one group did: the mean over repeats, its error, and each repeat ``(r,)``."""
+    """Importance of one group: mean over repeats, its standard error, and each repeat ``(r,)``."""
 
     value: float
     standard_error: float
     repeats: Floats
 
     def times(self, unit: float) -> GroupImportance:
-        """Return the same where it was found in units of ``unit``."""
+        """Return the importance multiplied by ``unit``, which is 1 or `LARGE`."""
         if unit == 1.0:
             return self
         value, error = (float(enlarged(one)) for one in (self.value, self.standard_error))
@@ -244,10 +214,10 @@ class GroupImportance:
 
 @dataclass(frozen=True, eq=False)
 class Shuffler:
-    """Scores the model on rows some of whose columns are shuffled.
+    """Scores of the model on rows with shuffled columns.
 
-    Its block is the whole table and one group, because a row may borrow from any other; what a group leaves
-    behind are a few numbers. ``before`` is the score of each row as it is, or of all of them.
+    A block is the whole table and one group of columns, because any row may be the donor of any other.
+    ``before`` is the loss of each unshuffled row, or the score of all of them.
     """
 
     score: Score
@@ -266,26 +236,21 @@ class Shuffler:
 
     @property
     def call_rows(self) -> int:
-        """Rows given to one predict; it depends on the table alone."""
+        """Rows per call of the model; it depends on the table and the score alone."""
         return max(1, min(CALL_ROWS, CALL_BYTES // self._row_cost))
 
     def worker_bytes(self, rows: int) -> int:
-        """Return the memory of a group while it is shuffled among so many rows."""
+        """Return the memory of shuffling one group among ``rows`` rows."""
         predicted = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
         return FLOAT * ROW_ARRAYS * rows + self._row_cost * predicted
 
     def begun(self, rows: Rows) -> Shuffler:
-        """Return the same, with the score of the rows as they are."""
+        """Return a shuffler that holds the score of the unshuffled rows."""
         every = np.arange(len(rows))[None]
         return replace(self, before=self.scored(Block(rows.table, rows.weights, 0), {}, every)[0])
 
-    @property
-    def loss_unit(self) -> float:
-        """What changes are added up in: their sums and squares must not overflow."""
-        return LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
-
     def unsteady(self, rows: Rows) -> list[Note]:
-        """Return a note on a model that predicts the same rows differently; a scorer scores them again."""
+        """Return a note if the model predicts the same rows differently; a scorer scores them again."""
         then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
         if not isinstance(self.score, Scorer):
             return unsteady_notes((self.score.model,), then)
@@ -296,28 +261,29 @@ class Shuffler:
         return [Note(NoteCode.ROW_DEPENDENT, text)]
 
     def baseline(self, weights: Floats | None) -> float:
-        """Return the score of all rows as they are."""
+        """Return the score of the unshuffled rows."""
         if not self.before.ndim:
             return float(self.before)
         return float(scaled(partial(np.average, weights=weights), self.before))
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what shuffling the group of the block did."""
+        """Return the importance of the group of the block."""
         (number,) = block.questions
         return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
 
     def at_once(self, rows: int) -> int:
-        """Return how many repeats of so many rows one predict takes."""
+        """Return how many repeats of ``rows`` rows fit one call of the model."""
         if isinstance(self.score, Scorer) or not self.score.model.row_independent:
             return 1
         return max(1, self.call_rows // rows)
 
     def _shuffled(self, block: Block, group: Group) -> GroupImportance:
-        """Shuffle as many repeats at a time as one predict takes."""
+        """Return the importance of one group, with as many repeats per call of the model as fit."""
         rows = len(block.table)
         at_once = self.at_once(rows)
         cells = {j: block.table.own_cells(j) for j in group}
-        sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit
+        sign = -1.0 if self.score.greater_is_better else 1.0
+        unit = LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
         tally = RowChanges(rows, block.weights) if isinstance(self.score, RowScore) else RepeatChanges()
         for first in range(0, self.repeats, at_once):
             some = range(first, min(first + at_once, self.repeats))
@@ -339,7 +305,7 @@ class Shuffler:
             return self._scored(block, cells, donors)
         except ParibusError:
             raise
-        except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+        except Exception as error:  # a model may raise anything; the message names the shuffled columns
             names = ", ".join(block.table.names[j] for j in cells)
             raise ModelError(
                 f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
@@ -374,17 +340,17 @@ class Shuffler:
             yield part.start, predictions.reshape(*lent.shape, model.n_outputs)
 
     def _table(self, part: Block, cells: dict[int, CellValues], donors: Integers) -> Any:
-        """Return the rows of a part once per shuffle ``(b, m)``, with cells of the rows they borrow from."""
+        """Return the rows of a part once per permutation ``(b, m)``, with the cells of their donors."""
         index = np.broadcast_to(donors[..., None], (*donors.shape, len(cells)))
         return part.table.stack(len(donors), self.scratch).at(cells, index)
 
 
 def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> Integers:
-    """Return which row each row borrows from, shape ``(n,)``; one lends in proportion to its weight.
+    """Return the donor of each row, shape ``(n,)``; rows are donors in proportion to their weight.
 
-    Where all count the same it is a permutation. Else the rows lie side by side on a circle, each as wide as
-    its weight, and once more in random order and turned by a random angle; each borrows from the row that
-    lies under a random position of its own. With equal weights that would be a permutation as well.
+    With equal weights this is a permutation. Otherwise every row is an arc on a circle, as long as its
+    weight. A second circle has the same arcs in random order, rotated by a random angle. The donor of a row
+    is the arc of the second circle at a random position within the row's arc on the first one.
     """
     if weights is None or (weights == weights[0]).all():
         return rng.permutation(rows)
@@ -392,24 +358,24 @@ def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> In
     ends = np.cumsum(weights[order])
     positions = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
     under = np.searchsorted(ends, positions % ends[-1], side="right")
-    under = np.minimum(under, rows - 1)  # rounding may put a position at the very end
+    under = np.minimum(under, rows - 1)  # rounding may put a position at the end
     return np.asarray(order[under])
 
 
 class RowChanges:
     r"""Sums over repeats that give the mean change of a loss and its standard error.
 
-    A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
-    does its mean, and another sample would change both roles:
+    A change :math:`d_{ik}` depends on two rows: the predicted row and its donor. The influence of row i on
+    the mean change is the sum over both roles:
 
     .. math:: \psi_i = w_i (\bar d_i - I) + \frac{1}{r} \sum_k \sum_{l: \pi_k(l) = i} w_l (d_{lk} - I)
 
     .. math:: SE^2 = \frac{n}{n - 1} \frac{1}{W^2} \left[ \sum_i \psi_i^2
               - \frac{1}{r^2} \sum_{ik} w_i^2 (d_{ik} - I)^2 \right]
 
-    The first sum is the linearized variance of `Moments`, of both roles; it holds the chance of the shuffles
-    twice where it counts once, and the second sum is what is too much. The error is never taken to be below
-    that of the shuffles alone, :math:`s_k / \sqrt r`, with the standard deviation :math:`s_k` over repeats.
+    The first sum is the linearized variance, as in `Moments`, of both roles. It counts the variance of the
+    permutations twice, so the second sum subtracts it once. The error is at least that of the permutations
+    alone, :math:`s_k / \sqrt r`, where :math:`s_k` is the standard deviation over repeats.
     """
 
     def __init__(self, rows: int, weights: Floats | None) -> None:
@@ -419,11 +385,11 @@ class RowChanges:
         self.sum, self.square = 0.0, 0.0
 
     def add(self, changes: Floats, donors: Integers) -> None:
-        """Add the changes of one repeat, and whom each row borrowed from."""
+        """Add the changes of one repeat, and the donor of each row."""
         weights, rows = self.weights, len(self.weights)
         with ignore_fp_errors():
             self.means.append(float((weights * changes).sum() / weights.sum()))
-            about = changes - self.means[0]  # near their mean, so that squares keep their digits
+            about = changes - self.means[0]  # near their mean, so that squares keep their precision
             weighted = weights * about
             self.as_row += about
             self.as_donor += np.bincount(donors, weighted, rows)
@@ -432,7 +398,7 @@ class RowChanges:
             self.square += float((weighted**2).sum())
 
     def finish(self) -> GroupImportance:
-        """Return the mean over repeats and its error; NaN when there is only one row."""
+        """Return the mean over repeats and its standard error, NaN if there is only one row."""
         rows, repeats, weights = len(self.weights), len(self.means), self.weights
         with ignore_fp_errors():
             shuffles = RepeatChanges(self.means).finish()
@@ -448,7 +414,7 @@ class RowChanges:
 
 @dataclass(frozen=True, eq=False)
 class RepeatChanges:
-    """Changes of a score, repeat by repeat, and how far they are apart."""
+    """Changes of a score in each repeat, and their mean with its standard error."""
 
     means: list[float] = field(default_factory=list)
 
@@ -457,14 +423,16 @@ class RepeatChanges:
         self.means.append(float(change))
 
     def finish(self) -> GroupImportance:
-        """Return the mean over repeats and its error, NaN when there is only one."""
+        """Return the mean over repeats and its standard error, NaN if there is only one repeat."""
         repeats = np.array(self.means)
         with ignore_fp_errors():
             error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
             return GroupImportance(float(repeats.mean()), float(error), repeats)
 
 
-def _notes(score: Score, repeats: int, used_rows: int, counted: int, seed: int) -> tuple[Note, ...]:
+def _permutation_notes(
+    score: Score, repeats: int, used_rows: int, counted: int, seed: int
+) -> tuple[Note, ...]:
     notes = []
     if used_rows < counted:
         text = f"values and standard errors are of {used_rows} rows drawn from {counted} (seed={seed})"

@@ -1,4 +1,4 @@
-"""Choose an evaluator, bound its predictions, verify its values."""
+"""Choice of evaluators, bounds on predictions, and verification of estimates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from paribus.meaning import Estimand, Refusal
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
 OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
-# The way out of a bound that leaves no room for trees: brute force takes far longer, so nobody falls into it.
+# Brute force needs less memory, but it is not chosen automatically because it takes far longer.
 BRUTE = ". Where method= is an argument, method='brute' evaluates the model itself: slower, in less memory"
 NOT_COVERED = "pairs of features are evaluated on the model itself"
 
@@ -69,8 +69,8 @@ def _of_permutation() -> list[type[StatisticEvaluator]]:
     return [PermutationEvaluator]
 
 
-# By the name of the statistic what evaluates it, in order of preference, imported when it is requested. A
-# faster evaluator must give the number that evaluating the model gives: it may refuse, not approximate.
+# Evaluators of each statistic in order of preference, imported when the statistic is requested. A faster
+# evaluator must give the same number as brute force: it may refuse, but not approximate.
 EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
     "effects": _of_effects,
     "ale": _of_ale,
@@ -82,9 +82,10 @@ EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which evaluator computes which grids, why, why the others do not, on how many threads.
+    """Evaluator of the parts ``numbers`` of a request, the reason for it, and the refusals of others.
 
-    ``sampled`` are the rows it goes through where a bound on predictions allows no more.
+    ``threads`` is the number of threads. ``sampled`` are the rows of the pass if ``max_predictions`` requires
+    a sample.
     """
 
     evaluator: StatisticEvaluator
@@ -103,12 +104,12 @@ def choose(
     refused: Mapping[str, Refusal] | None = None,
     bound: PredictionBound | None = None,
 ) -> list[Plan]:
-    """Choose the first evaluators that can compute all grids.
+    """Choose the first evaluators that together compute all parts of a request.
 
-    ``requested`` returns the request for an evaluator, or for any if there is none, on fewer rows where it
-    evaluates the model or crosses rows with each other; ``method`` may insist on a shortcut, or on none.
-    ``refused`` are the evaluators that refused what they met in the rows. Evaluating the model takes no more
-    predictions than the ``bound``. A bound on memory that the user gave and a shortcut exceeds is an error.
+    ``requested`` returns the request for an evaluator, which may have fewer rows if the evaluator calls the
+    model or crosses rows. ``method`` may require a shortcut, or exclude shortcuts. ``refused`` are evaluators
+    that refused during an earlier pass. ``bound`` limits the predictions of evaluators that call the model.
+    It is an error if a shortcut exceeds a memory bound that the user gave.
     """
     refusals = dict(refused or {})
     short: str | None = None
@@ -122,13 +123,13 @@ def choose(
             earlier = refusals[candidate.name]
             short = str(earlier) if earlier.code is RefusalCode.MEMORY else short
             continue
-        reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
+        reason, code, part = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED, None
         if reason is None and (unread := _unread(candidate, model)) is not None:
-            reason, code = str(unread), unread.code
+            reason, code, part = str(unread), unread.code, unread.part
         if candidate.structure is not None and (
             reason in refusals.values() or (reason == OTHER_KIND and method != "recursion")
         ):
-            continue  # one reason is enough for all evaluators of structures
+            continue  # evaluators of structures share one reason
         if reason is None:
             request = requested(candidate)
             covered, left = _covered(candidate, model, request)
@@ -142,9 +143,9 @@ def choose(
                     done.update(numbers)
                 if len(done) == request.n_parts:
                     return [replace(plan, refusals=refusals) for plan in plans]
-                reason, code = str(left), left.code
+                reason, code, part = str(left), left.code, left.part
             except RefusalError as found:
-                reason, code = str(found), found.code
+                reason, code, part = str(found), found.code, found.part
             except MemoryBoundError as shortage:
                 if method != "auto" or not candidate.shortcut:
                     raise
@@ -152,17 +153,17 @@ def choose(
                     raise MemoryBoundError(f"{shortage}{BRUTE}") from shortage
                 reason = short = str(shortage)
                 code = RefusalCode.MEMORY
-        refusals[candidate.name] = Refusal(candidate.name, code, reason)
+        refusals[candidate.name] = Refusal(candidate.name, code, reason, part)
     raise RefusalError(_none_can(model, method, refusals))
 
 
 def _covered(
     candidate: type[StatisticEvaluator], model: Model | None, request: Request
 ) -> tuple[tuple[int, ...], RefusalError]:
-    """Return the numbers of the grids that an evaluator can compute, and why not those of any others."""
+    """Return the numbers of the grids that an evaluator can compute, and the refusal of the others."""
     numbers, left = candidate.covers(request), RefusalError(NOT_COVERED, RefusalCode.UNSUPPORTED)
     if candidate.structure is None or model is None or request.n_parts == 1:
-        return numbers, left  # a single one it refuses by itself
+        return numbers, left  # `build` refuses a single part
     kept, grids = [], getattr(request, "grids", ())
     for number in numbers:
         try:
@@ -207,14 +208,14 @@ def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal])
 
 
 def reads_trees(evaluator: Any) -> bool:
-    """Return whether an evaluator, or one of those it is built from, evaluates the trees of a model."""
+    """Return whether an evaluator, or one of its parts, reads the trees of a model."""
     built = getattr(evaluator, "built", ())
     parts = built if isinstance(built, tuple) else (built,)
     return evaluator.structure is Trees or any(map(reads_trees, parts))
 
 
 def _read_by_none(candidates: list[type[StatisticEvaluator]], model: Model | None) -> bool:
-    """Return whether a model has a structure, and of a kind that no evaluator of a statistic reads."""
+    """Return whether a model has a structure of a kind that no candidate reads."""
     kinds = tuple(one.structure for one in candidates if one.structure is not None)
     if not kinds or model is None:
         return False
@@ -225,7 +226,7 @@ def _read_by_none(candidates: list[type[StatisticEvaluator]], model: Model | Non
 
 
 def _unread(candidate: type[StatisticEvaluator], model: Model | None) -> RefusalError | None:
-    """Return why a model does not have the structure that an evaluator reads."""
+    """Return the refusal if a model lacks the structure that an evaluator reads, else None."""
     if candidate.structure is None or model is None:
         return None
     try:
@@ -236,7 +237,7 @@ def _unread(candidate: type[StatisticEvaluator], model: Model | None) -> Refusal
 
 
 def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:
-    """Return why an evaluator is not what the method means."""
+    """Return why ``method`` excludes an evaluator, None if it does not."""
     if (candidate.estimand is Estimand.PATH_DEPENDENT) != (method == "recursion"):
         return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
     if method == "exact" and not candidate.shortcut:
@@ -247,9 +248,9 @@ def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:
 
 
 def fitted(evaluator: Any) -> tuple[Any, int]:
-    """Return an evaluator whose calls and blocks are small enough for the memory bound, and its threads.
+    """Return an evaluator whose calls and blocks fit the memory bound, and its number of threads.
 
-    One that needs more than the bound however small they are is refused.
+    Raises `MemoryBoundError` if no size fits.
     """
     request = evaluator.request
     wanted = request.threads or (_budget.threads(-1) if evaluator.threaded else 1)
@@ -263,19 +264,19 @@ def fitted(evaluator: Any) -> tuple[Any, int]:
 
 
 def _threads_within(evaluator: Any, wanted: int) -> int:
-    """Return the most threads that fit, of which one does; every further one takes as much as the third."""
+    """Return the number of threads that fit the memory bound, at least 1; memory is linear from 2 threads."""
     two, three = (evaluator.memory(threads) for threads in (2, 3))
     bound = evaluator.request.max_memory
     return 1 if two > bound else int(min(wanted, 2 + (bound - two) // max(1, three - two)))
 
 
-LEAST_ROWS = 2  # of one row there is no standard error
+LEAST_ROWS = 2  # one row has no standard error
 WAYS_OUT = "raise it, name fewer features or lower grid_resolution"
 CROSSED_WAYS_OUT = "raise it or name fewer features"
 
 
 class RowsNeededError(Exception):
-    """Raised by a request that needs rows in memory which were not sampled yet."""
+    """Exception of a request that needs ``size`` rows in memory which were not sampled yet."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -284,11 +285,11 @@ class RowsNeededError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PredictionBound:
-    """The predictions that evaluating one model may take, ``most`` of the ``given`` ones.
+    """Bound on the predictions of one model: ``most``, of ``max_predictions=given``.
 
-    ``draw`` returns so many of the ``rows`` rows with positive weight, or raises `RowsNeededError`.
-    ``recomputed`` are the points of each grid at which ``verify=True`` predicts the same rows once more,
-    ``verified`` what it predicts of rows of its own, each way.
+    ``draw`` returns a sample of the ``rows`` rows with positive weight, or raises `RowsNeededError`.
+    ``recomputed`` is the number of points of each grid at which ``verify=True`` predicts the same rows again.
+    ``verified`` is the number of predictions on separate rows, for each of the two evaluators compared.
     """
 
     given: int
@@ -299,15 +300,15 @@ class PredictionBound:
     verified: int = 0
 
     def bounded(self, evaluator: Any, numbers: Iterable[int], done: Iterable[int]) -> tuple[Any, Rows | None]:
-        """Return an evaluator of some grids on as many rows as may be, and those rows; None for all rows.
+        """Return an evaluator of some grids on as many rows as allowed, and these rows, None for all rows.
 
-        Shortcuts, which need no predictions, were found for the grids that are ``done``.
+        The grids in ``done`` are computed by shortcuts, which need no predictions.
         """
         verified, again = self.rows * self._recomputed(done), self._recomputed(numbers)
         if evaluator.shortcut:
             self.check_verified(self.verified + verified + self.rows * again)
             return evaluator, None
-        besides = 2 * self.verified + verified  # both ways evaluate the model itself
+        besides = 2 * self.verified + verified  # both evaluators call the model
         if evaluator.predictions + self.rows * again + besides <= self.most:
             return evaluator, None
         assert self.draw is not None
@@ -318,7 +319,7 @@ class PredictionBound:
         return sum(self.recomputed[number] for number in numbers) if self.recomputed else 0
 
     def size(self, each: int, besides: int = 0, ways_out: str = WAYS_OUT) -> int:
-        """Return how many rows can be predicted ``each`` times."""
+        """Return how many rows can be predicted ``each`` times, with ``besides`` further predictions."""
         size = min(self.rows, (self.most - besides) // max(1, each))
         least = min(LEAST_ROWS, self.rows)
         if size < least:
@@ -326,7 +327,7 @@ class PredictionBound:
         return size
 
     def check_verified(self, predictions: int) -> None:
-        """Refuse predictions that are made for comparison alone."""
+        """Raise `OptionError` if the predictions for ``verify=True`` exceed the bound."""
         if predictions and predictions > self.most:
             needed = self.given - self.most + predictions
             raise OptionError(
@@ -345,7 +346,7 @@ class PredictionBound:
         return size
 
     def refuse(self, predictions: int, what: str, ways_out: str) -> None:
-        """Say how many predictions it would take."""
+        """Raise `OptionError` with the number of predictions that are needed."""
         needed = self.given - self.most + predictions
         verified = ", or leave verify out" if self.recomputed or self.verified else ""
         raise OptionError(
@@ -355,9 +356,9 @@ class PredictionBound:
 
 
 def reading_predictions(model: Model) -> int:
-    """Return how many rows a model predicts while its structure is read, at most.
+    """Return the maximum number of rows that a model predicts while its structure is read.
 
-    Models within it are tried on the same rows as itself, and trees once more next to their splits.
+    Inner models are checked on the same rows as the model, and trees once more next to their splits.
     """
     if model.response == "callable":
         return 0
@@ -369,32 +370,32 @@ def reading_predictions(model: Model) -> int:
     return model.tried + MOST_ROWS
 
 
-POINTS = 8  # over all grids, and at least one of each
+POINTS = 8  # points compared over all grids, at least one of each
 
 
 def largest_difference(
     model: Model, rows: Mapping[int, Background], grids: tuple[Grid, ...], estimates: list[EffectEstimate]
 ) -> float:
-    """Return by how much the averages differ from brute force at a few points, at most.
+    """Return the largest difference between averages and brute force at a few points.
 
-    ``rows`` are those that each grid was averaged over.
+    ``rows`` are the rows that each grid was averaged over.
     """
-    worst, picked = 0.0, _picked(grids)
+    worst, picked = 0.0, _compared_points(grids)
     for some in {id(one): one for one in rows.values()}.values():
         here = [one for one in picked if rows[one[0]] is some]
-        for (number, point), brute in zip(here, _asked(model, some, grids, here), strict=True):
+        for (number, point), brute in zip(here, _brute_averages(model, some, grids, here), strict=True):
             worst = max(worst, apart(brute, estimates[number].average[:, point]))
     return within_rounding(model, worst)
 
 
 def points_recomputed(grids: tuple[Grid, ...]) -> tuple[int, ...]:
-    """Return at how many points of each grid averages are compared."""
-    picked = Counter(number for number, _ in _picked(grids))
+    """Return the number of points of each grid at which averages are compared."""
+    picked = Counter(number for number, _ in _compared_points(grids))
     return tuple(picked[number] for number in range(len(grids)))
 
 
 def apart(one: Floats, other: Floats) -> float:
-    """Return by how much numbers differ at most; two that are no numbers do not."""
+    """Return the largest absolute difference; NaN equals NaN, and differs from numbers by infinity."""
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     with ignore_fp_errors():
         differences = np.where(same, 0.0, np.abs(one - other))
@@ -402,7 +403,10 @@ def apart(one: Floats, other: Floats) -> float:
 
 
 def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.0) -> float:
-    """Return a difference that rounding explains: of sums of ``terms`` predictions, and ``more``."""
+    """Return a difference if rounding explains it, for sums of ``terms`` predictions, else refuse.
+
+    ``more`` is added to the tolerance.
+    """
     rounding = 0.0 if model.sample_prediction is None else rounding_of(model.sample_prediction)
     allowed = terms * rounding + more
     if not worst <= allowed:
@@ -414,8 +418,8 @@ def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.
     return worst
 
 
-def _picked(grids: tuple[Grid, ...]) -> list[tuple[int, int]]:
-    """Return some points, each with the number of its grid: the ends, or the middle."""
+def _compared_points(grids: tuple[Grid, ...]) -> list[tuple[int, int]]:
+    """Return some points, each with the number of its grid: evenly spaced, or the middle one."""
     each = -(-POINTS // len(grids))
     picked = []
     for number, grid in enumerate(grids):
@@ -425,8 +429,10 @@ def _picked(grids: tuple[Grid, ...]) -> list[tuple[int, int]]:
     return picked
 
 
-def _asked(model: Model, rows: Background, grids: tuple[Grid, ...], picked: list[tuple[int, int]]) -> Floats:
-    """Return the weighted averages of the model's predictions at some points, in one pass over the rows."""
+def _brute_averages(
+    model: Model, rows: Background, grids: tuple[Grid, ...], picked: list[tuple[int, int]]
+) -> Floats:
+    """Return weighted averages of predictions ``(points, o)`` at some points, in one pass over the rows."""
     moments_of: dict[int, Moments] = {}
     for block in rows.blocks(CALL_ROWS):
         kept = block.weighted()

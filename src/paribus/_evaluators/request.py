@@ -1,4 +1,4 @@
-"""Requests of effects."""
+"""Requests of effects, and the base classes of evaluators."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from paribus._text import count
 from paribus._typing import Curves
 from paribus.meaning import Estimand
 
-CAPACITY = 4_096  # numbers kept at each point where not every row's prediction is: 0.1 % of the ranks or less
+CAPACITY = 4_096  # sketch size per point if not every prediction is kept: rank error of 0.1 % at most
 LEAST_CAPACITY = 16
-CALLS_FIRST = 64  # times calls and drawings get smaller, which changes no number, before blocks do
-MOST_CUTS = 64 * CALLS_FIRST  # times they get smaller at most
-DEARER = 10  # times a shortcut that evaluating the model may cost without a warning
-SKETCHES = 16  # as many sketches as fill the memory for them: a state per level of merges, half of them full
+CALLS_FIRST = 64  # largest cut of calls and curve portions, which changes no result, before blocks are cut
+MOST_CUTS = 64 * CALLS_FIRST  # largest cut
+DEARER = 10  # cost of evaluating the model, relative to a shortcut, above which there is a warning
+SKETCHES = 16  # number of sketches that fill their share of memory: one state per level of merges
 
 
 @dataclass(frozen=True)
 class QuantileRequest:
-    """Which quantiles of the rows' curves are wanted, and in how many bytes to hold what they need.
+    """Requested quantiles of the rows' curves, and the maximum bytes of the values they are computed from.
 
-    The bytes are the user's, or fixed: the free memory, which is never the same, must not change the
-    estimate.
+    The number of bytes is given by the user or fixed, so that free memory does not change the estimate.
     """
 
     probabilities: tuple[float, ...]
@@ -48,7 +47,7 @@ class QuantileRequest:
         return capacity, capacity
 
     def block_rows(self, points: int, outputs: int) -> int:
-        """Return the rows whose curves may be held while a block is evaluated."""
+        """Return the number of rows whose curves fit the memory while a block is evaluated."""
         return max(1, self.most_bytes // (SKETCHES * FLOAT * max(1, points) * outputs))
 
 
@@ -56,16 +55,16 @@ class QuantileRequest:
 class EvaluationRequest:
     """Grids to evaluate on ``rows`` rows of ``row_bytes`` each, ``n_weighted`` of them with positive weight.
 
-    ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves give the
-    standard errors of averages that need no curves, None for all. ``out_of_core`` says that rows are not in
-    memory, so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
+    ``threads=None`` leaves the number of threads to the evaluator. ``sample`` are the rows whose curves give
+    the standard errors of averages that need no curves, None for all rows. ``out_of_core`` says that rows are
+    not in memory, so that waiting blocks take memory. ``quantiles`` requests quantiles of the rows' curves.
 
-    What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
-    of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
-    are rounded. Blocks are only cut for a memory bound that the user gave. ``few_calls`` says that a call of
-    the model is expensive however few rows it predicts. ``background`` are the rows of the passes, None for
-    all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows, where the
-    structure of the model gives it.
+    Calls and blocks have fixed sizes, so that memory does not change results. The sizes are divided by
+    ``cut``, a power of two. Up to `CALLS_FIRST` only calls and portions of curves are cut. Beyond it blocks
+    are cut too, which changes the rounding of sums; this requires a memory bound from the user. ``few_calls``
+    says that a call of the model is expensive even for few rows. ``background`` are the rows of the passes,
+    None for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows,
+    if the structure of the model gives it.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -87,7 +86,7 @@ class EvaluationRequest:
     strengths: bool = False
 
     def among(self, rows: Rows) -> Self:
-        """Return the request for some rows in memory, all of which count."""
+        """Return the request for some rows in memory, all with positive weight."""
         size = len(rows)
         return replace(
             self, rows=size, n_weighted=size, weighted=rows.weighted, sample=None, out_of_core=False
@@ -95,18 +94,18 @@ class EvaluationRequest:
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """How often sizes may be cut, until what is evaluated fits the memory bound."""
+        """Divisors of sizes, in the order in which they are tried to fit the memory bound."""
         most = MOST_CUTS if self.memory_was_given else CALLS_FIRST
         return tuple(2**power for power in range(most.bit_length()))
 
     @property
     def block_cut(self) -> int:
-        """Times that blocks are smaller."""
+        """Divisor of the number of rows per block."""
         return max(1, self.cut // CALLS_FIRST)
 
     @property
     def individual(self) -> bool:
-        """Whether every row's own curve is wanted."""
+        """Whether the curve of every row is requested."""
         return self.kind != "average"
 
     @cached_property
@@ -115,8 +114,8 @@ class EvaluationRequest:
         return sum(grid.n_points for grid in self.grids)
 
     def collects(self, outputs: int) -> tuple[int, int] | None:
-        """Return the sizes of what is collected for the spread; None where no fold needs to collect it."""
-        if self.quantiles is None or self.individual:  # whose curves are at hand
+        """Return row limit and sketch size of values collected for quantiles; None if none are collected."""
+        if self.quantiles is None or self.individual:  # individual curves give their quantiles directly
             return None
         return self.quantiles.sizes(self.n_weighted, self.points, outputs)
 
@@ -127,12 +126,12 @@ class EvaluationRequest:
 
     @property
     def n_results(self) -> int:
-        """Number of effects; a grid of values beyond another has the features of that."""
+        """Number of effects; grids with the same features count once."""
         return len({grid.names for grid in self.grids})
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
         points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
         shapes = [(grid.names, grid.n_points) for grid in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
@@ -143,9 +142,9 @@ class EvaluationRequest:
         return replace(self, grids=tuple(self.grids[number] for number in numbers))
 
     def result_bytes(self, outputs: int, block_rows: int, state_bytes: int) -> int:
-        """Return the memory of the result: curves twice, while they are joined, and states to be merged.
+        """Return the memory of the result and of the states that wait to be merged.
 
-        The tree of merges holds one state per level.
+        Curves are held twice while they are concatenated. The tree of merges holds one state per level.
         """
         cell = FLOAT * outputs * self.points
         levels = math.ceil(math.log2(max(2, self.rows / block_rows))) + 2
@@ -153,7 +152,7 @@ class EvaluationRequest:
         return state_bytes * levels + collected + (2 * cell * self.rows if self.individual else 0)
 
     def collected_bytes(self, outputs: int) -> tuple[int, int]:
-        """Return the memory of what is collected in all, and in each state."""
+        """Return the memory of values collected for quantiles: in total, and in each state."""
         sizes, cell = self.collects(outputs), FLOAT * self.points * outputs
         if sizes is None:
             return 0, 0
@@ -165,10 +164,10 @@ class EvaluationRequest:
 class EffectEstimate:
     """The estimate of one grid: average and error ``(o, g)``, and curves ``(o, n, g)`` when requested.
 
-    ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
-    weight. ``row_weights (n,)`` are those of the curves, None when all count the same. ``by_model (m, o, g)``
-    are the averages of each of several models, whose mean ``average`` then is. ``strength (o,)`` is the
-    standard deviation of the effect at every row's own value, None where that is not known.
+    ``rank_error`` is the maximum error of the ranks of ``quantiles (o, q, g)``, as a share of the weight.
+    ``row_weights (n,)`` are the weights of the curves, None if all are equal. If there are several models,
+    ``by_model (m, o, g)`` are their averages and ``average`` is the mean of these. ``strength (o,)`` is the
+    standard deviation of the effect over the observed values of the rows, None if unknown.
     """
 
     average: Floats
@@ -181,7 +180,7 @@ class EffectEstimate:
     strength: Floats | None = None
 
     def spread(self, place: Integers | None) -> EffectEstimate:
-        """Return the estimate at points of which some have the same numbers; ``place (g,)`` are theirs."""
+        """Return the estimate at all points; ``place (g,)`` is the evaluated point that each one equals."""
         if place is None:
             return self
         average, error = np.take(self.average, place, axis=-1), np.take(self.standard_error, place, axis=-1)
@@ -194,11 +193,11 @@ class EffectEstimate:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
+    """One pass over the rows: blocks of ``block_rows`` rows are evaluated once per part, and merged.
 
-    ``name`` distinguishes it from others of the same evaluator, ``settings`` are all that its states depend
-    on besides the rows, the model and how the rows are cut. ``preview`` is what is known of the estimates
-    before it, for statistics that depend on them and share its read.
+    ``name`` distinguishes the passes of an evaluator. ``settings`` are the options that its states depend on,
+    besides the rows, the model and the sizes of blocks. ``preview`` are estimates known before the pass, for
+    other statistics that share it.
     """
 
     name: str
@@ -213,26 +212,25 @@ Passes: TypeAlias = Generator[Fold, Keyed, Any]
 
 
 class Request(Protocol):
-    """What is requested of an evaluator, whatever the statistic.
+    """Request of any statistic.
 
-    ``max_memory`` is kept by cutting sizes ``cut`` times, as often as ``cuts`` allow; ``background`` are the
-    rows its passes go through, None for all rows of the run. It may be divided into ``n_parts``, each of
-    which another evaluator may compute.
+    Sizes are divided by ``cut``, one of ``cuts``, to fit ``max_memory``. A request has ``n_parts`` parts,
+    each of which may be computed by another evaluator.
     """
 
     statistic: ClassVar[str]
 
     @property
     def background(self) -> Background | None:
-        """The rows its passes go through, None for all."""
+        """The rows that the passes go through, None for all rows of the run."""
 
     @property
     def max_memory(self) -> int:
-        """Bytes that may be held."""
+        """Memory bound in bytes."""
 
     @property
     def memory_was_given(self) -> bool:
-        """Whether the user gave the bound, which is half of the free memory otherwise."""
+        """Whether the user gave the memory bound, which is half of the free memory otherwise."""
 
     @property
     def threads(self) -> int | None:
@@ -240,15 +238,15 @@ class Request(Protocol):
 
     @property
     def cut(self) -> int:
-        """How often sizes are cut."""
+        """Divisor of sizes."""
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """How often they may be."""
+        """Divisors that may be tried."""
 
     @property
     def n_parts(self) -> int:
-        """Into how many requests it may be divided."""
+        """Number of parts, which different evaluators may compute."""
 
     @property
     def n_results(self) -> int:
@@ -260,115 +258,128 @@ class Request(Protocol):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
 
     def only(self, numbers: tuple[int, ...]) -> Self:
-        """Return the request for some of its parts."""
+        """Return the request for some of the parts."""
 
 
-class StatisticEvaluator(Protocol):
-    """A way to compute a statistic of one model: it refuses with a reason, or gives the defined number.
+class WholeRequest:
+    """Request with a single part, whose passes go through ``rows``."""
 
-    It is built for one request, shipped to workers, and holds no table. ``shortcut`` distinguishes it from
-    evaluating the model itself; ``structure`` is the kind of structure it reads off a model, None if it reads
-    none; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core by default.
-    ``block_rows`` depends on the request alone, never on the number of workers.
+    rows: Background
+    n_parts: ClassVar[int] = 1
+
+    @property
+    def background(self) -> Background:
+        """The rows that the passes go through."""
+        return self.rows
+
+    def only(self, numbers: tuple[int, ...]) -> Self:
+        """Return the request itself, which has one part."""
+        return self
+
+
+class StatisticEvaluator(ABC):
+    """A method of computing a statistic of one model: it gives the defined number or refuses with a reason.
+
+    It is built for one request, sent to workers, and holds no table. ``shortcut`` is False for evaluators
+    that call the model itself. ``structure`` is the kind of model structure that the evaluator reads, None if
+    it reads none. Evaluators of another ``estimand`` are only used if the method is requested by name.
+    ``threaded`` evaluators use every core by default. ``block_rows`` depends on the request alone, never on
+    the number of workers.
     """
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
-    structure: ClassVar[type | None]
+    structure: ClassVar[type | None] = None
     estimand: ClassVar[Estimand]
+    request: Request
 
     @property
+    @abstractmethod
     def how(self) -> str:
-        """What it does, in words."""
-        ...
+        """What the evaluator does, in words."""
 
     @property
+    @abstractmethod
     def threaded(self) -> bool:
-        """Whether it takes every core by default."""
-        ...
+        """Whether the evaluator uses every core by default."""
 
     @property
-    def request(self) -> Request:
-        """What is requested, and how often sizes are cut."""
-        ...
-
-    @property
+    @abstractmethod
     def block_rows(self) -> int:
         """Rows per block."""
-        ...
 
     @property
     def predictions(self) -> int:
-        """Rows the model will predict."""
-        ...
+        """Number of rows that the model predicts: none where its structure is read."""
+        return 0
 
     @property
     def calls(self) -> int:
-        """Calls of the model that takes."""
-        ...
+        """Number of calls of the model: none where its structure is read."""
+        return 0
 
     @property
+    @abstractmethod
     def error_rows(self) -> int:
-        """Rows the standard errors are computed from."""
-        ...
+        """Number of rows that the standard errors are computed from."""
 
     @classmethod
     def build(cls, model: Any, request: Any) -> Self:
-        """Prepare, or raise `RefusalError` with the reason why it cannot."""
-        ...
+        """Return the evaluator of a request, or raise `RefusalError` with the reason why there is none."""
+        evaluator: Any = cls
+        built: Self = evaluator(model, request)
+        return built
 
     @classmethod
     def covers(cls, request: Any) -> tuple[int, ...]:
-        """Return the numbers of the requested grids that it can evaluate."""
-        ...
+        """Return the numbers of the parts of a request that the evaluator can compute."""
+        return (0,)
 
+    @abstractmethod
     def memory(self, threads: int) -> int:
-        """Return the memory it takes at most, in bytes."""
-        ...
+        """Return the maximum memory, in bytes."""
 
+    @abstractmethod
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
-        ...
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
 
     def fallback(self, short: str) -> str | None:
-        """Return what to warn of before it begins because a shortcut was ``short`` of memory."""
-        ...
+        """Return the warning that this evaluator replaces a shortcut which is ``short`` of memory."""
+        return None
 
+    @abstractmethod
     def passes(self, threads: int) -> Passes:
         """Yield one `Fold` per pass over the rows, receive its merged state, and return the estimates."""
-        ...
 
 
-class SinglePass(ABC):
-    """What evaluators share that go through the rows once, for a list of grids."""
+class SinglePass(StatisticEvaluator):
+    """Base class of evaluators that go through the rows once, for a list of grids."""
 
-    name: ClassVar[str]
-    shortcut: ClassVar[bool]
-    structure: ClassVar[type | None] = None
-    shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all grids takes the time of
+    shortcut_passes: ClassVar[int] = 1  # predictions of all rows that take as long as the shortcut
+    model: Any
     request: EvaluationRequest
 
     @classmethod
-    def covers(cls, request: EvaluationRequest) -> tuple[int, ...]:
+    def covers(cls, request: Any) -> tuple[int, ...]:
         """Return the numbers of all grids."""
         return tuple(range(len(request.grids)))
 
     @property
-    @abstractmethod
     def outputs(self) -> int:
         """Number of outputs."""
+        return int(self.model.n_outputs)
 
-    @property
-    @abstractmethod
-    def block_rows(self) -> int:
-        """Rows per block; depends on the request, never on the number of workers."""
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        """Row limit and sketch size of the values collected for quantiles, None if none are collected."""
+        return self.request.collects(self.outputs)
 
     @property
     def parts(self) -> Parts:
-        """Groups of grids that a block is evaluated for, with their points: all together."""
+        """Groups of grids that are evaluated together, with their number of points: one group by default."""
         return ((tuple(range(len(self.request.grids))), self.request.points),)
 
     @property
@@ -383,27 +394,22 @@ class SinglePass(ABC):
 
     @property
     def held_bytes(self) -> int:
-        """Memory held all the time: nothing but the model, which is the user's."""
+        """Memory held during the pass, without the model."""
         return 0
 
     @property
     def row_predictions(self) -> int:
-        """Predictions that each row takes: none where the structure of the model is read."""
+        """Predictions per row: none where the structure of the model is read."""
         return 0
 
     @property
     def predictions(self) -> int:
-        """Rows the model will predict: none where its structure is read."""
-        return 0
-
-    @property
-    def calls(self) -> int:
-        """Number of predicts: none where the structure of the model is read."""
-        return 0
+        """Number of rows that the model predicts."""
+        return self.request.n_weighted * self.row_predictions
 
     @property
     def error_rows(self) -> int:
-        """Rows the standard errors are computed from: every row with positive weight."""
+        """Number of rows that the standard errors are computed from: all with positive weight."""
         return self.request.n_weighted
 
     @abstractmethod
@@ -414,13 +420,13 @@ class SinglePass(ABC):
     def finish(self, state: Keyed, threads: int) -> list[Any]:
         """Return the estimate of every grid."""
 
-    def prepare(self) -> None:  # noqa: B027  # most have nothing to prepare
-        """Do once what threads would each do."""
+    def prepare(self) -> None:  # most have nothing to prepare
+        """Prepare the evaluator once, before threads use it."""
 
     def memory(self, threads: int) -> int:
-        """Return the memory it takes at most: the result, and blocks that are evaluated.
+        """Return the maximum memory: the result, and the blocks that are evaluated.
 
-        Beside those that threads evaluate, blocks wait to be, or their states to be merged.
+        Further blocks wait for a thread, or their states wait to be merged.
         """
         request = self.request
         block = request.row_bytes * min(request.rows, self.block_rows) if request.out_of_core else 0
@@ -430,7 +436,7 @@ class SinglePass(ABC):
         return int(held + threads * (self.worker_bytes + block) + max(0, waiting))
 
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         request = self.request
         return (
             f"{'the tables of the shortcut need' if self.shortcut else 'the result needs'} "
@@ -443,9 +449,9 @@ class SinglePass(ABC):
         )
 
     def fallback(self, short: str) -> str | None:
-        """Return what to warn of before it begins because a shortcut was ``short`` of memory.
+        """Return the warning that this evaluator replaces a shortcut which is ``short`` of memory.
 
-        None where it predicts the rows hardly more often than the shortcut goes through them.
+        None if predictions cost at most `DEARER` times as much as the shortcut.
         """
         passes = self.predictions / max(1, self.shortcut_passes * self.request.n_weighted)
         if passes <= DEARER:
@@ -456,14 +462,14 @@ class SinglePass(ABC):
         )
 
     def passes(self, threads: int) -> Passes:
-        """Go through the rows once."""
+        """Yield one fold over all rows."""
         self.prepare()
         state = yield Fold("", self, self.block_rows, self.parts, self.request.settings)
         return self.finish(state, threads)
 
 
 def plain(values: Array) -> Any:
-    """Return values as what a digest takes: text and objects have no bytes of their own."""
+    """Return values in a form that can be digested; arrays of objects become lists."""
     return values.tolist() if values.dtype == object else values
 
 
@@ -474,7 +480,7 @@ def quantile_state(
     values: PointValues | None,
     threads: int,
 ) -> tuple[Floats | None, float]:
-    """Return quantiles ``(o, q, g)`` and the error of their ranks, from all curves or from what was kept."""
+    """Return quantiles ``(o, q, g)`` and their rank error, from all curves or from collected values."""
     if request.quantiles is None:
         return None, 0.0
     if curves is not None:

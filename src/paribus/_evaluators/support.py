@@ -1,4 +1,4 @@
-"""Support, samples and shared passes."""
+"""Support of grids, sampled rows that are read, and passes shared by several evaluators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paribus._states import Counts, Keyed
 
 @dataclass(frozen=True, eq=False)
 class TakenRows:
-    """Some rows as Arrow has them, in order, and their weights, if they have any."""
+    """Sampled rows as Arrow tables, in order, and their weights, if there are any."""
 
     tables: tuple[Any, ...]
     weights: tuple[Floats, ...] = ()
@@ -30,7 +30,7 @@ class TakenRows:
 
 @dataclass(frozen=True, eq=False)
 class RowsTaker:
-    """Takes the rows with some ``numbers``; ``like`` shows their columns."""
+    """Evaluator that reads the rows with the given ``numbers``; ``like`` is a table with the same columns."""
 
     numbers: Integers
     like: ModelTable
@@ -38,7 +38,7 @@ class RowsTaker:
     block_rows: int = TAKE_ROWS
 
     def evaluate(self, block: Block) -> Keyed:
-        """Take those of a block."""
+        """Return the sampled rows of a block."""
         stop = block.start + len(block.table)
         here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
         if not len(here):
@@ -48,7 +48,7 @@ class RowsTaker:
         return Keyed({("rows", 0): TakenRows((table,), weights)})
 
     def finish(self, state: Keyed) -> Rows:
-        """Return the rows as a background."""
+        """Return the sampled rows as background data."""
         import pyarrow as pa
 
         taken = state.parts["rows", 0]
@@ -57,9 +57,9 @@ class RowsTaker:
 
 
 def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
-    """Return what takes ``size`` rows, those that would be sampled if all were in memory.
+    """Return the evaluator that reads ``size`` rows, the same that would be sampled in memory.
 
-    None of them may have a weight of zero: ranks are among those that have more.
+    All rows must have positive weight, because rows are numbered among those with positive weight.
     """
     numbers = sample_of(rows.n_weighted, size, seed).numbers
     return RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)
@@ -67,12 +67,12 @@ def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
 
 @dataclass(frozen=True, eq=False)
 class SupportCounter:
-    """Counts, per grid, the weight of the rows in each of its cells."""
+    """Evaluator of the support: the weight of the rows in each cell of each grid."""
 
     questions: tuple[Grid, ...]
 
     def evaluate(self, block: Block) -> Keyed:
-        """Count the cells of each grid; where axes cross, every row is located on each axis once."""
+        """Return the weight in the cells of each grid; rows are located on each axis only once."""
         counts: dict[tuple[str, int], Counts] = {}
         positions: dict[int, Array] = {}
         for number in block.questions:
@@ -80,18 +80,18 @@ class SupportCounter:
             if len(axes) == 1 and axes[0].cell_counts is not None:
                 continue
             if len(axes) == 1 and block.weights is None:
-                counts["support", number] = Counts(_counted(axes[0], block))
+                counts["support", number] = Counts(_axis_cell_counts(axes[0], block))
                 continue
             for axis in axes:
                 if axis.feature not in positions:
                     positions[axis.feature] = axis.locate(block.column(axis.feature))
             located = [positions[axis.feature] for axis in axes]
             shape = tuple(axis.n_cells for axis in axes)
-            counts["support", number] = Counts(_count(located, shape, block.weights))
+            counts["support", number] = Counts(_grid_cell_counts(located, shape, block.weights))
         return Keyed(counts)
 
     def finish(self, state: Keyed, unit: float) -> list[Floats]:
-        """Return the weight around each point; points with the same value share their cell."""
+        """Return the weight in the cell of each point; points with the same value share a cell."""
         supports = []
         for number, grid in enumerate(self.questions):
             positions = np.ix_(*(axis.cell_of_point for axis in grid.axes))
@@ -101,15 +101,15 @@ class SupportCounter:
         return supports
 
 
-def _counted(axis: Axis, block: Block) -> Array:
-    """Count the rows in the cells of one axis; floats are counted as they lie."""
+def _axis_cell_counts(axis: Axis, block: Block) -> Array:
+    """Return the number of rows in the cells of one axis; floats are read without conversion."""
     floats = None if axis.nominal or not len(axis) else block.table.floats(axis.feature)
     if floats is None or floats.dtype != axis.cells.values.dtype:
         return axis.count(block.column(axis.feature))
     return axis.count_numbers(floats)
 
 
-def _count(located: list[Array], shape: tuple[int, ...], weights: Floats | None) -> Array:
+def _grid_cell_counts(located: list[Array], shape: tuple[int, ...], weights: Floats | None) -> Array:
     if not np.prod(shape):
         return np.zeros(shape, dtype=np.int64)
     inside = np.logical_and.reduce([position >= 0 for position in located])
@@ -120,7 +120,7 @@ def _count(located: list[Array], shape: tuple[int, ...], weights: Floats | None)
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Evaluates a block with each of its parts, whose states have keys of their own."""
+    """Evaluator that evaluates a block with each of its parts, whose states have different keys."""
 
     parts: tuple[Evaluator[Block, Keyed], ...]
 

@@ -1,4 +1,4 @@
-"""The first pass over out-of-core rows: how many there are, their weights, and what axes need to know."""
+"""Survey of out-of-core data: the first pass, which counts rows and summarizes weights and columns."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from paribus.errors import FeatureError, TableError, WeightError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SURVEY_ROWS, SURVEY_BYTES = 131_072, 16_000_000  # of a block, whichever is less
-EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if they all fit in:
-EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
-CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
-MOST_LISTED = 100_000  # of a nominal feature
-MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
-SEED = 0  # of the few rows that show how columns are binned
-SAMPLED = 4_097  # rows of highest priority: one more than the most that give errors of strengths
+SURVEY_ROWS, SURVEY_BYTES = 131_072, 16_000_000  # upper bounds of a block
+EXACT_ROWS = 1_048_576  # maximum number of values of a feature that are all kept
+EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # of the values of all features: kept, sketched
+CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # sketch sizes of each feature with more values
+MOST_LISTED = 100_000  # maximum number of categories of a requested feature
+MOST_CATEGORIES = 1_000_000  # maximum number of categories of a categorical column, requested or not
+SEED = 0  # of the sampled rows that columns are binned by
+SAMPLED = 4_097  # rows of highest priority: one more than the maximum for errors of strengths
 
 
 @dataclass(frozen=True)
 class SummarySpec:
-    """What a grid needs of a feature: kind, limit of distinct values, quantiles.
+    """Summary of a feature that a grid needs: kind, limit of distinct values, quantiles.
 
-    Where its values are ``given``, categories are not listed, however many there are. ``bins`` are numbers of
-    bins to find the edges of.
+    If grid values are ``given``, the number of categories is not limited. ``bins`` are the numbers of bins
+    whose edges are needed.
     """
 
     nominal: bool
@@ -54,7 +54,7 @@ class SummarySpec:
 class SketchSpec:
     """Sketch parameters of a column: categorical or numeric, exact capacity, and thinned capacity.
 
-    ``limit`` is the number of distinct values from which they are not listed one by one.
+    ``limit`` is the number of distinct values from which they are not listed.
     """
 
     feature: int
@@ -64,27 +64,27 @@ class SketchSpec:
     capacity: int
 
     def serves(self, other: SketchSpec) -> bool:
-        """Return whether it holds what another spec requests: fewer distinct values can be read off more."""
+        """Return whether a sketch of this spec also serves another spec, which may have a smaller limit."""
         return self.limit >= other.limit and replace(self, limit=other.limit) == other
 
 
 def specs_of(
     reading: TableReader, wanted: Mapping[int, SummarySpec], memory: int | None
 ) -> dict[int, SketchSpec]:
-    """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
+    """Return the sketch parameters of each feature; ``memory`` is the memory bound, None if there is none."""
     whole = math.inf if memory is None else memory
     features = max(1, len(wanted))
     exact = exact_rows(features, memory)
     fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
     capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
     if (reading.source.rows or 0) > exact:
-        exact = capacity  # they will be thinned out anyway
+        exact = capacity  # the values will be thinned anyway
     capacity = min(capacity, exact)
     return {j: SketchSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
 
 
 def exact_rows(features: int, memory: int | None) -> int:
-    """Return how many rows may have so many features for their quantiles to be exact.
+    """Return the maximum number of rows at which the quantiles of ``features`` features are exact.
 
     >>> exact_rows(3, None), exact_rows(3, 8_000_000), exact_rows(100, None)
     (1048576, 41666, 320000)
@@ -94,7 +94,7 @@ def exact_rows(features: int, memory: int | None) -> int:
 
 
 def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
-    """Return the specs that serve all of them."""
+    """Return the fewest specs that serve all given ones."""
     merged: dict[SketchSpec, int] = {}
     for spec in specs:
         key = replace(spec, limit=0)
@@ -104,7 +104,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those with positive weight, sums of weights and of their squares, in ``weight_scale``."""
+    """Numbers of rows, all and with positive weight; sums of weights and squares, in ``weight_scale``."""
 
     rows: int
     n_weighted: int
@@ -114,7 +114,7 @@ class WeightTotals:
 
     @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
-        """Add up the weights of some rows; ``weight_scale`` is a power of two near the largest."""
+        """Sum the weights of some rows; ``weight_scale`` is a power of two near the largest weight."""
         if weights is None:
             return cls(rows, rows, float(rows), float(rows), 1.0)
         largest = float(weights.max(initial=0.0))
@@ -125,7 +125,7 @@ class WeightTotals:
         return cls(rows, int((weights > 0).sum()), float(own.sum()), float((own**2).sum()), unit)
 
     def merge(self, other: Self) -> Self:
-        """Add up."""
+        """Add the sums of both, in the larger scale."""
         unit = max(self.weight_scale, other.weight_scale)
         one, two = (side.weight_scale / unit if unit else 0.0 for side in (self, other))
         return type(self)(
@@ -139,10 +139,10 @@ class WeightTotals:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSketch:
-    """What is known of one column: how much is missing or infinite, and its numbers or categories.
+    """Summary of one column: weights of missing and infinite values, and numbers or categories.
 
-    ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the
-    categories a column of categories knows, ``steps`` those between dates or durations.
+    ``missing_row`` is the first row with a missing value, ``missing_at`` its number. ``declared`` are the
+    categories that the type of the column declares. ``steps`` are the steps between dates.
     """
 
     kind: Kind
@@ -158,7 +158,7 @@ class ColumnSketch:
     steps: Steps | None = None
 
     def merge(self, other: Any) -> Any:
-        """Put both together; a column that cannot be varied somewhere cannot be at all."""
+        """Merge both; a column that is unusable in one block is unusable."""
         if isinstance(other, UnusableColumn):
             return other
         first, second = (self, other) if self.missing_row is not None else (other, self)
@@ -181,7 +181,7 @@ class ColumnSketch:
 
 @dataclass(frozen=True, eq=False)
 class UnusableColumn:
-    """Why a column cannot be varied."""
+    """Reason why a column cannot be varied."""
 
     why: str
 
@@ -192,12 +192,12 @@ class UnusableColumn:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredCategories:
-    """The categories a column declares over all rows, or the values that occur, in the order they are met."""
+    """Categories that a column declares, or values that occur, in order of first occurrence."""
 
     categories: tuple[Any, ...]
 
     def merge(self, other: Self) -> Self:
-        """Append those the other has besides."""
+        """Append the categories that only the other has."""
         categories = union(self.categories, other.categories) or ()
         if len(categories) > MOST_CATEGORIES:
             raise TableError(
@@ -209,21 +209,21 @@ class DeclaredCategories:
 
 @dataclass(frozen=True, eq=False)
 class Digest:
-    """A sum of the digests of blocks of one column."""
+    """Sum of the digests of the blocks of one column."""
 
     total: int
 
     def merge(self, other: Self) -> Self:
-        """Add up."""
+        """Add the digests of both."""
         return type(self)((self.total + other.total) % SIZE)
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """At most ``most`` rows with positive weight, chosen by their ``numbers`` alone: the same as in memory.
+    """At most ``most`` rows with positive weight, sampled by their ``numbers`` alone, as in memory.
 
-    Only of partitions that a cluster computes, whose lengths are not known yet, others are chosen: their
-    numbers are those within the partition.
+    The sample differs for partitions that a cluster computes: their lengths are unknown, so rows are numbered
+    within the partition.
     """
 
     most: int
@@ -233,7 +233,7 @@ class KeptRows:
 
     @classmethod
     def of(cls, block: Block, seed: int) -> Self:
-        """Choose among the rows of a block."""
+        """Sample rows of a block."""
         arrow = cast(ModelTable, block.table).arrow.native
         some = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
         most = head_rows(len(block.table.names))
@@ -241,7 +241,7 @@ class KeptRows:
         return cls(most, seed, chosen + block.start, arrow.take(chosen))
 
     def merge(self, other: Self) -> Self:
-        """Choose among the rows of both."""
+        """Sample rows of both."""
         import pyarrow as pa
 
         numbers = np.concatenate([self.numbers, other.numbers])
@@ -252,7 +252,7 @@ class KeptRows:
 
 
 def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Return the categories of both, in the order they are met."""
+    """Return the categories of both, in order of first occurrence."""
     if one is None or two is None:
         return one if two is None else two
     return tuple(dict.fromkeys((*one, *two)))
@@ -260,9 +260,10 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Survey:
-    """Reads every row once; ``specs`` say what is kept of which column.
+    """Evaluator of the first pass over out-of-core rows; ``specs`` are the sketches of columns.
 
-    ``seeds`` are those of the draws of rows by weight, of which the first also shows how columns are binned.
+    ``seeds`` are those of the samples of rows by weight. ``coded`` are the columns of Arrow dictionaries, and
+    ``open`` those whose occurring values are listed. ``targets`` is the number of target columns.
     """
 
     specs: tuple[SketchSpec, ...]
@@ -277,18 +278,13 @@ class Survey:
     def of(
         cls, reading: TableReader, specs: tuple[SketchSpec, ...], seeds: tuple[int, ...], head: ModelTable
     ) -> Self:
-        """Prepare to read; ``head`` are a few rows, which show their types."""
+        """Return the survey of a table; ``head`` are its first rows, which have the types of columns."""
         open_to_others = tuple(reading.columns.index(name) for name in reading.open)
         weighted, targets = reading.weight is not None, len(reading.target)
         return cls(specs, reading.coded, seeds, weighted, head, open_to_others, targets)
 
-    @property
-    def _digested(self) -> int:
-        """Number of columns that have a digest: those for the model, that of weights, those of the target."""
-        return len(self.head.names) + self.weighted + self.targets
-
     def evaluate(self, block: Block) -> Keyed:
-        """Return what one block shows."""
+        """Return the summary of one block."""
         table = cast(ModelTable, block.table)
         rows, weights = len(table), block.weights
         states: dict[tuple[str, int], Any] = {
@@ -331,7 +327,7 @@ class Survey:
             counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
             categories = CategoryWeights(tuple(found), counts, MOST_LISTED).within()
         else:
-            sketch, infinite = _numbers(column.values, present, spec)
+            sketch, infinite = _numeric_sketch(column.values, present, spec)
         if kind == "datetime":
             steps = Steps.of(column.values if present is None else column.values[present > 0], column.zone)
         row = None if at < 0 else cast(ModelTable, block.table).arrow.native.take([at])
@@ -350,7 +346,7 @@ class Survey:
         )
 
     def finish(self, reading: TableReader, state: Keyed) -> SurveyResult:
-        """Return the rows, now that they are known, and what is kept of each column."""
+        """Return the rows with their totals, and the sketches of columns."""
         weighed: WeightTotals | None = state.parts["weighed", 0] if state.parts else None
         if weighed is None or not weighed.rows:
             raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
@@ -366,10 +362,11 @@ class Survey:
             for j in self.open
         ]
         starts, unit = _starts(reading, state), weighed.weight_scale
+        digested = len(self.head.names) + self.weighted + self.targets  # columns that have a digest
         gaps = np.flatnonzero(state.parts["gaps", 0].cells)
         reading = replace(
             reading,
-            weight_scale=reading.weight_scale * unit,  # survey weights were in the unit of the first ones
+            weight_scale=reading.weight_scale * unit,  # the survey used the scale of the first weights
             known_categories=known,
             starts=starts,
             nullable=frozenset(reading.columns[position] for position in gaps),
@@ -382,18 +379,18 @@ class Survey:
             weighed.n_weighted,
             weighed.total,
             weighed.squares,
-            {seed: _numbered(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
+            {seed: _renumbered_sample(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
             if self.weighted
             else None,
             reading.table(state.parts["few", 0].rows),
-            tuple(f"{state.parts['digest', number].total:032x}" for number in range(self._digested)),
+            tuple(f"{state.parts['digest', number].total:032x}" for number in range(digested)),
         )
         sketches = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
         return SurveyResult(scanned, sketches, unit)
 
 
-def _numbers(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[Sketch, float]:
-    """Return the finite numbers as a sketch, and the weight of the others."""
+def _numeric_sketch(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[Sketch, float]:
+    """Return the sketch of the finite values, and the weight of the others."""
     if weights is not None and not weights.all():
         values, weights = values[weights > 0], weights[weights > 0]
     infinite = 0.0
@@ -408,19 +405,19 @@ def _numbers(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[S
 
 @dataclass(frozen=True, eq=False)
 class SurveyResult:
-    """What a survey found: the rows, and what is kept of columns; weights of it are in ``unit``."""
+    """Result of a survey: the rows, and the sketches of columns, whose weights are in ``unit``."""
 
     rows: ScannedRows
     sketches: Mapping[SketchSpec, ColumnSketch | UnusableColumn]
     unit: float
 
     def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
-        """Return whether it holds all that is requested, so that the rows need not be read again."""
+        """Return whether the result serves all specs and seeds, so that rows need not be read again."""
         sampled = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
         return sampled and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
 
     def beside(self, other: SurveyResult) -> SurveyResult:
-        """Return the same with what another survey of the same rows found."""
+        """Return the result merged with that of another survey of the same rows."""
         heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
         return SurveyResult(replace(self.rows, heavy=heavy), {**self.sketches, **other.sketches}, self.unit)
 
@@ -431,7 +428,7 @@ class SurveyResult:
         return replace(sketched, sketch=sketched.sketch.limited(spec.limit))
 
     def rank_error(self, specs: Iterable[SketchSpec]) -> float:
-        """Return by how much the rank of a quantile may be off at most, as a share of the weight."""
+        """Return the maximum rank error of quantiles, as a share of the weight."""
         sketched_columns = [self._sketch(spec) for spec in specs]
         sketches = [
             sketched.sketch
@@ -444,7 +441,7 @@ class SurveyResult:
         return sketch.bound / self.rows.total / self.unit
 
     def summary(self, spec: SketchSpec, wanted: SummarySpec) -> Summary:
-        """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
+        """Return the summary that an axis needs; raises `FeatureError` if the column is unusable."""
         sketched, feature, rows, unit = self._sketch(spec), spec.feature, self.rows, self.unit
         if isinstance(sketched, UnusableColumn):
             raise FeatureError(sketched.why)
@@ -476,7 +473,7 @@ class SurveyResult:
 
 
 def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
-    """Return quantiles, extremes and few distinct values."""
+    """Return quantiles, extremes, edges, and distinct values if they are few."""
     complete = sketch.with_ends()
     few, weights = complete.few, complete.few_weights
     ticks = np.dtype(sketched.dtype)
@@ -489,17 +486,21 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     }
     if not len(sketch.values):
         return facts
-    plain = sketch if dated is None else _as_ticks(sketch)
     assert complete.ends is not None
-    ends = complete.ends if dated is None else complete.ends.view(np.int64)
-    facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
+    plain, ends = sketch, complete.ends
+    if dated is not None:
+        parts = (sketch.ends, sketch.few)
+        own_ends, own_few = (None if part is None else part.view(np.int64) for part in parts)
+        plain = replace(sketch, values=sketch.values.view(np.int64), ends=own_ends, few=own_few)
+        ends = ends.view(np.int64)
+    facts["edges"] = tuple(_sketch_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
     return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES, *TAILS)), ends, sketched.kind)
 
 
-def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
-    """Return edges of bins; thinning may have lost the smallest and the largest value."""
+def _sketch_edges(sketch: Sketch, ends: Array, bins: int) -> Array:
+    """Return edges of bins; ``ends`` replace the extremes of a thinned sketch."""
     if not sketch.thinned:
         return edges_of(sketch.values, sketch.weights, bins)
     if sketch.few is not None:
@@ -508,13 +509,8 @@ def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
     return np.unique(np.concatenate([ends, inner]))
 
 
-def _as_ticks(sketch: Sketch) -> Sketch:
-    ends, few = (None if part is None else part.view(np.int64) for part in (sketch.ends, sketch.few))
-    return replace(sketch, values=sketch.values.view(np.int64), ends=ends, few=few)
-
-
 def _occurring(column: Any) -> tuple[Any, ...]:
-    """Return the values of a column that occur."""
+    """Return the distinct values of a column that are not missing."""
     values: dict[Any, None] = {}
     for chunk in column.chunks:
         values |= dict.fromkeys(chunk.unique().to_pylist())
@@ -522,7 +518,7 @@ def _occurring(column: Any) -> tuple[Any, ...]:
 
 
 def _known_categories(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
-    """Return the categories of a column of categories as Arrow holds them."""
+    """Return the categories of a categorical column as an Arrow array."""
     import pyarrow as pa
 
     name = reading.columns[feature]
@@ -537,7 +533,7 @@ def _known_categories(reading: TableReader, feature: int, declared: DeclaredCate
 
 
 def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
-    """Return the numbers of the first rows of partitions a cluster computed, and of the row after all."""
+    """Return the first row number of each partition of a cluster, and the total number of rows."""
     source = reading.source
     if not isinstance(source, Partitions) or not source.cluster:
         return ()
@@ -546,8 +542,8 @@ def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
     return tuple(int(start) for start in np.cumsum([0, *lengths]))
 
 
-def _numbered(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> PrioritySample:
-    """Return rows by their number among all, if it was that within a partition; weights are in ``unit``."""
+def _renumbered_sample(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> PrioritySample:
+    """Return the sample with row numbers among all partitions, and weights divided by ``unit``."""
     rows = replace(rows, weights=rows.weights / unit)
     if not starts:
         return rows
@@ -568,7 +564,7 @@ def _digests(table: pa.Table, block: Block) -> list[int]:
 
 
 def survey_states() -> dict[str, type]:
-    """Return the states of a survey by name, which is how files refer to them."""
+    """Return the classes of the states of a survey by name, as they are stored in files."""
     states = (
         WeightTotals,
         ColumnSketch,
@@ -585,6 +581,6 @@ def survey_states() -> dict[str, type]:
 
 
 def survey_rows(row_bytes: int, memory: int | None) -> int:
-    """Return the rows of a block: a power of two, fewer of wide rows."""
+    """Return the rows per block: a power of two, fewer if rows are wide."""
     fits = max(1, min(SURVEY_BYTES, SURVEY_BYTES if memory is None else memory // 32) // max(1, row_bytes))
     return max(1_024, min(SURVEY_ROWS, 1 << int(math.log2(fits))))

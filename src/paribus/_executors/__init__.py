@@ -1,4 +1,4 @@
-"""Who folds: evaluates blocks and merges their states."""
+"""Executors, which evaluate blocks and merge their states."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["DaskExecutor", "LocalExecutor", "as_executor"]
 def as_executor(
     executor: Any = None, *, threads: int = 1, progress: bool | None = None, doing: str = "paribus"
 ) -> Executor:
-    """Return who folds: an engine that accepts what was passed, or an `Executor` as it is.
+    """Return the executor for a user's argument: None, a Dask client, or an `Executor`.
 
-    ``threads`` are those of this process; ``doing`` is what a progress bar shows.
+    ``threads`` are those of this process; ``doing`` is the text of the progress bar.
 
     >>> as_executor().describe()
     'this process'

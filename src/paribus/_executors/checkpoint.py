@@ -1,4 +1,4 @@
-"""States kept in a folder, so that a run that was killed goes on where it was."""
+"""Checkpoints: states stored in a folder, from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from paribus._states.codec import packed, unpacked
 from paribus.errors import CheckpointError, OptionError
 
 VERSION = 3
-DIGEST = 32  # bytes of a digest; it is the comment of a zip file, so that NumPy still reads the state
-COMMENT = DIGEST.to_bytes(2, "little")  # how a zip file says how long its comment is
-MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of files while they are written
-DAY = 86_400  # seconds after which no file is still being written, wherever that was
-NOTE_BYTES = 65_536  # of a file that says what a folder is of, at most
+DIGEST = 32  # bytes of a digest, which is stored as the comment of the zip file so that NumPy can read it
+COMMENT = DIGEST.to_bytes(2, "little")  # length of the comment in a zip file
+MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of temporary files
+DAY = 86_400  # seconds after which a temporary file of another machine counts as abandoned
+NOTE_BYTES = 65_536  # maximum size of a file that identifies a run or a pass
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder with one folder per pass, each with what it is a pass of and the states of finished ranges.
+    """A folder with one folder per pass, for the identity of the pass and the states of finished ranges.
 
-    ``run`` is drawn when the folder is made: states of two runs are not mixed, however alike these are.
+    ``run`` is a random identifier, created with the folder, so that states of two runs are never mixed.
     """
 
     folder: Path
@@ -42,7 +42,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, folder: Any) -> Checkpoint:
-        """Make the folder, or refuse a file of that name."""
+        """Create the folder, or raise if that is not possible."""
         if not isinstance(folder, (str, os.PathLike)):
             raise OptionError(f"checkpoint={folder!r} must be the path of a folder")
         if names_store(folder):
@@ -55,7 +55,7 @@ class Checkpoint:
             path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError, TypeError, RuntimeError) as error:  # a null byte, no home, a file
             raise OptionError(f"checkpoint={str(folder)!r} cannot be a folder: {error}") from error
-        found = _noted(path / "run.json", {"run": secrets.token_hex(16)})
+        found = _read_or_create_json(path / "run.json", {"run": secrets.token_hex(16)})
         run = found.get("run")
         if not isinstance(run, str) or not run:
             raise CheckpointError(f"{path / 'run.json'} names no run; remove the folder to start over")
@@ -64,19 +64,23 @@ class Checkpoint:
     def store(
         self, name: str, identity: Mapping[str, str], more: Mapping[str, Callable[..., Any]]
     ) -> KeptStates:
-        """Return the store of one pass, or refuse states of another; ``more`` are classes of its states."""
+        """Return the store of one pass, or raise if the folder has states of another one.
+
+        ``more`` are additional classes of its states.
+        """
         folder = self.folder / name
         with _naming(folder):
             folder.mkdir(exist_ok=True)
             for half in folder.glob("*.half"):
-                if _abandoned(half):
+                if _is_abandoned(half):
                     half.unlink(missing_ok=True)
         wanted = {"version": VERSION, "run": self.run, **identity}
-        self._compare(_noted(folder / "identity.json", wanted), wanted)
+        self._compare(_read_or_create_json(folder / "identity.json", wanted), wanted)
         key = hashlib.blake2b(json.dumps([name, wanted], sort_keys=True).encode(), digest_size=32).digest()
         return KeptStates(folder, key, {**known_states(), **more})
 
     def _compare(self, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Raise if the identity of a pass differs from the stored one."""
         differing = [name for name, value in wanted.items() if found.get(name) != value]
         if differing:
             others = ", ".join(name for name in differing if name != "run")
@@ -88,10 +92,10 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class KeptStates:
-    """The states of one pass, a file for each range of blocks.
+    """The stored states of one pass, with a file for each range of blocks.
 
-    Each file ends in a digest of its bytes and its range under ``key``, which stands for the run, the pass
-    and all that decides its numbers.
+    Each file ends with a digest of its bytes and its range. The digest depends on ``key``, which identifies
+    the run, the pass, and all settings that influence its numbers. ``known`` are the classes of states.
     """
 
     folder: Path
@@ -100,7 +104,7 @@ class KeptStates:
 
     @property
     def begun(self) -> bool:
-        """Whether states were kept by an earlier run."""
+        """Whether an earlier run stored states."""
         with _naming(self.folder):
             return any(self.folder.glob("*.npz"))
 
@@ -110,9 +114,9 @@ class KeptStates:
             return self._file(first, stop).exists()
 
     def load(self, first: int, stop: int) -> Any:
-        """Return the state of a range; nothing is decoded before its digest is found right."""
+        """Return the state of a range; the digest is checked before decoding."""
         file = self._file(first, stop)
-        data = _content(file)
+        data = _read_regular_file(file)
         try:
             if not hmac.compare_digest(data[-DIGEST:], self._digest(first, stop, memoryview(data)[:-DIGEST])):
                 raise CheckpointError("it was changed, or is of another run, pass or range")
@@ -122,15 +126,17 @@ class KeptStates:
         return state
 
     def save(self, first: int, stop: int, state: Any) -> None:
-        """Write a state; it is there whole or not at all."""
+        """Store a state atomically."""
         content = memoryview(packed(state))[: -len(COMMENT)]
         digest = self._digest(first, stop, content, COMMENT)
-        _write(self._file(first, stop), content, COMMENT, digest)
+        _write_atomically(self._file(first, stop), content, COMMENT, digest)
 
     def _file(self, first: int, stop: int) -> Path:
+        """Return the path of the state of a range."""
         return self.folder / f"{first:09d}-{stop:09d}.npz"
 
     def _digest(self, first: int, stop: int, *content: bytes | memoryview) -> bytes:
+        """Return the keyed digest of a range and the bytes of its state."""
         digest = hashlib.blake2b(f"{first}-{stop}:".encode(), key=self.key, digest_size=DIGEST)
         for part in content:
             digest.update(part)
@@ -139,7 +145,7 @@ class KeptStates:
 
 @contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Say which file or folder could not be used, and what to do."""
+    """Convert errors to `CheckpointError` with the name of the file or folder."""
     try:
         yield
     except (OSError, ValueError, MemoryError) as error:
@@ -149,8 +155,8 @@ def _naming(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _content(file: Path, most: int | None = None) -> bytes:
-    """Return what a file holds: a pipe or device would never end."""
+def _read_regular_file(file: Path, most: int | None = None) -> bytes:
+    """Return the bytes of a regular file; raise for pipes and devices, and above ``most`` bytes."""
     with _naming(file):
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -160,23 +166,23 @@ def _content(file: Path, most: int | None = None) -> bytes:
         return file.read_bytes()
 
 
-def _noted(file: Path, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a file says; one that is not there is written."""
+def _read_or_create_json(file: Path, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content of a JSON file, which is written first if it does not exist."""
     with _naming(file):
         known = file.exists()
     if not known:
-        _write(file, json.dumps(wanted, indent=1).encode(), anew=True)
+        _write_atomically(file, json.dumps(wanted, indent=1).encode(), anew=True)
     try:
-        found = json.loads(_content(file, NOTE_BYTES))
+        found = json.loads(_read_regular_file(file, NOTE_BYTES))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{file} cannot be read: {error}; remove the folder to start over") from error
     return found if isinstance(found, dict) else {}
 
 
-def _write(file: Path, *content: bytes | memoryview, anew: bool = False) -> None:
-    """Write a file under another name and rename it, so that one that was killed leaves no half of it.
+def _write_atomically(file: Path, *content: bytes | memoryview, anew: bool = False) -> None:
+    """Write a temporary file and rename it, so that an interrupted run leaves no partial file.
 
-    ``anew`` leaves one alone that another process wrote meanwhile.
+    With ``anew``, a file that another process has written meanwhile is not replaced.
     """
     half = file.with_suffix(f".{MACHINE}-{os.getpid()}.half")
     with _naming(file):
@@ -185,27 +191,27 @@ def _write(file: Path, *content: bytes | memoryview, anew: bool = False) -> None
                 handle.writelines(content)
                 handle.flush()
                 os.fsync(handle.fileno())
-            if not (anew and _linked(half, file)):
+            if not (anew and _link_new(half, file)):
                 half.replace(file)
         finally:
             half.unlink(missing_ok=True)
 
 
-def _abandoned(half: Path) -> bool:
-    """Return whether a half was left by a run that was killed; another one may be writing it just now."""
+def _is_abandoned(half: Path) -> bool:
+    """Return whether a temporary file was left by a killed run, and is not being written by another one."""
     import psutil
 
     machine, _, process = half.stem.rpartition(".")[2].partition("-")
     if machine == MACHINE and process.isdecimal():
         return not psutil.pid_exists(int(process))
     try:
-        return time.time() - half.stat().st_mtime > DAY  # it may be of another machine
+        return time.time() - half.stat().st_mtime > DAY  # it may belong to another machine
     except FileNotFoundError:
         return False
 
 
-def _linked(half: Path, file: Path) -> bool:
-    """Give a file its name unless there is one; return whether this file system can do that."""
+def _link_new(half: Path, file: Path) -> bool:
+    """Link a temporary file to its name unless that exists; return whether the file system supports links."""
     try:
         os.link(half, file)
     except FileExistsError:

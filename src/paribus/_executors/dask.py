@@ -1,4 +1,4 @@
-"""Folding on a Dask cluster: states are merged where they are, along the same tree as everywhere."""
+"""Folds on a Dask cluster: workers merge the states, along the same tree as in one process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from paribus._states import Keyed, merge_in_order, ranges_of
 from paribus._text import count
 from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
 
-RETRIES = 3  # of a task that fails, and of one whose worker dies as often as the cluster allows
-PER_THREAD, MOST_TASKS = 4, 8_192  # tasks: enough to share evenly, not too many to schedule
+RETRIES = 3  # retries of a task that fails
+PER_THREAD, MOST_TASKS = 4, 8_192  # tasks per thread for an even load, and their maximum
 
 
 def current_client() -> Any | None:
-    """Return the client this process would compute with, None if it has none."""
+    """Return the default Dask client of this process, None without one."""
     if "distributed" not in sys.modules:
         return None
     import distributed
@@ -35,11 +35,11 @@ def current_client() -> Any | None:
 
 @dataclass(frozen=True, eq=False)
 class DaskExecutor:
-    """Fold on the workers of a `dask.distributed.Client`.
+    """Folds on the workers of a `dask.distributed.Client`.
 
-    The evaluator, which holds the model, is a task of its own: it is sent to each worker once, and made again
-    if its worker dies. A task evaluates a range of blocks that is a branch of the tree of merges; merges are
-    tasks too and never change what they are given, so a task that is run twice cannot count twice.
+    The evaluator, which holds the model, is a separate task: it is sent to each worker once, and created
+    again if its worker dies. A task evaluates a range of blocks that is a branch of the merge tree. Merges
+    are tasks too. They do not modify their inputs, so a task that runs twice does not count twice.
     """
 
     client: Any
@@ -48,17 +48,17 @@ class DaskExecutor:
 
     @staticmethod
     def accepts(obj: Any) -> bool:
-        """Return whether something is a client, by what it can do."""
+        """Return whether an object has the methods of a client."""
         return hasattr(obj, "submit") and hasattr(obj, "nthreads")
 
     def describe(self) -> str:
-        """Return who computes, in words."""
+        """Return a description of the executor."""
         return f"Dask, {count(len(self.client.nthreads()), 'worker')}"
 
     def fold(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
-        """Evaluate every block on some worker; the states' tree is that of `LocalExecutor`, to the bit."""
+        """Evaluate every block on some worker, with the merge tree of `LocalExecutor`."""
         if blocks.count is None:
             raise OptionError(
                 "executor= needs rows that other processes can read: Parquet files, a Dask data frame or a "
@@ -68,7 +68,9 @@ class DaskExecutor:
             return zero
         ranges = [(0, blocks.count)] if store is None else ranges_of(blocks.count, KEPT)
         left = [one for one in ranges if store is None or not store.contains(*one)]
-        graph, tasks = Graph.of(evaluator), self._tasks(blocks)
+        threads = sum(self.client.nthreads().values()) or 1
+        tasks = min(max(PER_THREAD * threads, blocks.n_tasks), MOST_TASKS)  # results do not depend on it
+        graph = Graph.of(evaluator)
         branches = [graph.branch(blocks, *one, tasks) for one in left]
         with closing(self._states(branches, blocks)) as states:
             if store is None:
@@ -79,17 +81,12 @@ class DaskExecutor:
         merged: S = merge_in_order(store.load(*one) for one in ranges)
         return merged
 
-    def _tasks(self, blocks: Blocks[Any]) -> int:
-        """Return into how many tasks to cut all blocks: no result depends on it."""
-        threads = sum(self.client.nthreads().values()) or 1
-        return min(max(PER_THREAD * threads, blocks.n_tasks), MOST_TASKS)
-
     def _states(self, branches: list[Branch], blocks: Blocks[Any]) -> Generator[tuple[int, Any]]:
-        """Submit everything, show what is done, and yield the states of branches as they come."""
+        """Submit all tasks, show progress, and yield the position and state of each finished branch."""
         futures = self._submitted(branches)
         done = (blocks.rows or 0) - sum(branch.rows for branch in branches)
         try:
-            arriving = _arriving(self.client, branches, futures)
+            arriving = _finished_tasks(self.client, branches, futures)
             with closing(with_progress(arriving, blocks.rows, self.progress, self.task, done)) as bar:
                 for position, state in bar:
                     if position >= 0:
@@ -98,18 +95,20 @@ class DaskExecutor:
             self.client.cancel(futures)
 
     def _submitted(self, branches: list[Branch]) -> list[Any]:
-        """Submit the roots of all branches, and after them the notes."""
+        """Submit the roots of all branches, then the tasks that report finished parts."""
         roots = [branch.root for branch in branches]
         notes = [note for branch in branches for note, _ in branch.notes]
         with warnings.catch_warnings():
-            # A large model is in the graph on purpose: as a task it is made again when its worker dies.
+            # A large model is part of the graph, so that it is created again if its worker dies.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             futures: list[Any] = self.client.compute([*roots, *notes], retries=RETRIES, optimize_graph=False)
         return futures
 
 
-def _arriving(client: Any, branches: list[Branch], futures: list[Any]) -> Iterator[tuple[int, float, Any]]:
-    """Yield the number of a branch, rows and its state when it is done, or -1, rows and None for a part."""
+def _finished_tasks(
+    client: Any, branches: list[Branch], futures: list[Any]
+) -> Iterator[tuple[int, float, Any]]:
+    """Yield the position, rows and state of each finished branch, and (-1, rows, None) for each part."""
     import distributed
 
     roots = {future.key: position for position, future in enumerate(futures[: len(branches)])}
@@ -117,42 +116,43 @@ def _arriving(client: Any, branches: list[Branch], futures: list[Any]) -> Iterat
     where = {future.key: one for future, one in zip(futures[len(branches) :], parts, strict=True)}
     left = [float(branch.rows) for branch in branches]
     for future in distributed.as_completed(futures, loop=client.loop):
-        # One that was lost with its worker after it was done is computed again.
+        # A finished task that was lost with its worker is computed again.
         if future.status in ("error", "cancelled"):
-            raise _failed(future, branches, where.get(future.key))
+            raise _task_error(future, branches, where.get(future.key))
         if future.key in roots:
             position = roots[future.key]
-            yield position, left[position], _result(future, branches)
+            yield position, left[position], _branch_state(future, branches)
             left[position] = 0.0
         else:
             position, part = where[future.key]
             if future.status == "finished":
-                _raised(future.result())
+                _raise_failed_task(future.result())
             work = min(left[position], float(part.rows or 0))
             left[position] -= work
             yield -1, work, None
 
 
-def _result(future: Any, branches: list[Branch]) -> Any:
+def _branch_state(future: Any, branches: list[Branch]) -> Any:
+    """Return the state of a branch, or raise its error."""
     try:
         state = future.result()
     except Exception as error:
-        raise _failed(future, branches, None) from error
-    _raised(state)
+        raise _task_error(future, branches, None) from error
+    _raise_failed_task(state)
     return state
 
 
-def _raised(found: Any) -> None:
-    """Raise what a task returned instead of a state."""
+def _raise_failed_task(found: Any) -> None:
+    """Raise the error that a task returned instead of a state."""
     if isinstance(found, FailedTask):
         raise found.error
 
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """The task whose result is the state of a range, and the tasks that report which parts are done.
+    """The task whose result is the state of a range, and the tasks that report finished parts.
 
-    ``keys`` are the names of the tasks that evaluate parts.
+    ``keys`` maps the names of the tasks that evaluate parts to these.
     """
 
     root: Any
@@ -161,100 +161,96 @@ class Branch:
 
     @property
     def rows(self) -> int:
-        """Rows of all its parts."""
+        """Number of rows of all parts."""
         return sum(part.rows or 0 for _, part in self.notes)
 
 
 @dataclass(frozen=True, eq=False)
 class FailedTask:
-    """An error that would come again however often the task is tried, as its result."""
+    """A permanent error as the result of a task, which is not retried."""
 
     error: ParibusError
 
     def merge(self, other: Any) -> Self:
-        """Stay what it is."""
+        """Return the error unchanged."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Merging:
-    """A task that has a state; merging two of them makes a task."""
+    """A task that returns a state; merging two of them creates a task."""
 
     task: Any
     graph: Graph
 
     def merge(self, other: Self) -> Self:
         """Return the task that merges both states."""
-        return type(self)(self.graph.call(_merged, "merge", self.task, other.task), self.graph)
+        return type(self)(self.graph.call(_merge_states, "merge", self.task, other.task), self.graph)
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Tasks of one fold, under names that no other fold has."""
+    """Tasks of one fold, with unique names."""
 
     run: str
     evaluator: Any
 
     @classmethod
     def of(cls, evaluator: Any) -> Self:
-        """Begin with the evaluator, as bytes: what a task is given must not be changed by running it."""
+        """Create the task of the evaluator, which is pickled so that tasks cannot modify it."""
         import cloudpickle
         from dask.delayed import delayed
 
         run = uuid4().hex[:8]
-        shipped = delayed(_unpacked, pure=True)(
+        shipped = delayed(cloudpickle.loads, pure=True)(
             cloudpickle.dumps(evaluator), dask_key_name=f"paribus-evaluator-{run}"
         )
         return cls(run, shipped)
 
     def call(self, function: Any, name: str, *arguments: Any) -> Any:
-        """Return a task."""
+        """Return a task that calls a function."""
         from dask.delayed import delayed
 
         key = f"paribus-{name}-{self.run}-{uuid4().hex[:12]}"
         return delayed(function, pure=True)(*arguments, dask_key_name=key)
 
     def branch(self, blocks: Blocks[Any], first: int, stop: int, tasks: int) -> Branch:
-        """Return the tasks of a range of blocks, which is cut further for an even share."""
+        """Return the tasks of a range of blocks, which is split for an even load."""
         share = -(-tasks * (stop - first) // (blocks.count or 1))
         leaves, notes, keys = [], [], {}
         for low, high in ranges_of(stop - first, max(1, share)):
             part = blocks.part(first + low, first + high)
-            state = self.call(_evaluated, "evaluate", self.evaluator, *part.payload())
+            state = self.call(_evaluate_part, "evaluate", self.evaluator, *part.payload())
             leaves.append(Merging(state, self))
-            notes.append((self.call(_noted, "note", state), part))
+            notes.append((self.call(_report_part, "note", state), part))
             keys[state.key] = part
         return Branch(merge_in_order(leaves).task, notes, keys)
 
 
-def _unpacked(packed: bytes) -> Any:
-    import cloudpickle
-
-    return cloudpickle.loads(packed)
-
-
-def _evaluated(evaluator: Any, blocks: Blocks[Any], computed: list[Any]) -> Any:
-    """Return the state of some blocks: they are read, or cut from parts that were computed."""
+def _evaluate_part(evaluator: Any, blocks: Blocks[Any], computed: list[Any]) -> Any:
+    """Return the state of some blocks, which are read here or cut from computed parts."""
     local = LocalExecutor(1, progress=False)
     try:
         parts = blocks.received(computed)
         return merge_in_order(local.fold(evaluator, part, Keyed({})) for part in parts)
     except ModelError:
-        raise  # a model may fail by chance, and is tried again
+        raise  # the task is retried, because the failure may be temporary
     except ParibusError as error:
         return FailedTask(error)
 
 
-def _merged(one: Any, two: Any) -> Any:
+def _merge_states(one: Any, two: Any) -> Any:
+    """Merge two states, or return the error of one."""
     return two if isinstance(two, FailedTask) else one.merge(two)
 
 
-def _noted(state: Any) -> FailedTask | None:
+def _report_part(state: Any) -> FailedTask | None:
+    """Report that a part is finished, or its error, without sending the state."""
     return state if isinstance(state, FailedTask) else None
 
 
-def _failed(future: Any, branches: list[Branch], part: Any) -> ParibusError:
-    """Return what went wrong, and on which rows, as one error."""
+def _task_error(future: Any, branches: list[Branch], part: Any) -> ParibusError:
+    """Return the error of a failed task, with the rows that it computed."""
     error = future.exception() if future.status == "error" else None
     if isinstance(error, ParibusError):
         return error

@@ -1,4 +1,4 @@
-"""Threads, and state shared between passes."""
+"""Folds in this process, with threads; several folds can share one read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from paribus.errors import RefusalError
 
 @dataclass(eq=False)
 class SharedFold:
-    """One of the folds: who evaluates which blocks, and what is merged of them so far.
+    """One of several folds that share a read: evaluator, blocks, and the states merged so far.
 
-    With a ``store`` the state of each finished range of blocks is kept. One that ``refused`` what it met in
-    the rows gets no more of them.
+    With a ``store``, the state of each finished range of blocks is stored. A fold that has ``refused`` gets
+    no further blocks.
     """
 
     evaluator: Evaluator[Any, Keyed]
@@ -54,7 +54,7 @@ class SharedFold:
         self._parts.add(state)
 
     def finish(self) -> Keyed | RefusalError:
-        """Return the state of all blocks, or why it refused."""
+        """Return the state of all blocks, or the refusal."""
         if self.refused is not None:
             return self.refused
         self._end_block()
@@ -62,6 +62,7 @@ class SharedFold:
         return self._whole.finish(Keyed({}))
 
     def _end_block(self) -> None:
+        """Merge the parts of a block into the state of its range."""
         if not self._parts:
             return
         self._range.add(self._parts.finish())
@@ -70,7 +71,7 @@ class SharedFold:
             self._end_range()
 
     def _end_range(self) -> None:
-        """Keep what is finished; a range is a branch of the tree of merges, so no bit depends on it."""
+        """Store the state of a range, which is a branch of the merge tree, so that results do not change."""
         if not self._ranges:
             self._whole = self._range if not self._whole else self._whole
             return
@@ -84,8 +85,13 @@ class SharedFold:
 def fold_together(
     folds: Sequence[SharedFold], progress: bool | None, doing: str
 ) -> list[Keyed | RefusalError]:
-    """Go through the rows once and return the state of each fold, or why its evaluator refused."""
-    results = _evaluated(folds, _interleaved([fold.blocks for fold in folds]))
+    """Read the rows once, and return the state or refusal of each fold."""
+    cuts = [fold.blocks for fold in folds]
+    # The blocks of all folds in the order of the rows, each with the position of its fold.
+    blocks: Iterator[tuple[int, Any]] = (
+        shared_blocks(cuts) if cuts[0].in_memory else iter(SharedRead(cuts))  # type: ignore[arg-type]
+    )
+    results = _evaluated_together(folds, blocks)
     shown = with_progress(results, folds[0].blocks.rows, progress, doing)  # type: ignore[type-var]
     with closing(results), closing(shown) as states:
         for number, (fold, state) in states:
@@ -96,24 +102,18 @@ def fold_together(
     return [fold.finish() for fold in folds]
 
 
-def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
-    """Yield the blocks of all cuts, each with the position of its cut, in the order of the rows."""
-    if not cuts[0].in_memory:
-        return iter(SharedRead(cuts))  # type: ignore[arg-type]
-    return shared_blocks(cuts)  # type: ignore[arg-type]
-
-
-def _evaluated(
+def _evaluated_together(
     folds: Sequence[SharedFold], blocks: Iterator[tuple[int, Any]]
 ) -> Generator[tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]]:
-    """Yield the number of each block, its share of the work, its fold and its state, in the order read.
+    """Yield the number of each block, its share of the work, its fold and its state, in the order of reading.
 
-    Folds that read structures have threads of their own; those that predict share theirs, because a model
-    that predicts on one thread must not be called from two.
+    Each fold that does not predict has its own thread pool. Folds that predict share one, so that a model for
+    a single thread is not called from two.
     """
     waiting: deque[tuple[SharedFold, Any, Future[Keyed]]] = deque()
 
     def finished() -> tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]:
+        """Wait for the first block in the queue."""
         fold, block, future = waiting.popleft()
         try:
             state: Keyed | RefusalError = future.result()
@@ -128,7 +128,7 @@ def _evaluated(
             shared if fold.predicts else stack.enter_context(ThreadPoolExecutor(fold.threads, "paribus"))
             for fold in folds
         ]
-        for pool in pools:  # on an error or Ctrl-C what has not begun is dropped
+        for pool in pools:  # on an error or Ctrl-C, blocks in the queue are dropped
             stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         for position, block in blocks:
             fold = folds[position]
@@ -140,15 +140,15 @@ def _evaluated(
             yield finished()
 
 
-KEPT = 256  # ranges of blocks whose states are kept, at most
-Done: TypeAlias = tuple[int, float, S]  # the number of a block, its work, and its state
+KEPT = 256  # maximum number of ranges of blocks whose states are stored
+Done: TypeAlias = tuple[int, float, S]  # number of a block, its work in rows, and its state
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Fold over blocks with threads; they help where the model releases the interpreter lock.
+    """Folds over blocks with threads, which help if the model releases the interpreter lock.
 
-    ``task`` says on the bar what is done.
+    ``task`` is the text of the progress bar.
     """
 
     threads: int = 1
@@ -156,13 +156,13 @@ class LocalExecutor:
     task: str = "paribus"
 
     def describe(self) -> str:
-        """Return who computes, in words."""
+        """Return a description of the executor."""
         return "this process"
 
     def fold(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
-        """Evaluate every block and merge in block order, so that threads do not change a bit."""
+        """Evaluate every block and merge in block order, so that results do not depend on threads."""
         if store is None or blocks.count is None:
             with closing(self._states(evaluator, blocks, blocks, 0)) as states:
                 return merge_in_order(states, zero)
@@ -171,14 +171,15 @@ class LocalExecutor:
     def _kept(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], count: int, zero: S, store: StateStore
     ) -> S:
-        """Fold range by range; a range whose state is found is not evaluated again."""
+        """Fold range by range; ranges with a stored state are not evaluated again."""
         ranges = ranges_of(count, KEPT)
         kept = {one for one in ranges if store.contains(*one)}
-        left = [blocks.part(*run) for run in _runs([one for one in ranges if one not in kept])]
+        left = [blocks.part(*run) for run in _joined_ranges([one for one in ranges if one not in kept])]
         todo = sum(part.rows or 0 for part in left)
         states = self._states(evaluator, blocks, chain.from_iterable(left), (blocks.rows or 0) - todo)
 
         def each() -> Iterator[S]:
+            """Yield the state of each range, loaded or computed."""
             for first, stop in ranges:
                 if (first, stop) in kept:
                     yield store.load(first, stop)
@@ -193,11 +194,11 @@ class LocalExecutor:
     def _states(
         self, evaluator: Evaluator[B, S], whole: Blocks[B], blocks: Iterable[B], done: int
     ) -> Generator[S]:
-        """Yield one state per block of rows, in order: its parts, which have keys of their own, together."""
-        # What is held is evaluated here and now; what is read is evaluated while the next is read.
+        """Yield one state per block, in order; the parts of a block have different keys and are merged."""
+        # Out-of-core blocks are evaluated in a thread, while the next one is read.
         threaded = self.threads > 1 or not whole.in_memory
         results = self._threaded(evaluator, blocks) if threaded else self._serial(evaluator, blocks)
-        # Closed here and now, so that an interrupt while merging stops the threads as well.
+        # Closed at once, so that an interrupt during a merge also stops the threads.
         with (
             closing(results),
             closing(with_progress(results, whole.rows, self.progress, self.task, done)) as states,
@@ -206,28 +207,29 @@ class LocalExecutor:
                 yield merge_in_order(state for _, state in parts)
 
     def _serial(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[Done[S]]:
+        """Evaluate blocks in the calling thread."""
         for block in blocks:
             yield block.number, block.work, evaluator.evaluate(block)
 
     def _threaded(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[Done[S]]:
-        """Keep a short queue ahead of the threads; on an error or Ctrl-C what has not begun is dropped."""
+        """Evaluate blocks in threads with a short queue, which is dropped on an error or Ctrl-C."""
         waiting: deque[tuple[int, float, Future[S]]] = deque()
         with ThreadPoolExecutor(self.threads, thread_name_prefix="paribus") as pool:
             try:
                 for block in blocks:
                     waiting.append((block.number, block.work, pool.submit(evaluator.evaluate, block)))
                     if len(waiting) > AHEAD * self.threads:
-                        yield _finished(waiting)
+                        yield _first_finished(waiting)
                 while waiting:
-                    yield _finished(waiting)
+                    yield _first_finished(waiting)
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Put ranges together that follow each other: what they share need be read once.
+def _joined_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join consecutive ranges, so that files they share are read once.
 
-    >>> _runs([(0, 2), (2, 4), (6, 8)])
+    >>> _joined_ranges([(0, 2), (2, 4), (6, 8)])
     [(0, 4), (6, 8)]
     """
     runs: list[tuple[int, int]] = []
@@ -237,6 +239,7 @@ def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return runs
 
 
-def _finished(waiting: deque[tuple[int, float, Future[S]]]) -> Done[S]:
+def _first_finished(waiting: deque[tuple[int, float, Future[S]]]) -> Done[S]:
+    """Wait for the first block in the queue."""
     number, work, future = waiting.popleft()
     return number, work, future.result()

@@ -21,14 +21,14 @@ ONCE = "once on this machine"
 
 
 class CompilationBar:
-    """Kernels compiled of about as many as are ``expected``; ``progress=False`` shows nothing."""
+    """Progress of compilation, of about ``expected`` kernels; ``progress=False`` shows nothing."""
 
     def __init__(self, expected: int, progress: bool | None) -> None:
         self.expected, self.progress, self.compiled = expected, progress, 0
         self._bar: Any = None
 
     def compiling(self, name: str, kept: Path | None) -> None:
-        """Show that a kernel is compiled."""
+        """Show that a kernel is being compiled; ``kept`` is the cache folder."""
         self.compiled += 1
         if self.progress is False:
             return
@@ -43,6 +43,7 @@ class CompilationBar:
             sys.stderr.flush()
 
     def _draw(self, name: str, kept: Path | None) -> None:
+        """Create or update the bar."""
         if self._bar is None:
             from tqdm.auto import tqdm
 
@@ -61,7 +62,7 @@ class CompilationBar:
 
 @contextmanager
 def showing_compilation(expected: int, progress: bool | None) -> Iterator[None]:
-    """Show what is compiled meanwhile, in whichever thread."""
+    """Show the progress of compilation in any thread in the meantime."""
     bar = CompilationBar(expected, progress)
     try:
         with cache_folder.watched(bar):
@@ -71,17 +72,14 @@ def showing_compilation(expected: int, progress: bool | None) -> Iterator[None]:
 
 
 PATIENCE = 2.0  # seconds before a bar is shown
-WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
-OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
+WARM = 0.5  # seconds before the pace is used, because the first call is often slow
+OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which another line is logged
 LOG = logging.getLogger("paribus")
-WORDS = {  # what a pass is for, by the verb its name begins with
+WORDS = {  # text of a pass by its verb, with which its name begins; by default the verb itself
     "survey": "first look at the data",
-    "partial_dependence": "partial dependence",
     "effects": "partial dependence",
-    "accumulated_local_effects": "accumulated local effects",
     "marginal": "averages near values",
     "h_statistic": "interactions",
-    "feature_importance": "feature importance",
     "surfaces": "surfaces of pairs",
     "shapes": "shapes of curves",
 }
@@ -94,11 +92,10 @@ def with_progress(
     doing: str = "paribus",
     before: float = 0.0,
 ) -> Generator[tuple[int, S]]:
-    """Pass states on while counting the rows behind them; ``before`` were done earlier.
+    """Pass states on while counting their rows; ``before`` rows were done earlier.
 
-    None decides: the bar appears after each block when the whole is expected to take longer than two seconds
-    at the pace so far, which is believed after half a second, and after two seconds in any case, although no
-    block may be done by then. Where there is no terminal and no notebook, lines are logged instead.
+    With ``progress=None``, the bar appears after two seconds. It appears earlier, after a block, if the pace
+    after half a second predicts a longer duration. Without a terminal or notebook, lines are logged instead.
     """
     bar = _Bar(rows, before, describe_passes(doing))
     start = perf_counter()
@@ -107,7 +104,7 @@ def with_progress(
         for number, work, state in results:
             bar.advance(work)
             left = None if rows is None else rows - before
-            if _wanted(progress, perf_counter() - start, bar.done - before, left):
+            if _shows_bar(progress, perf_counter() - start, bar.done - before, left):
                 bar.show()
             yield number, state
         bar.all_done = True
@@ -118,16 +115,16 @@ def with_progress(
 
 
 def announce_line(text: str) -> None:
-    """Write a line before work begins, where progress is shown too."""
+    """Write a line to stderr before the computation."""
     if sys.stderr is not None:
         sys.stderr.write(f"paribus: {text}\n")
         sys.stderr.flush()
 
 
 def describe_passes(doing: str) -> str:
-    """Return what passes compute, for the progress bar.
+    """Return the text of passes on the progress bar.
 
-    >>> describe_passes("accumulated_local_effects-2-of-3-tree_local")
+    >>> describe_passes("accumulated_local_effects-2-of-3-tree_ale")
     'accumulated local effects, model 2 of 3'
     >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
     'partial dependence and interactions, first pass'
@@ -136,31 +133,33 @@ def describe_passes(doing: str) -> str:
     """
     passes = doing.split(" and ")
     model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
-    words = " and ".join(dict.fromkeys(map(_words, passes)))
+    words = " and ".join(dict.fromkeys(map(_pass_words, passes)))
     return words + (f", model {model[1]} of {model[2]}" if model else "")
 
 
-def _words(name: str) -> str:
+def _pass_words(name: str) -> str:
+    """Return the text of one pass."""
     own, comma, more = name.partition(", ")
     verb = own.split("-")[0]
     first = re.search("-(coverage|curves|sample)", own)
-    return WORDS.get(verb, verb) + (", first pass" if first else "") + comma + more
+    return WORDS.get(verb, verb.replace("_", " ")) + (", first pass" if first else "") + comma + more
 
 
-def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
+def _shows_bar(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
+    """Return whether to show the bar after a block, from the expected total time."""
     if progress is not None:
         return progress
     return rows is not None and elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
 
 
 def has_bars() -> bool:
-    """Return whether a bar can be redrawn in place: in a terminal or a notebook, not in a file."""
+    """Return whether a bar can be redrawn in place, in a terminal or notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None or (sys.stderr is not None and sys.stderr.isatty())
 
 
 class _Bar:
-    """Rows done of all, on a bar that two threads may show and only one does."""
+    """Progress bar of rows, which either of two threads may show once."""
 
     def __init__(self, rows: int | None, before: float, doing: str) -> None:
         self.rows, self.done, self.doing = rows, before, doing
@@ -171,7 +170,7 @@ class _Bar:
         self._start = perf_counter(), before
 
     def shown_later(self) -> Timer:
-        """Show the bar when patience ends, in the notebook cell that started it."""
+        """Start a timer that shows the bar, in the notebook cell of the call."""
         timer = Timer(PATIENCE, copy_context().run, (self.show,))
         timer.daemon = True
         timer.start()
@@ -179,21 +178,22 @@ class _Bar:
 
     def show(self) -> None:
         with self._lock:
-            if self._shown is None and not self._closed:
-                self._shown = self._bar() if has_bars() else self._lines()
+            if self._shown is not None or self._closed:
+                return
+            if not has_bars():
+                self._shown = LogLines(self.doing, self.rows, self.done, *self._start)
+                return
+            from tqdm.auto import tqdm
 
-    def _lines(self) -> LogLines:
-        return LogLines(self.doing, self.rows, self.done, *self._start)
-
-    def _bar(self) -> Any:
-        from tqdm.auto import tqdm
-
-        return tqdm(total=self.rows, initial=self.done, unit=" rows", unit_scale=True, desc=self.doing)
+            options = {"unit": " rows", "unit_scale": True, "desc": self.doing}
+            self._shown = tqdm(total=self.rows, initial=self.done, **options)
 
     def advance(self, work: float) -> None:
         with self._lock:
             if self.rows is not None:
-                work = min(work, self.rows - self.done)  # parts of blocks add up to all rows but for rounding
+                work = min(
+                    work, self.rows - self.done
+                )  # the parts of blocks add up to all rows up to rounding
             self.done += work
             if self._shown is not None:
                 self._shown.update(work)
@@ -208,10 +208,10 @@ class _Bar:
 
 
 class LogLines:
-    """A bar for logs: a line after every tenth of the rows or half a minute, and one at the end.
+    """Progress in a log: a line after every tenth of the rows or half a minute, and one at the end.
 
-    The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least, so that
-    a short pass has the last one only.
+    ``began`` is the start time of the pass, with ``before`` rows done. Lines are at least two seconds apart,
+    so a short pass logs the last one only.
     """
 
     def __init__(self, doing: str, rows: int | None, done: float, began: float, before: float) -> None:
@@ -221,7 +221,7 @@ class LogLines:
         self.update(0.0)
 
     def update(self, work: float) -> None:
-        """Count rows, and write a line if it is time for one."""
+        """Count rows, and log a line if one is due."""
         self.done += work
         waited = perf_counter() - self._written
         further = self.rows is not None and self.done - self._shown >= SHARE * self.rows
@@ -229,29 +229,34 @@ class LogLines:
             self._write()
 
     def close(self, *, finished: bool) -> None:
-        """Write how long it took, unless it was stopped."""
+        """Log the duration, unless the pass was stopped."""
         if finished or self._complete():
             share = "" if self.rows is None else "100% of "
-            LOG.info("%s: %s%s rows in %s", self.doing, share, f"{self.done:,.0f}", _lasting(self._elapsed()))
+            LOG.info(
+                "%s: %s%s rows in %s",
+                self.doing,
+                share,
+                f"{self.done:,.0f}",
+                _duration_text(perf_counter() - self._began),
+            )
 
     def _write(self) -> None:
+        """Log the share of rows done, and the time left."""
         self._written, self._shown = perf_counter(), self.done
         if self.rows is None:
             LOG.info("%s: %s rows so far", self.doing, f"{self.done:,.0f}")
             return
         share = self.done / max(self.rows, 1)
-        pace = (self.done - self._before) / max(self._elapsed(), 1e-9)
-        left = f", {_lasting((self.rows - self.done) / pace)} left" if pace > 0 and share < 1 else ""
+        pace = (self.done - self._before) / max(perf_counter() - self._began, 1e-9)
+        left = f", {_duration_text((self.rows - self.done) / pace)} left" if pace > 0 and share < 1 else ""
         LOG.info("%s: %s of %s rows%s", self.doing, f"{share:.0%}", f"{self.rows:,}", left)
 
     def _complete(self) -> bool:
-        return self.rows is not None and self.done > self.rows - 0.5  # parts of blocks add up to about all
-
-    def _elapsed(self) -> float:
-        return perf_counter() - self._began
+        return self.rows is not None and self.done > self.rows - 0.5  # up to rounding
 
 
-def _lasting(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
+    """Return a duration as text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

@@ -1,9 +1,8 @@
-"""Loops over rows, nodes and points: `reference` says what they compute, `compiled` does it fast.
+"""Loops over rows, nodes and grid points: `reference` specifies them in NumPy, `compiled` runs them in numba.
 
-Both have the same functions: `rank` numbers among thresholds, `lay_out` a program, `cover` rows, draw the
-`curves` of rows along what was `trace`d, `average` points, `weigh` the paths of training. Everybody gets them
-from `kernels`: `compiled` is imported when a kernel is first needed, because numba takes longer to load than
-the rest of the library, and where numba cannot be imported `reference` is used in its place.
+Both modules have the same functions, and `kernels` returns one of the two. `compiled` is imported when a
+kernel is first needed, because numba takes longer to load than the rest of the library. `reference`
+replaces it where numba cannot be imported.
 """
 
 from __future__ import annotations
@@ -19,34 +18,30 @@ from paribus._loading import uncollected
 from paribus.errors import check_choice, failure
 
 COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
-COUNTS = "paribus._kernels.jit.interactions"
-CHOICE = "PARIBUS_KERNELS"  # the environment variable that names the kernels
+COUNTS = "paribus._kernels.jit.interactions"  # has the kernels that count rows in bins
+CHOICE = "PARIBUS_KERNELS"  # environment variable that selects the kernels
 
 
 def kernels(*, small: bool = False) -> ModuleType:
     """Return the kernels: compiled where numba can be imported, else those in NumPy.
 
-    ``small`` work, which is to count rows in bins, is left to NumPy unless its kernels are loaded already: to
-    load them would take longer. Both return the same.
+    ``small`` work counts rows in bins. It is done in NumPy unless its kernels are loaded already, because
+    loading them would take longer. Both return the same.
     """
-    if small and not _counts_loaded():
+    counting = sys.modules.get(COUNTS)
+    names = ("locate", "tally", "mark")
+    if small and not (counting and all(getattr(counting, name).loaded for name in names)):
         return import_module(REFERENCE)
     name = COMPILED if why_numpy() is None else REFERENCE
     if name in sys.modules:
-        return import_module(name)  # which waits for a thread that is still at it
+        return import_module(name)  # waits while another thread imports it
     with uncollected():
         return import_module(name)
 
 
-def _counts_loaded() -> bool:
-    """Return whether the kernels that count rows in bins are loaded."""
-    known = sys.modules.get(COUNTS)
-    return known is not None and all(getattr(known, name).loaded for name in ("locate", "tally", "mark"))
-
-
 @cache
 def why_numpy() -> str | None:
-    """Return why the kernels are those in NumPy, None where they are compiled."""
+    """Return the reason for using the kernels in NumPy, None where the compiled ones are used."""
     choice = os.environ.get(CHOICE, "compiled")
     check_choice(f"the environment variable {CHOICE}", choice, ("compiled", "reference"))
     if choice == "reference":
@@ -54,7 +49,7 @@ def why_numpy() -> str | None:
     try:
         with uncollected():
             import_module("numba")
-    except Exception as error:  # an import may fail in any way: an unknown Python or NumPy, a broken llvmlite
+    except Exception as error:  # any error: an unsupported Python or NumPy, a broken llvmlite
         absent = isinstance(error, ModuleNotFoundError) and error.name == "numba"
         why = "numba is not installed" if absent else f"numba cannot be imported ({failure(error)})"
         logging.getLogger("paribus").warning("trees are evaluated with NumPy, many times slower: %s", why)

@@ -1,4 +1,4 @@
-"""Kernels kept on disk, and the progress of compiling them."""
+"""Cache folder of compiled kernels, and observers of their compilation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typing import Protocol
 
 
 class Watcher(Protocol):
-    """Shows what is compiled."""
+    """Observer that is notified when a kernel is compiled."""
 
     def compiling(self, name: str, kept: Path | None) -> None:
-        """Show that a kernel is compiled, and where it is kept, None if it is not."""
+        """Report that compilation of a kernel starts, and its cache folder, None if it is not cached."""
         ...
 
 
@@ -31,7 +31,7 @@ _lock = Lock()
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Show a watcher what is compiled meanwhile, in whichever thread."""
+    """Notify a watcher of kernels that are compiled in this context, in any thread."""
     with _lock:
         _watchers.append(watcher)
     try:
@@ -42,32 +42,32 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 def compiling(name: str, kept: Path | None) -> None:
-    """Show that a kernel is compiled."""
+    """Notify the latest watcher that compilation of a kernel starts."""
     with _lock:
         if _watchers:
             _watchers[-1].compiling(name, kept)
 
 
-CHOICE = "PARIBUS_CACHE_DIR"  # the environment variable that names the folder
-NUMBA = "NUMBA_CACHE_DIR"  # that of numba, which comes first
+CHOICE = "PARIBUS_CACHE_DIR"  # environment variable with the path of the cache folder
+NUMBA = "NUMBA_CACHE_DIR"  # environment variable of numba, which takes precedence
 LOG = logging.getLogger("paribus")
 
 
 def place() -> Path:
-    """Return the folder in which compiled kernels of these sources are kept, if it can be written.
+    """Return the cache folder for kernels of the current sources, whether or not it exists.
 
-    Raises OSError where a user has no home.
+    Raises OSError if the home directory of the user is unknown.
     """
     named = os.environ.get(NUMBA) or os.environ.get(CHOICE)
     try:
         kept = Path(named).expanduser() if named else _user_folder() / "paribus"
-    except RuntimeError as error:  # as Path has it
+    except RuntimeError as error:  # raised by Path.expanduser
         raise FileNotFoundError(str(error)) from error
-    return kept / f"kernels-{_digest()}"
+    return kept / f"kernels-{_source_digest()}"
 
 
 def _user_folder() -> Path:
-    """Return the folder for what programs keep of a user and can make again."""
+    """Return the cache folder of the user on this platform."""
     if sys.platform == "darwin":
         return Path("~/Library/Caches").expanduser()
     if sys.platform == "win32":
@@ -76,8 +76,8 @@ def _user_folder() -> Path:
 
 
 @cache
-def _digest() -> str:
-    """Return a digest of the sources: numba would notice only a change of the file a kernel is in."""
+def _source_digest() -> str:
+    """Return a digest of all kernel sources, because numba only checks the file that defines a kernel."""
     own = Path(__file__).parent
     sources = sorted([*own.glob("*.py"), *(own / "jit").glob("*.py")])
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
@@ -85,9 +85,10 @@ def _digest() -> str:
 
 @cache
 def folder() -> Path | None:
-    """Return a folder that can be written, None if there is none.
+    """Return a writable cache folder, None if there is none.
 
-    numba loads from no other: what an image or an installation keeps for its users is copied first.
+    numba only loads from a writable folder. Kernels in a read-only one, such as that of a container image,
+    are first copied to a temporary folder.
     """
     kept: Path | None = None
     try:
@@ -111,7 +112,7 @@ def folder() -> Path | None:
 
 
 def _writable(path: Path) -> Path:
-    """Return a folder that is made if it is missing, or raise OSError."""
+    """Create a folder if it is missing and return it; raise OSError if it is not writable."""
     path.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=path).close()
     return path

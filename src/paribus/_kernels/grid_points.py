@@ -1,4 +1,4 @@
-"""Grid points and changes along lines."""
+"""Grid points that reach the nodes of trees, changes of curves along grids, and average margins."""
 
 from __future__ import annotations
 
@@ -28,27 +28,33 @@ from paribus._kernels.program import (
     Ints,
     PointCodes,
     Program,
+    expand_ranges,
+    member_starts,
 )
 
-AT_ONCE = 1 << 22  # points times entries that are held at once, a byte each
-ENTRIES = 1 << 15  # entries of whole trees that are followed together, at least
+AT_ONCE = 1 << 22  # maximum number of pairs of a point and an entry in memory, a byte each
+ENTRIES = 1 << 15  # entries of complete trees in a batch, about
 
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """Some trees, and which points of a grid reach the entries that test one of its features.
+    """Batch of trees, and the points of a grid that reach their nodes.
+
+    An entry *tests* a feature if the condition of its parent does.
 
     Attributes
     ----------
     first : int
-        The first entry of the trees in the program.
+        Position of the first entry of the trees among the entries of all trees.
     entries : (e, 10)
+        The entries of the trees, as in `Program`.
     holder : (e,)
-        Per entry the last on the way that tests a feature of the grid, as a row of ``reach``, -1 for none.
+        Per entry, the last entry on its path that tests a feature of the grid, as a row of ``reach``; -1 if
+        there is none.
     tag : (e,)
-        Per entry the active set of the grid's features that were tested on the way.
+        Per entry, the active set of the features of the grid that are tested on its path.
     reach : (h, points of all axes)
-        Which points pass those tests, axis by axis.
+        Which points pass the tests of the grid's features up to an entry, axis by axis.
     axis_first : (d + 1,)
         Where the points of each axis begin.
     """
@@ -61,7 +67,7 @@ class Reached:
     axis_first: Ints
 
     def products(self) -> Iterator[tuple[int, Flags]]:
-        """Yield which points of the whole grid reach, ``(some, g)``, with the position of the first."""
+        """Yield, for batches of rows of ``reach``, the first one and the flags of all points ``(h, g)``."""
         size = prod(int(n) for n in np.diff(self.axis_first))
         step = max(1, AT_ONCE // max(1, size))
         for first in range(0, len(self.reach), step):
@@ -73,17 +79,18 @@ class Reached:
 
 
 def reached(program: Program, entries: Ints, points: PointCodes) -> Iterator[Reached]:
-    """Yield for some trees after others which points of a grid reach their entries."""
+    """Yield, for batches of trees, which points of a grid reach their entries."""
     for begin, end in batches(entries, ENTRIES):
-        yield _reached(program, entries[begin:end], points, begin)
+        yield _reached_in_batch(program, entries[begin:end], points, begin)
 
 
-def _reached(program: Program, entries: Ints, points: PointCodes, first: int) -> Reached:
+def _reached_in_batch(program: Program, entries: Ints, points: PointCodes, first: int) -> Reached:
+    """Return which points of a grid reach the entries of a batch of trees."""
     depth, test = entries[:, DEPTH], entries[:, TEST]
     row = np.where(depth > 0, points.row[test] if len(points.row) else -1, -1)
     tests = np.flatnonzero(row >= 0)
     holder, tag = np.full(len(entries), -1, np.int64), np.zeros(len(entries), np.int64)
-    reach = _passed(program, entries[tests], points)
+    reach = _points_passing(program, entries[tests], points)
     holder[tests] = np.arange(len(tests))
     above = np.flatnonzero(depth == 0)
     for level, place in levels(entries):
@@ -99,7 +106,7 @@ def _reached(program: Program, entries: Ints, points: PointCodes, first: int) ->
 
 
 def go_left(program: Program, conditions: Ints | Integers, codes: Ints) -> Flags:
-    """Return which codes ``(c, g)`` of the columns that conditions are about go left."""
+    """Return which codes ``(c, g)`` go left; row ``c`` has codes of the column of condition ``c``."""
     column, cut, missing_left, table = program.conditions[conditions][:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
     left = (codes <= cut[:, None]) | (codes >= (program.n_codes[column] - missing_left)[:, None])
     listed = np.flatnonzero(table >= 0)
@@ -108,8 +115,8 @@ def go_left(program: Program, conditions: Ints | Integers, codes: Ints) -> Flags
     return np.asarray(left)
 
 
-def _passed(program: Program, entries: Ints, points: PointCodes) -> Flags:
-    """Return which points pass the tests that lead to entries; those of other axes do."""
+def _points_passing(program: Program, entries: Ints, points: PointCodes) -> Flags:
+    """Return which points pass the tests of entries; points of other axes than that of the test pass."""
     row = points.row[entries[:, TEST]]
     left = go_left(program, entries[:, TEST], points.codes[row])
     axis = np.repeat(np.arange(len(points.axis_first) - 1), np.diff(points.axis_first))
@@ -117,33 +124,34 @@ def _passed(program: Program, entries: Ints, points: PointCodes) -> Flags:
 
 
 def batches(entries: Ints, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where some trees begin and end, of about ``size`` entries or one tree."""
+    """Yield where batches of trees begin and end; a batch has about ``size`` entries or is one tree."""
     roots = np.flatnonzero(entries[:, DEPTH] == 0)
     chosen = roots[np.flatnonzero(np.diff(roots // size, prepend=-1))]
     yield from pairwise([*chosen.tolist(), len(entries)])
 
 
 def levels(entries: Ints) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the entries of each level of some trees, with their parents as positions in the level above."""
+    """Yield the entries of each depth, with their parents as positions among the entries one level above."""
     depth = entries[:, DEPTH]
-    levels = np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1])
-    yield levels[0], np.arange(len(levels[0]))  # roots stand above themselves
-    for above, level in pairwise(levels):
+    by_depth = np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1])
+    yield by_depth[0], np.arange(len(by_depth[0]))  # a root is its own parent
+    for above, level in pairwise(by_depth):
         yield level, np.searchsorted(above, level) - 1
 
 
 def changes(program: Program, entries: Ints, points: PointCodes, start: int) -> tuple[Ints, Ints]:
-    """Return where each leaf begins and ends to be reached along a grid whose first point is ``start``.
+    """Return the points of a grid at which leaves start and stop being reached.
 
-    ``visits (v, 5)`` are leaves that test a feature of the grid, reached by a point or not, because rows that
-    reach one by themselves leave it: the active set, the first point, where its edges begin and end, and the
-    entry. ``edges (h, 2)`` are points, and 1 where a leaf begins to be reached or -1 where it ends.
+    ``visits (v, 5)`` are leaves with a test of the grid's features on their path: the active set, the first
+    point of the grid ``start``, where its edges begin and end, and the entry. Leaves that no point reaches
+    are included, because rows that reach them with their own values leave them on the grid. ``edges (h, 2)``
+    are points, with 1 if a leaf is reached from there on, or -1 if it is no longer reached.
     """
     visits, found, begun = [np.empty((0, 5), np.int64)], [np.empty((0, 2), np.int32)], 0
     for trees in reached(program, entries, points):
         runs = [np.full(1, begun)]
         for _, reach in trees.products():
-            edges, run = _edges(reach, start)
+            edges, run = _edges_of_flags(reach, start)
             found.append(edges)
             runs.append(runs[-1][-1] + run[1:])
         run = np.concatenate(runs)
@@ -155,12 +163,12 @@ def changes(program: Program, entries: Ints, points: PointCodes, start: int) -> 
     return np.concatenate(visits).astype(np.int32), np.concatenate(found)
 
 
-def _edges(reach: Flags, start: int) -> tuple[Ints, Integers]:
-    """Return the points where reaching begins or ends, row by row, and where the edges of each row begin."""
+def _edges_of_flags(reach: Flags, start: int) -> tuple[Ints, Integers]:
+    """Return the points at which flags change, row by row, and where the edges of each row begin."""
     change = np.diff(reach.view(np.int8), axis=1, prepend=np.int8(0))
     row, at = np.nonzero(change)
     edges = np.stack([start + at, change[row, at]], axis=1).astype(np.int32)
-    return edges, np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(reach)))])
+    return edges, member_starts(row, len(reach))
 
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
@@ -168,9 +176,13 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     averages, plain = np.zeros((program.n_margins, points.size)), np.zeros((1, program.n_margins))
     for trees in reached(program, program.entries, points):
         leaf = np.flatnonzero(trees.entries[:, SLOT] >= 0)
-        last = np.where(trees.tag[leaf] > 0, trees.holder[leaf], len(trees.reach))  # the last for no test
+        # Leaves without a test of the grid's features are summed in the last row.
+        last = np.where(trees.tag[leaf] > 0, trees.holder[leaf], len(trees.reach))
         weight = share[trees.entries[leaf, SLOT] + trees.tag[leaf]]
-        amounts = _amounts(program, trees.first + leaf, last, weight, len(trees.reach) + 1)
+        amounts = np.zeros((len(trees.reach) + 1, program.n_margins))
+        for margin, value in _values_by_margin(program, trees.first + leaf):
+            at = last * program.n_margins + margin
+            amounts += np.bincount(at, weight * value, amounts.size).reshape(amounts.shape)
         plain += amounts[-1:]
         for first, reach in trees.products():
             some = amounts[first : first + len(reach)]
@@ -178,33 +190,24 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     return averages + plain.T
 
 
-def _amounts(program: Program, leaf: Integers, last: Integers, weight: Floats, size: int) -> Floats:
-    """Return what leaves of some weight add to each margin, summed by their last tests, ``(h, m)``."""
-    margins, own, node = program.n_margins, program.entries[leaf, MARGIN], program.entries[leaf, NODE]
-    amounts = np.zeros(size * margins)
-    for k in range(program.value.shape[1]):
-        at = last * margins + np.where(own < 0, k, own)
-        amounts += np.bincount(at, weight * program.value[node, k], size * margins)
-    return amounts.reshape(size, margins)
-
-
-VISITS = 1 << 20  # whose edges are weighed at once
+VISITS = 1 << 20  # visits whose edges are weighted at once
 
 
 @dataclass(frozen=True, eq=False)
 class LastTests:
-    """Per feature of the family, the entries that test it and the leaves below them.
+    """Entries that test each feature of the family, and the leaves below them.
 
     Attributes
     ----------
     tests, test_first : (t,), (f + 1,)
-        Entries whose test is about each feature, feature by feature.
+        Entries whose parent tests a feature, ordered by feature, and where those of each feature begin.
     above : (t,)
-        The last test of the same feature on the way to each, as a position in ``tests``, -1 for none.
+        The previous test of the same feature on the path, as a position in ``tests``; -1 if there is none.
     slots, slot_first : (s,), (f + 1,)
-        Slots whose set is one feature, feature by feature.
+        Slots whose set is one feature, ordered by feature, and where those of each feature begin.
     leaf, last : (s,), (s,)
-        The leaf of each, as an entry, and its last test of the feature, as a position in ``tests``.
+        The leaf of each slot, as an entry, and the last test of the feature on its path, as a position in
+        ``tests``.
     """
 
     tests: Integers
@@ -217,7 +220,7 @@ class LastTests:
 
     @classmethod
     def of(cls, program: Program) -> LastTests:
-        """Follow the trees level by level."""
+        """Return the last tests of a program, found by descending its trees level by level."""
         features = len(program.family.features)
         about = np.where(program.entries[:, DEPTH] > 0, features, -1)
         if len(program.conditions):
@@ -225,35 +228,35 @@ class LastTests:
         above = np.full(len(about), -1, np.int64)
         slots: list[Integers] = []
         for begin, end in batches(program.entries, max(1, AT_ONCE // (8 * (features + 1)))):
-            slots += _last_of(program, about, above, begin, end)
+            slots += _last_tests_in_batch(program, about, above, begin, end)
         tests = np.argsort(about, kind="stable")
         firsts = np.searchsorted(about[tests], np.arange(features + 1))
         tests = tests[: firsts[-1]]
-        place = np.full(len(about) + 1, -1, np.int64)  # the last for no test
+        place = np.full(len(about) + 1, -1, np.int64)  # the last element is for -1, no test
         place[tests] = np.arange(len(tests))
         found = np.concatenate([np.empty((4, 0), np.int64), *slots], axis=1)
         feature, slot, leaf, last = found[:, np.lexsort((found[1], found[0]))]
         slot_first = np.searchsorted(feature, np.arange(features + 1))
         return cls(tests, firsts, place[above[tests]], slot, slot_first, leaf, place[last])
 
-    def of_feature(self, feature: int) -> tuple[slice, slice]:
-        """Return where the tests and the slots of a feature are."""
-        tests, slots = self.test_first[feature : feature + 2], self.slot_first[feature : feature + 2]
-        return slice(*tests.tolist()), slice(*slots.tolist())
-
 
 _KNOWN: WeakKeyDictionary[Program, LastTests] = WeakKeyDictionary()
 
 
 def last_tests(program: Program) -> LastTests:
-    """Return the last tests of a program, found once for all grids; by two threads, they are the same."""
+    """Return the last tests of a program, computed once; two threads at the same time find the same."""
     if program not in _KNOWN:
         _KNOWN[program] = LastTests.of(program)
     return _KNOWN[program]
 
 
-def _last_of(program: Program, about: Integers, above: Integers, begin: int, end: int) -> Iterator[Integers]:
-    """Write the last test before each of some entries; yield features, slots, leaves and their last tests."""
+def _last_tests_in_batch(
+    program: Program, about: Integers, above: Integers, begin: int, end: int
+) -> Iterator[Integers]:
+    """Write the previous test of each entry of a batch; yield features, slots, leaves and last tests.
+
+    ``about`` is the feature each entry tests.
+    """
     features, entries = len(program.family.features), program.entries[begin:end]
     table = np.full((int((entries[:, DEPTH] == 0).sum()), features + 1), -1, np.int64)
     for level, parent in levels(entries):
@@ -262,32 +265,30 @@ def _last_of(program: Program, about: Integers, above: Integers, begin: int, end
         above[begin + level] = np.where(own < features, table[rows, own], -1)
         table[rows, own] = begin + level
         leaf = np.flatnonzero(entries[level, SLOT] >= 0)
-        first, active = entries[level[leaf], SLOT], entries[level[leaf], ACTIVE].astype(np.int64)
-        slots = np.arange(active.sum()) + np.repeat(first - np.cumsum(active) + active, active)
-        row, sets = np.repeat(leaf, active), program.slot_set[slots]
-        single = (sets >= 1) & (sets <= features)  # sets of one feature are next to the empty one
-        feature, row = sets[single] - 1, row[single]
+        first, active = entries[level[leaf]][:, [SLOT, ACTIVE]].T
+        owner, slots = expand_ranges(first, first + active)
+        sets = program.slot_set[slots]
+        single = (sets >= 1) & (sets <= features)  # sets of one feature follow the empty set
+        feature, row = sets[single] - 1, leaf[owner[single]]
         yield np.stack([feature, slots[single], begin + level[row], table[row, feature]])
-
-
-def tested_feature(program: Program, points: PointCodes) -> int | None:
-    """Return the feature of a grid of one axis, as a position in the family, None where no tree tests it."""
-    tested = np.flatnonzero(points.row >= 0)
-    return int(program.feature[tested[0]]) if len(tested) else None
 
 
 def line_changes(
     program: Program, first: int, questions: Sequence[PointCodes], starts: Sequence[int]
 ) -> tuple[Ints, Ints]:
-    """Return where leaves from an entry on begin and end to be reached along grids of one axis each.
+    """Return the points of grids with one axis at which leaves start and stop being reached.
 
-    As `changes` returns it for one grid: visits, grid by grid, and edges. All trees are shallow.
+    The result has the format of `changes`: visits of leaves from the entry ``first`` on, grid by grid, and
+    edges. All trees are shallow.
     """
     known, grids = last_tests(program), []
     for points, start in zip(questions, starts, strict=True):
-        feature = tested_feature(program, points)
-        if feature is not None:
-            grids.append((points, start, *known.of_feature(feature)))
+        tested = np.flatnonzero(points.row >= 0)
+        if len(tested):
+            feature = int(program.feature[tested[0]])
+            tests = slice(*known.test_first[feature : feature + 2].tolist())
+            slots = slice(*known.slot_first[feature : feature + 2].tolist())
+            grids.append((points, start, tests, slots))
     if not grids:
         return np.empty((0, 5), np.int32), np.empty((0, 2), np.int32)
     begun = np.cumsum([0, *(tests.stop - tests.start for _, _, tests, _ in grids)])
@@ -315,12 +316,12 @@ def line_changes(
 
 
 def on_lines(program: Program, questions: Sequence[PointCodes]) -> bool:
-    """Return whether grids have one axis each, and all trees are shallow."""
+    """Return whether all grids have one axis and all trees are shallow."""
     return program.shallow == len(program.entries) and all(len(one.axis_first) == 2 for one in questions)
 
 
 def line_averages(program: Program, questions: Sequence[PointCodes], share: Floats) -> Floats:
-    """Return the average margins ``(m, g)`` at the points of such grids, without the baseline."""
+    """Return the average margins ``(m, g)`` at grids for which `on_lines` is true, without the baseline."""
     starts = np.cumsum([0, *(points.size for points in questions)])
     changes = line_changes(program, 0, questions, starts[:-1].tolist())
     return average_changes(program, *changes, starts[:-1], int(starts[-1]), share)
@@ -329,7 +330,7 @@ def line_averages(program: Program, questions: Sequence[PointCodes], share: Floa
 def _passed_bits(
     program: Program, known: LastTests, grids: list[tuple[PointCodes, slice]], width: int
 ) -> Bytes:
-    """Return which points pass each test, eight in a byte; a grid of fewer points repeats its last."""
+    """Return which points pass each test, eight bits in a byte; grids are padded with their last point."""
     bits, place = [], np.zeros(len(program.conditions), np.int64)
     for points, tests in grids:
         used = np.flatnonzero(points.row >= 0)
@@ -346,7 +347,7 @@ def _passed_bits(
 
 
 def _pass_above(bits: Bytes, above: Integers) -> None:
-    """Keep the points that also pass the tests above each."""
+    """Clear the bits of points that fail a previous test of the same feature."""
     waiting, known = np.flatnonzero(above >= 0), above < 0
     while len(waiting):
         ready = known[above[waiting]]
@@ -356,7 +357,7 @@ def _pass_above(bits: Bytes, above: Integers) -> None:
 
 
 def _edges_of_bits(bits: Bytes, width: int, start: Integers) -> tuple[Ints, Integers]:
-    """Return the points where bits begin or end, row by row, and where the edges of each row begin."""
+    """Return the points at which bits change, row by row, and where the edges of each row begin."""
     found, run = [], [np.zeros(1, np.int64)]
     step = max(1, AT_ONCE // width)
     for begin in range(0, len(bits), step):
@@ -377,20 +378,20 @@ def average_changes(
     """Return the average margins ``(m, size)`` at the points of grids, without the baseline.
 
     ``visits`` and ``edges`` are all changes along the grids, whose first points are ``starts``; ``share`` is
-    per slot. Before the first point every leaf adds what it does without a grid; those visited lose it there.
+    per slot. Before the first point all leaves add their average without a grid. Visited leaves lose it at
+    the first point.
     """
     margins, entries = program.n_margins, program.entries
     computed, plain = np.zeros(margins * size), np.zeros(margins)
     leaves = np.flatnonzero(entries[:, SLOT] >= 0)
-    for margin, value in _values(program, leaves):
+    for margin, value in _values_by_margin(program, leaves):
         plain += np.bincount(margin, value * share[entries[leaves, SLOT]], margins)
     for begin in range(0, len(visits), VISITS):
         tag, start, first, stop, leaf = visits[begin : begin + VISITS].T.astype(np.int64)
-        count = stop - first
-        owner = np.repeat(np.arange(len(leaf)), count)
-        point, sign = edges[np.arange(len(owner)) + np.repeat(first - np.cumsum(count) + count, count)].T
+        owner, numbers = expand_ranges(first, stop)
+        point, sign = edges[numbers].T
         own, free = share[entries[leaf, SLOT]], share[entries[leaf, SLOT] + tag]
-        for margin, value in _values(program, leaf):
+        for margin, value in _values_by_margin(program, leaf):
             computed -= np.bincount(margin * size + start, value * own, margins * size)
             computed += np.bincount(
                 margin[owner] * size + point, (value * free)[owner] * sign, margins * size
@@ -401,8 +402,8 @@ def average_changes(
     return averages
 
 
-def _values(program: Program, leaf: Integers) -> Iterator[tuple[Integers, Floats]]:
-    """Yield to which margin leaves add, and how much."""
+def _values_by_margin(program: Program, leaf: Integers) -> Iterator[tuple[Integers, Floats]]:
+    """Yield the margins that leaves add to, and their values, for each column of ``program.value``."""
     margin, node = program.entries[leaf, MARGIN].astype(np.int64), program.entries[leaf, NODE]
     for k in range(program.value.shape[1]):
         yield np.where(margin < 0, k, margin), program.value[node, k]

@@ -1,4 +1,4 @@
-"""Patterns of rows at trees, and tables of them."""
+"""Patterns of test outcomes in trees with few tests, and tables over these patterns."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ from paribus._kernels.program import (
     Moves,
     PointCodes,
     Program,
+    expand_ranges,
 )
 
-# Tests of a tree: with fewer, masks of rows are as good; of more, the tables that have a cell for each way in
-# which tests go left, go right or do not matter are larger than a block of rows.
+# Number of distinct tests of a tree. With fewer, masks of rows are as fast. With more, the tables of 3^tests
+# cells (each test goes left, goes right or is free) are larger than a block of rows.
 LEAST_TESTS, MOST_TESTS = 3, 10
-REPEATED = 1.5  # nodes per test at least: where each has a test of its own, leaves are few and patterns many
-SPARE = 8  # patterns per leaf at most
-MOST_CODES = 1 << 16  # of a column: codes are compared as short numbers
+REPEATED = 1.5  # minimum number of nodes per test: if tests differ, there are many patterns for few leaves
+SPARE = 8  # maximum number of patterns per leaf
+MOST_CODES = 1 << 16  # maximum number of codes of a column, which are compared as 16-bit integers
 
 
 def has_few_tests(
     roots: Array, left: Array, right: Array, tree: Integers, test: Integers, inner: Flags
 ) -> Flags:
-    """Return which trees have few tests for their nodes, and none twice on a path.
+    """Return which trees have few distinct tests for their number of nodes, and no test twice on a path.
 
-    ``tree`` and ``test`` are those of each node.
+    ``tree`` and ``test`` are the tree and the test of each node.
     """
     leaves = np.bincount(tree[~inner], minlength=len(roots))
     small = leaves <= 1 << MOST_TESTS  # more leaves have more tests, or one twice on a path
@@ -66,25 +67,28 @@ def has_few_tests(
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """The trees of a program that have few tests.
+    """Trees of a program with few tests.
+
+    A *pattern* of a row in a tree is a binary number with one digit per test, 1 if the row goes right.
 
     Attributes
     ----------
+    program : Program
     conditions : (c, 4)
-        Each test: its column, the first code that goes right, how many do, and where its table of categories
-        begins, else -1.
+        Per test its column, the first code that goes right, the number of codes that go right, and where the
+        table of a test of categories begins in ``program.truth``, else -1.
     used : (c,)
-        The conditions of the program that these are.
+        The position of each test in ``program.conditions``.
     first : (t + 1,)
         Where the tests of each tree begin in ``tests``.
     tests : (q,)
-        Positions in ``conditions``. Whether a tree's first one goes right is the highest digit of a pattern.
+        Positions in ``conditions``. The first test of a tree is the highest digit of its patterns.
     begin : (t + 1,)
         Where the patterns of each tree begin in ``leaf``.
     leaf : (p,)
-        The entry that rows of a pattern reach.
+        The leaf that rows with a pattern reach, as an entry.
     tree, bit : (e,)
-        Of each entry its tree, and the digit of the test above it.
+        The tree of each entry, and the digit of its parent's test.
     """
 
     program: Program
@@ -99,7 +103,7 @@ class Patterns:
 
     @classmethod
     def of(cls, program: Program) -> Patterns:
-        """Find where each pattern leads."""
+        """Return the trees with few tests of a program, with the leaf of each pattern."""
         entries, total = program.entries[: program.patterned], len(program.conditions)
         root = entries[:, DEPTH] == 0
         tree, roots = np.cumsum(root) - 1, np.flatnonzero(root)
@@ -107,28 +111,28 @@ class Patterns:
         known = np.unique(key[~root])
         first = np.searchsorted(known, np.arange(len(roots) + 1) * total)
         used, tests = np.unique(known % total, return_inverse=True)
-        # What a root has for the test above it is not read.
+        # The digit of a root, which has no parent, is not read.
         bit = np.where(root, 0, 1 << np.maximum(first[tree + 1] - 1 - np.searchsorted(known, key), 0))
         count = 1 << np.diff(first)
         begin = np.concatenate([[0], np.cumsum(count)])
-        owner = np.repeat(np.arange(len(roots)), count)
-        at, pattern = roots[owner], np.arange(begin[-1]) - begin[owner]
+        owner, pattern = expand_ranges(0, count)
+        at = roots[owner]
         for _ in range(int(entries[:, DEPTH].max(initial=0))):
             inner = np.flatnonzero(entries[at, SLOT] < 0)
             left = at[inner] + 1
             at[inner] = np.where(pattern[inner] & bit[left], entries[left, END], left)
-        tested = compared(program.conditions[used], program.n_codes)
+        tested = right_ranges(program.conditions[used], program.n_codes)
         shorts = tests.astype(np.int32), begin, at.astype(np.int32), tree, bit.astype(np.int32)
         return cls(program, tested, used, first, *shorts)
 
     @cached_property
     def value(self) -> Floats:
-        """What rows of each pattern get, ``(p, k)``."""
+        """The value of the leaf of each pattern, ``(p, k)``."""
         return np.asarray(self.program.value[self.program.entries[self.leaf, NODE]])
 
     @cached_property
     def required(self) -> tuple[Ints, Ints]:
-        """The tests that go right on the way to each entry, and those that go left: digits of a pattern."""
+        """The tests that go right on the path to each entry, and those that go left, as binary digits."""
         entries = self.program.entries[: self.program.patterned]
         inner = np.flatnonzero(entries[:, SLOT] < 0)
         parent = np.zeros(len(entries), np.int64)
@@ -143,7 +147,7 @@ class Patterns:
 
     @cached_property
     def margin(self) -> Ints:
-        """The margin each tree adds to, -1 for all."""
+        """The margin of each tree, -1 for all."""
         entries = self.program.entries[: self.program.patterned]
         return np.asarray(entries[entries[:, DEPTH] == 0, MARGIN])
 
@@ -154,7 +158,7 @@ class Patterns:
 
     @cached_property
     def test_feature(self) -> Ints:
-        """The feature of each of ``tests``, as a position in the family, or the number of those."""
+        """The feature of each of ``tests``, numbered as in ``program.feature``."""
         return self.program.feature[self.used[self.tests]]
 
     @cached_property
@@ -165,29 +169,31 @@ class Patterns:
 
     @cached_property
     def slot_first(self) -> Integers:
-        """Where the slots of each tree begin; they are the first of the program."""
+        """Where the slots of each tree begin; they are the first slots of the program."""
+        return np.searchsorted(self.tree[self.slot_leaf], np.arange(len(self.begin)))
+
+    @property
+    def slot_leaf(self) -> Integers:
+        """The leaf of each slot of these trees, as an entry."""
         entries = self.program.entries[: self.program.patterned]
-        active = np.where(entries[:, SLOT] >= 0, entries[:, ACTIVE], 0)
-        per_tree = np.bincount(self.tree, active, minlength=len(self.begin) - 1).astype(np.int64)
-        return np.concatenate([[0], np.cumsum(per_tree)])
+        leaves = np.flatnonzero(entries[:, SLOT] >= 0)
+        return np.repeat(leaves, entries[leaves, ACTIVE])
 
     @cached_property
     def cells(self) -> Ints:
-        """Where the coverage of each slot is among the marginals of a tree's patterns, ``(3,) * tests``.
+        """Position of the coverage of each slot in the marginals over a tree's patterns, ``(3,) * tests``.
 
-        Each test goes left (0), goes right (1) or does not matter (2).
+        A test goes left (0), goes right (1), or is free or not on the path (2).
         """
-        program, entries = self.program, self.program.entries[: self.program.patterned]
-        leaves = np.flatnonzero(entries[:, SLOT] >= 0)
-        leaf = np.repeat(leaves, entries[leaves, ACTIVE])
-        free = program.family.members[program.slot_set[: len(leaf)]]
+        leaf = self.slot_leaf
+        free = self.program.family.members[self.program.slot_set[: len(leaf)]]
         tree = self.tree[leaf]
         right, left = (side[leaf] for side in self.required)
         cells = np.zeros(len(leaf), np.int32)
         tests = np.diff(self.first)
         feature = self.test_feature
         for number in range(int(tests.max(initial=0))):
-            # Of a tree with fewer tests, what is read behind them is that of another.
+            # For a tree with fewer tests, the values read here are discarded below.
             bit = (1 << np.maximum(tests - 1 - number, 0))[tree]
             own = feature[np.minimum(self.first[:-1] + number, len(feature) - 1)][tree]
             fixed = (free != own[:, None]).all(axis=1) & (number < tests)[tree]
@@ -196,8 +202,8 @@ class Patterns:
         return cells
 
 
-def compared(conditions: Ints, n_codes: Ints) -> Ints:
-    """Return conditions with the first code that goes right and how many do, or where a table begins."""
+def right_ranges(conditions: Ints, n_codes: Ints) -> Ints:
+    """Return conditions in the format of ``Patterns.conditions``, by the range of codes that go right."""
     column, cut, missing_left, table = conditions[:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
     # The code of a missing value is the largest.
     stop = n_codes[column] - (missing_left > 0)
@@ -206,28 +212,29 @@ def compared(conditions: Ints, n_codes: Ints) -> Ints:
 
 
 def patterns_of(program: Program) -> Patterns:
-    """Return the trees of few tests, found once for a program."""
+    """Return the trees with few tests, found once for a program."""
     if "patterns" not in program.kept:
         program.kept["patterns"] = Patterns.of(program)
     found: Patterns = program.kept["patterns"]
     return found
 
 
-POINTS = 1 << 20  # patterns of trees at points that are compared at once
-DIGITS = MOST_TESTS + 1  # of outcomes and one
+POINTS = 1 << 20  # outcomes of trees at grid points that are compared at once
+DIGITS = MOST_TESTS + 1  # bits of a pattern, or of a pattern plus 1
 
 
 @dataclass(frozen=True, eq=False)
 class Lookups:
-    """Tables over the patterns of trees, and the sums that rows add their numbers to.
+    """Tables over the patterns of trees, and the sums to which the values of rows are added.
 
     Attributes
     ----------
     first : (t + 1,)
         Where the items of each tree begin.
     items : (n, 2)
-        Which sum is added to, and where the table begins.
+        The number of a sum, and where the table of values to add begins in ``table``.
     table : (s,)
+        All tables, each with one value per pattern of its tree.
     """
 
     first: Integers
@@ -242,10 +249,10 @@ class Lookups:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Items of one kind.
+    """Items of one kind, for all margins of a tree.
 
-    ``tree``, ``begin`` and ``target``, the sum of the first margin, are those of each item; the sum of the
-    next margin is ``stride`` further. ``table (s, k)`` has as many numbers as leaves have.
+    Each item has a ``tree``, the start ``begin`` of its table, and the sum ``target`` of the first margin.
+    The sum of the next margin is ``target + stride``. ``table (s, k)`` has a column per value of a leaf.
     """
 
     tree: Integers
@@ -255,8 +262,8 @@ class _Part:
     table: Floats
 
 
-def _joined(patterns: Patterns, parts: Sequence[_Part]) -> Lookups:
-    """Put the items of each tree together."""
+def _joined_lookups(patterns: Patterns, parts: Sequence[_Part]) -> Lookups:
+    """Return the items of several kinds, ordered by tree."""
     margin = patterns.margin.astype(np.int64)
     trees, items, tables, before = [], [], [], 0
     for part in parts:
@@ -272,26 +279,27 @@ def _joined(patterns: Patterns, parts: Sequence[_Part]) -> Lookups:
     return Lookups(first, np.concatenate(items)[order], np.concatenate(tables))
 
 
-def _own(patterns: Patterns, target: int) -> _Part:
-    """Return what rows add to their margins."""
+def _own_values(patterns: Patterns, target: int) -> _Part:
+    """Return the items that add the value of a row's leaf to its margins."""
     trees = np.arange(len(patterns.begin) - 1)
     return _Part(trees, patterns.begin[:-1], np.full(len(trees), target), 1, patterns.value)
 
 
 def losses(patterns: Patterns, share: Floats, single: bool) -> Lookups:
-    """Return what rows add to their margins, and lose with a feature averaged out; see `reference.lose`.
+    """Return tables of margins, and of their losses if a feature is averaged out; see `reference.lose`.
 
-    The sums are the margins, these losses, and with ``single`` the margins once more. Blocks of rows, which
-    share their tables, follow one another.
+    The sums are the margins, the losses and, with ``single``, the margins again. The latest tables are kept,
+    because consecutive blocks of rows use the same ones.
     """
     known: tuple[Floats, bool, Lookups] | None = patterns.program.kept.get("losses")
     if known is None or known[0] is not share or known[1] != single:
-        known = share, single, _losses(patterns, share, single)
+        known = share, single, _loss_lookups(patterns, share, single)
         patterns.program.kept["losses"] = known
     return known[2]
 
 
-def _losses(patterns: Patterns, share: Floats, single: bool) -> Lookups:
+def _loss_lookups(patterns: Patterns, share: Floats, single: bool) -> Lookups:
+    """Return the tables of `losses`."""
     program = patterns.program
     margins, features = program.n_margins, len(program.family.features)
     inside = patterns.test_feature < features
@@ -299,25 +307,25 @@ def _losses(patterns: Patterns, share: Floats, single: bool) -> Lookups:
     key, item = np.unique(owner * features + patterns.test_feature[inside], return_inverse=True)
     mask = np.bincount(item, patterns.test_bit[inside], minlength=len(key)).astype(np.int64)
     tree, feature = np.divmod(key, max(1, features))
-    begin, table = _lost(patterns, share, tree, feature, mask)
-    parts = [_own(patterns, 0), _Part(tree, begin, margins + feature, features, table)]
+    begin, table = _loss_tables(patterns, share, tree, feature, mask)
+    parts = [_own_values(patterns, 0), _Part(tree, begin, margins + feature, features, table)]
     if single:
-        parts.append(_own(patterns, margins * (1 + features)))
-    return _joined(patterns, parts)
+        parts.append(_own_values(patterns, margins * (1 + features)))
+    return _joined_lookups(patterns, parts)
 
 
-def _lost(
+def _loss_tables(
     patterns: Patterns, share: Floats, tree: Integers, feature: Integers, mask: Integers
 ) -> tuple[Integers, Floats]:
-    """Return tables of what a feature, whose tests are the digits of ``mask``, loses; and where they begin.
+    """Return where tables of losses begin, and the tables; ``mask`` has the digits of a feature's tests.
 
-    What is left without it is a sum over the ways its tests turn out. Of a leaf that tests only some of them,
-    several ways are one, so that each has its part.
+    The margin without the feature is a sum over the outcomes of its tests. A leaf that is below only some of
+    these tests has several outcomes, which share its weight equally.
     """
-    begin, item, pattern = _cells(patterns, tree)
+    begin, item, pattern = _table_cells(patterns, tree)
     leaf = patterns.leaf[patterns.begin[tree][item] + pattern]
     value = patterns.value[patterns.begin[tree][item] + pattern]
-    slot = _slots(patterns, leaf, feature[item])
+    slot = _slots_of_feature(patterns, leaf, feature[item])
     right, left = patterns.required
     ways = np.bitwise_count(mask[item]) - np.bitwise_count((right | left)[leaf] & mask[item])
     tested = (slot >= 0)[:, None]
@@ -328,24 +336,19 @@ def _lost(
     return begin, np.where(tested, value, 0.0) - kept
 
 
-def _cells(patterns: Patterns, tree: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return where tables over the patterns of trees begin, and of each of their cells item and pattern."""
+def _table_cells(patterns: Patterns, tree: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return where the table of each item begins, and the item and the pattern of each cell of all tables."""
     size = np.diff(patterns.begin)[tree]
-    begin = np.cumsum(size) - size
-    item = np.repeat(np.arange(len(tree)), size)
-    return begin, item, np.arange(len(item)) - begin[item]
+    return np.cumsum(size) - size, *expand_ranges(0, size)
 
 
-def _slots(patterns: Patterns, leaf: Integers, feature: Integers) -> Integers:
-    """Return the slots of leaves where one feature is free, -1 where they do not test it."""
-    program = patterns.program
-    entries, features = program.entries[: program.patterned], len(program.family.features)
-    leaves = np.flatnonzero(entries[:, SLOT] >= 0)
-    every = np.repeat(leaves, entries[leaves, ACTIVE])
+def _slots_of_feature(patterns: Patterns, leaf: Integers, feature: Integers) -> Integers:
+    """Return the slots of leaves in which one feature is free, -1 if the feature is not on their path."""
+    family, every = patterns.program.family, patterns.slot_leaf
+    features = len(family.features)
     # The family has sets of one feature, and the empty set, whose first member is -1.
-    free = (
-        program.family.members[:, 0][program.slot_set[: len(every)]] if features else np.full(len(every), -1)
-    )
+    sets = patterns.program.slot_set[: len(every)]
+    free = family.members[:, 0][sets] if features else np.full(len(every), -1)
     known = np.where(free < 0, -1, every * features + free)
     order = np.argsort(known, kind="stable")
     wanted = leaf * features + feature
@@ -354,41 +357,45 @@ def _slots(patterns: Patterns, leaf: Integers, feature: Integers) -> Integers:
 
 
 def curve_changes(patterns: Patterns, questions: Sequence[PointCodes]) -> Lookups:
-    """Return what rows add to their margins, and by how much these change from point to point of grids.
+    """Return tables of margins, and of their changes between consecutive points of grids.
 
-    The sums are the changes at all points of each margin, the first of a grid from the row itself, and the
-    margins.
+    The sums are the changes at all points for each margin, and the margins. The change at the first point of
+    a grid is that from the row's own values.
     """
     points = sum(question.size for question in questions)
     starts = np.cumsum([0, *(question.size for question in questions)])
-    found = [_turns(patterns, question) for question in questions]
+    found = [_outcome_changes(patterns, question) for question in questions]
     tree, point, before, after, mask = (np.concatenate(part) for part in zip(*found, strict=True))
     point += np.repeat(starts[:-1], [len(part[0]) for part in found])
-    # Many points change a tree alike, and have one table.
+    # Many points change a tree in the same way and share a table.
     key = ((tree << DIGITS | mask) << DIGITS | before + 1) << DIGITS | after
     _, chosen, item = np.unique(key, return_index=True, return_inverse=True)
-    begin, table = _changed(patterns, tree[chosen], before[chosen], after[chosen], mask[chosen])
-    own = _own(patterns, patterns.program.n_margins * points)
-    return _joined(patterns, [own, _Part(tree, begin[item], point, points, table)])
+    begin, table = _change_tables(patterns, tree[chosen], before[chosen], after[chosen], mask[chosen])
+    own = _own_values(patterns, patterns.program.n_margins * points)
+    return _joined_lookups(patterns, [own, _Part(tree, begin[item], point, points, table)])
 
 
-def _changed(
+def _change_tables(
     patterns: Patterns, tree: Integers, before: Integers, after: Integers, mask: Integers
 ) -> tuple[Integers, Floats]:
-    """Return tables of changes between two outcomes of the tests of ``mask``, ``before`` -1 for its own."""
-    begin, item, pattern = _cells(patterns, tree)
+    """Return where tables of changes begin, and the tables, for two outcomes of the tests in ``mask``.
+
+    The outcome ``before`` is -1 for that of the row itself.
+    """
+    begin, item, pattern = _table_cells(patterns, tree)
     others, first = pattern & ~mask[item], patterns.begin[tree][item]
     old = np.where(before[item] < 0, pattern, others | before[item])
     return begin, patterns.value[first + (others | after[item])] - patterns.value[first + old]
 
 
-def _turns(patterns: Patterns, points: PointCodes) -> tuple[Integers, ...]:
-    """Return where the outcomes of a grid's tests change in a tree: tree, point, outcomes before and after.
+def _outcome_changes(patterns: Patterns, points: PointCodes) -> tuple[Integers, ...]:
+    """Return the points at which the outcomes of the tests of a grid's features change in a tree.
 
-    And which tests these are. Before a grid's first point they are those of the row itself.
+    Per change: the tree, the point, the outcomes before and after, and the mask of the tests. The outcome
+    before the first point is -1, for that of the row itself.
     """
     tests = np.flatnonzero(points.row[patterns.used[patterns.tests]] >= 0)
-    owner = np.searchsorted(patterns.first, tests, side="right") - 1
+    owner = patterns.test_tree[tests]
     trees, tree_first, tree = np.unique(owner, return_index=True, return_inverse=True)
     mask = np.bincount(tree, patterns.test_bit[tests], minlength=len(trees)).astype(np.int64)
     found = [np.empty((0, 5), np.int64)]
@@ -396,7 +403,7 @@ def _turns(patterns: Patterns, points: PointCodes) -> tuple[Integers, ...]:
     for first in range(0, len(trees), together):
         some = np.flatnonzero((tree >= first) & (tree < first + together))
         reached = np.zeros((min(together, len(trees) - first), points.size), np.int16)
-        place = some - tree_first[tree[some]]  # among the tests of its tree
+        place = some - tree_first[tree[some]]  # position among the tests of its tree
         for number in range(int(place.max(initial=-1)) + 1):
             here = some[place == number]
             bit = patterns.test_bit[tests[here]].astype(np.int16)
@@ -411,7 +418,7 @@ def _turns(patterns: Patterns, points: PointCodes) -> tuple[Integers, ...]:
 
 
 def _goes_right(patterns: Patterns, points: PointCodes, tests: Integers) -> Flags:
-    """Return which points of a grid go right, ``(n, g)``, at some of the tests of the trees."""
+    """Return which points of a grid go right at some of ``patterns.tests``, ``(n, g)``."""
     number = patterns.tests[tests]
     row = points.row[patterns.used[number]]
     shape = np.diff(points.axis_first)
@@ -433,21 +440,23 @@ def _goes_right(patterns: Patterns, points: PointCodes, tests: Integers) -> Flag
 
 @dataclass(frozen=True, eq=False)
 class MovedTests:
-    """How the tests of trees turn out where features are moved.
+    """Outcomes of the tests of trees where features are moved.
+
+    The outcomes are ordered as follows: those of all conditions at the row's own values, those of ``ways`` at
+    the lower values, and those of ``ways`` at the upper values.
 
     Attributes
     ----------
     ways : (d, 4)
-        The conditions of the moves, as those of `Patterns`.
+        The conditions of the moves, in the format of ``Patterns.conditions``.
     ends : (c, 2)
-        Which outcome each condition has at the lower and at the upper value: behind those of rows as they are
-        come those of the ways at the one, and at the other.
+        The number of the outcome of each condition at the lower and at the upper value.
     twice : (c,)
         Whether the feature of a condition has two moves.
     bits, targets : (q,)
-        Of each test of a tree its digit, and the first sum of its feature's moves, -1 for none.
+        The digit of each test of a tree, and the first sum of its feature's moves, -1 for none.
     mates, groups : (q,), (q, 2)
-        Which part of ``mates`` are the tests of the same feature in its tree.
+        ``mates[groups[q, 0]:groups[q, 1]]`` are the tests of the same feature in the same tree.
     """
 
     ways: Ints
@@ -460,7 +469,7 @@ class MovedTests:
 
     @classmethod
     def of(cls, patterns: Patterns, moves: Moves) -> MovedTests:
-        """Find the outcomes of tests among the ways of moves."""
+        """Return the outcomes of the tests of patterns at the values of moves."""
         own, ways, features = len(patterns.conditions), len(moves.conditions), len(moves.n_codes)
         moved = patterns.program.feature[patterns.used] < features
         low = np.where(moved, own + moves.test[patterns.used], np.arange(own))
@@ -470,7 +479,7 @@ class MovedTests:
         mates = np.argsort(key, kind="stable")
         groups = [np.searchsorted(key[mates], key, side=side) for side in ("left", "right")]
         return cls(
-            compared(moves.conditions, moves.n_codes),
+            right_ranges(moves.conditions, moves.n_codes),
             np.stack([low, np.where(moved, low + ways, low)], axis=1).astype(np.int32),
             two.astype(np.uint8),
             patterns.test_bit.astype(np.int32),

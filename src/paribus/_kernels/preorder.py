@@ -1,4 +1,4 @@
-"""Layout of trees, and the schedule of masks."""
+"""Layout of trees in preorder, and the schedule that counts rows with masks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from paribus._kernels.program import (
     Ints,
     Layout,
     Program,
+    expand_ranges,
+    member_starts,
 )
 
 
 def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node."""
-    levels = [roots.astype(np.int64)]  # a level is the left children of the one above, then the right ones
+    """Return the nodes of trees in preorder, and the sets active at each node."""
+    levels = [roots.astype(np.int64)]  # each has the left children of the one above, then the right ones
     while inner[levels[-1]].any():
         above = levels[-1][inner[levels[-1]]]
         levels.append(np.concatenate([left[above], right[above]]).astype(np.int64))
@@ -35,29 +37,30 @@ def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, s
     node = np.argsort(place)[len(place) - sum(map(len, levels)) :]
     active = np.ones(len(inner), np.int64)
     at_leaves, at_tests = [], []
-    owner, number = np.arange(len(roots)), np.zeros(len(roots), np.int64)  # of sets, node by node
+    owner, number = np.arange(len(roots)), np.zeros(len(roots), np.int64)  # of active sets, by node
     for level in levels:
         active[level] = np.bincount(owner, minlength=len(level))
-        position = _positions(owner)
+        position = _positions_in_owner(owner)
         tests = inner[level][owner]
         at_leaves.append(np.stack([level[owner], position, number])[:, ~tests])
         owner, position, number = (np.cumsum(inner[level]) - 1)[owner[tests]], position[tests], number[tests]
         level = level[inner[level]]
-        up, new, union = _unions(owner, position, number, feature[level], step)
+        up, new, union = _union_positions(owner, position, number, feature[level], step)
         at_tests.append(np.stack([level[owner], position, up]))
         order = np.argsort(np.concatenate([owner, owner[new]]), kind="stable")
         below = np.concatenate([owner, owner[new]])[order]
         owner = np.concatenate([below, below + len(level)])
         number = np.tile(np.concatenate([number, union[new]])[order], 2)
-    up_first, unions = _joined(at_tests, node, np.where(inner, active, 0))
-    slot_first, slot_set = _joined(at_leaves, node, np.where(inner, 0, active))
+    up_first, unions = _numbers_by_entry(at_tests, node, np.where(inner, active, 0))
+    slot_first, slot_set = _numbers_by_entry(at_leaves, node, np.where(inner, 0, active))
     up_first[~inner[node]], slot_first[inner[node]] = 0, -1
-    own = [one[node].astype(np.int32) for one in (parent, depth, side, end, active)]
-    return Layout(node.astype(np.int32), *own, up_first, unions, slot_first, slot_set)  # type: ignore[call-arg, arg-type]
+    per_node = np.arange(len(inner)), parent, depth, side, end, active
+    own = [array[node].astype(np.int32) for array in per_node]
+    return Layout(*own, up_first, unions, slot_first, slot_set)  # type: ignore[call-arg, arg-type]
 
 
 def _preorder(levels: list[Integers], left: Ints, right: Ints, inner: Flags) -> tuple[Integers, ...]:
-    """Return per node its place in preorder, that of its parent, its depth, its side, and where it ends."""
+    """Return, per node, its place in preorder, the place of its parent, depth, side and end of subtree."""
     size, place = np.ones(len(inner), np.int64), np.full(len(inner), -1, np.int64)
     parent, depth, side = np.full(len(inner), -1, np.int64), np.zeros_like(size), np.zeros_like(size)
     tests = [level[inner[level]] for level in levels]
@@ -73,19 +76,20 @@ def _preorder(levels: list[Integers], left: Ints, right: Ints, inner: Flags) -> 
     return place, parent, depth, side, place + size
 
 
-def _positions(owner: Integers) -> Integers:
-    """Return the position of each entry among those of its owner, which are next to each other."""
+def _positions_in_owner(owner: Integers) -> Integers:
+    """Return the position of each element among those with the same owner, which are adjacent."""
     begins = np.flatnonzero(np.diff(owner, prepend=-1))
     sizes = np.diff(begins, append=len(owner))
     return np.asarray(np.arange(len(owner)) - np.repeat(begins, sizes))
 
 
-def _unions(
+def _union_positions(
     owner: Integers, position: Integers, number: Integers, feature: Ints, step: Ints
 ) -> tuple[Integers, Flags, Integers]:
-    """Return where the union of each set with the tested feature is active below, which are new, and all.
+    """Return the positions of unions of active sets with the tested feature, which are new, and the unions.
 
-    It is -1 where nothing requests the union. Sets are new below the first test of a feature.
+    A position is that among the sets active at the children, -1 if the union is not in the family. A union is
+    new at the first test of the feature on a path.
     """
     union = step[number, feature[owner]].astype(np.int64)
     again = np.zeros(len(feature), dtype=bool)
@@ -94,7 +98,7 @@ def _unions(
     new = requested & ~again[owner]
     up = np.where(union == number, position, -1)
     added = owner[new]
-    up[new] = np.bincount(owner, minlength=len(feature))[added] + _positions(added)
+    up[new] = np.bincount(owner, minlength=len(feature))[added] + _positions_in_owner(added)
     old = np.flatnonzero(requested & again[owner])
     key = owner * len(step) + number
     order = np.argsort(key)
@@ -102,10 +106,10 @@ def _unions(
     return up, new, union
 
 
-def _joined(parts: list[Integers], node: Integers, size: Integers) -> tuple[Integers, Ints]:
-    """Return numbers in the order of entries, and where those of each entry begin.
+def _numbers_by_entry(parts: list[Integers], node: Integers, size: Integers) -> tuple[Integers, Ints]:
+    """Return where the numbers of each entry begin, and all numbers in the order of entries.
 
-    A part has the node of each number, its position there and the number itself.
+    A part has the node of each number, its position at the node, and the number itself.
     """
     first = np.cumsum(size[node]) - size[node]
     begin = np.zeros(len(size), np.int64)
@@ -116,30 +120,30 @@ def _joined(parts: list[Integers], node: Integers, size: Integers) -> tuple[Inte
     return first, joined
 
 
-WORDS = 16  # of a mask
-LANES = 8  # counts of a slot, which are added up once all rows were counted
+WORDS = 16  # words of a mask
+LANES = 8  # counters of a slot, which are added once all rows are counted
 
 
 @dataclass(frozen=True, eq=False)
 class MaskSchedule:
-    """What happens to masks, in the order of the nodes.
+    """Operations on masks of rows, in the order of the nodes.
 
     Attributes
     ----------
     steps : (inner nodes + 1, 4)
-        A node's condition, which of its children are leaves, and where its masks begin in ``parted`` and
+        The condition of a node, which of its children are leaves, and where its masks begin in ``parted`` and
         ``whole``.
     parted : (p, 3)
-        The first word of a mask, and where those that pass and fail the test are written or, at leaves,
-        counted.
+        The first word of a mask that the test splits, and where the rows that go left and right are written
+        or, at leaves, counted.
     whole : (w, 2)
-        The first word of a mask that a leaf's test does not part, and where it is counted.
+        The first word of a mask that reaches a leaf without being split, and where it is counted.
     sums : (s, 3)
-        A slot, and two others which it is the sum of; the number of slots stands for nothing.
+        A slot, and the two slots whose counts add up to its count; the number of slots means none.
     alone : (a,)
-        The slots of trees that are one leaf.
+        The slots of trees that consist of one leaf.
     words : int
-        How many words are held at once.
+        Number of words held at once.
     """
 
     steps: Ints
@@ -149,33 +153,29 @@ class MaskSchedule:
     alone: Integers
     words: int
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays."""
-        return sum(a.nbytes for a in (self.steps, self.parted, self.whole, self.sums, self.alone))
-
     @classmethod
     def of(cls, program: Program, begin: int, end: int) -> MaskSchedule:
-        """Write the flow of some trees of a program, those of the entries ``[begin, end)``."""
+        """Return the schedule of the trees of a program in the entries ``[begin, end)``."""
         entries = program.entries[begin:end]
         leaf, inner = entries[:, SLOT] >= 0, np.flatnonzero(entries[:, SLOT] < 0)
         children = np.stack([inner + 1, entries[inner + 1, END] - begin])
         size = entries[children[0], ABOVE].astype(np.int64)
-        node, a = _expanded(size)
+        node, a = expand_ranges(0, size)
         union = program.up[entries[children[0], UPS][node] + a]
-        # Where the masks of a node are written, or the rows of its slots counted.
+        # The position at which the masks of a node are written.
         own = (2 * entries[:, DEPTH] + entries[:, SIDE]).astype(np.int64) * program.most
-        at = _kept(entries[inner, DEPTH], children, leaf, own, size, union)
+        at = _mask_positions(entries[inner, DEPTH], children, leaf, own, size, union)
         counted, slot = leaf[children][:, node], entries[children, SLOT][:, node]
         target = np.where(counted, LANES * (slot + a), WORDS * (own[children][:, node] + a))
         parted, whole = union != a, np.where(union == a, a, np.where(union >= size[node], union, -1))
-        chosen, sums = _whole(counted, slot, whole, a, program.n_slots)
+        chosen, sums = _whole_masks(counted, slot, whole, a, program.n_slots)
         kind = np.select(
             [leaf[children].all(axis=0), leaf[children[0]], leaf[children[1]]],
             [BOTH_COUNTED, LEFT_COUNTED, RIGHT_COUNTED],
             NEITHER,
         )
-        columns = entries[children[0], TEST], kind, _first(node[parted], kind), _first(node[chosen], kind)
+        firsts = (member_starts(node[flags], len(kind)) for flags in (parted, chosen))
+        columns = entries[children[0], TEST], kind, *firsts
         side = np.where(counted[0], slot[0], slot[1])
         return cls(
             np.stack([np.append(column, 0)[: len(kind) + 1] for column in columns], axis=1).astype(np.int32),
@@ -187,30 +187,19 @@ class MaskSchedule:
         )
 
 
-def _expanded(sizes: Integers) -> tuple[Integers, Integers]:
-    """Return the owner of each of so many members, and its place among them."""
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
-def _first(owner: Integers, owners: Integers) -> Integers:
-    """Return where the members of each owner begin, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(owners)))])
-
-
-def _kept(
+def _mask_positions(
     depth: Ints, children: Integers, leaf: Flags, own: Integers, size: Integers, union: Ints
 ) -> Integers:
-    """Return where the mask of each inner node and active set is, from the roots down.
+    """Return the position of the mask of each inner node and active set, found from the roots down.
 
-    A set that contains the tested feature has the mask of the node above, as has one that is new below it.
+    A set that contains the tested feature keeps the mask of the parent, and so does a new union.
     """
     first = np.zeros(len(leaf), np.int64)
     first[children[0] - 1] = np.cumsum(size) - size
-    at = np.zeros(len(union), np.int64)  # a root's is the mask of all rows
+    at = np.zeros(len(union), np.int64)  # a root has the mask of all rows, at 0
     for level in range(int(depth.max(initial=0))):
         here = np.flatnonzero(depth == level)
-        node, a = _expanded(size[here])
+        node, a = expand_ranges(0, size[here])
         items = first[children[0][here] - 1][node] + a
         for side in children:
             inner = ~leaf[side[here]][node]
@@ -221,12 +210,13 @@ def _kept(
     return at
 
 
-def _whole(
+def _whole_masks(
     counted: Flags, slot: Integers, whole: Integers, a: Integers, nothing: int
 ) -> tuple[Flags, Integers]:
-    """Return which masks are counted whole, at the first child that is a leaf, and the sums of others.
+    """Return which masks are counted without a split, at the first child that is a leaf, and ``sums``.
 
-    Of two leaves, what contains the tested feature is the same, and what is new the sum of what was parted.
+    At two leaves, a set with the tested feature has the same count at both. The count of a new union is the
+    sum of the two counts that the test splits.
     """
     both, new = counted.all(axis=0) & (whole >= 0), whole != a
     chosen = counted.any(axis=0) & (whole >= 0) & ~(both & new)
@@ -237,7 +227,7 @@ def _whole(
 
 
 def mask_schedule(program: Program) -> MaskSchedule:
-    """Return the flow of the trees that are walked with masks, found once for a program."""
+    """Return the schedule of trees that are evaluated with masks, computed once for a program."""
     if "schedule" not in program.kept:
         program.kept["schedule"] = MaskSchedule.of(program, program.patterned, program.shallow)
     found: MaskSchedule = program.kept["schedule"]

@@ -1,8 +1,8 @@
-"""What the kernels are given: trees as flat arrays, with everything already decided that rows do not decide.
+"""Arguments of the kernels: trees as flat arrays, codes of rows and grid points, leaves as boxes of cells.
 
-Numbers are compared once: each becomes the *code* of its position among the thresholds of its column, and
-every test is then one of codes. A *slot* is a leaf together with a set of features that are free, of which
-the *family* lists those that some grid needs.
+Each number is compared with the thresholds of its column once: its *code* is its position among them, and the
+tests of nodes compare codes. A *slot* is a leaf together with a set of free features. The *family* lists
+the sets that some grid needs.
 """
 
 from __future__ import annotations
@@ -23,39 +23,51 @@ Bytes = NDArray[np.uint8]
 
 # Columns of `Program.conditions`.
 COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
-# Columns of `Program.entries`. TEST, ABOVE and UPS are those of the node above.
+# Columns of `Program.entries`. TEST, ABOVE and UPS describe the parent node.
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
 # Columns of `Program.deep_nodes`.
 CODE, CUT_AT, FROM, BELOW = range(4)
-# Which children of a node are leaves, whose rows are counted.
+# Which children of a node are leaves; rows are counted at leaves.
 NEITHER, LEFT_COUNTED, RIGHT_COUNTED, BOTH_COUNTED = range(4)
-FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
-BINS = 32  # of a feature at most, where pairs of features are marked
-PORTION = 1 << 14  # nodes laid out at once: all that is known of them should stay in a cache
-FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
+FINE, COARSE = 16, 4  # equal cells per threshold in the table `CodeColumn.below`
+BINS = 32  # maximum number of bins of a feature when occupied cells of pairs are marked
+PORTION = 1 << 14  # nodes laid out at once, so that their arrays fit the CPU cache
+FEW = 2_048  # maximum number of thresholds with a fine table, which must fit the L1 cache
 
 
 def portions(nodes: int) -> Iterator[slice]:
-    """Yield the positions of nodes, as many as are laid out at once."""
+    """Return an iterator over slices of nodes that are laid out at once."""
     return (slice(first, first + PORTION) for first in range(0, nodes, PORTION))
+
+
+def expand_ranges(first: Integers | Ints | int, stop: Integers | Ints) -> tuple[Integers, Integers]:
+    """Return the numbers of all ranges ``[first, stop)`` in order, preceded by the range of each number."""
+    sizes = stop - first
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return owner, np.arange(len(owner)) + (first - np.cumsum(sizes) + sizes)[owner]
+
+
+def member_starts(owner: Integers | Ints, owners: int) -> Integers:
+    """Return where the members of each owner begin once sorted by owner, and the number of members."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=owners))])
 
 
 @dataclass(frozen=True, eq=False)
 class CodeColumn:
-    """How the numbers of one encoding become codes.
+    """Conversion of the numbers of one encoding to codes.
 
     Attributes
     ----------
     encoding : int
-        The encoding the numbers come from.
+        The encoding that the numbers come from.
     known : (k,)
-        Sorted thresholds: the code of a number is how many of them are smaller, 0 to k. Of categories, the
-        sorted categories: the code of a category is its position, k that of any other.
-    categories : bool
-        Which of the two.
+        Sorted thresholds: the code of a number is the number of smaller thresholds, 0 to k. Of a nominal
+        column, the sorted categories: the code of a category is its position, and k for an unknown one.
+    is_nominal : bool
+        Whether ``known`` are categories.
     scale, below : float, (cells + 2,)
-        ``below[int((x - known[0]) * scale)]`` thresholds are certainly smaller than ``x``, and no more
-        than the next entry can be. Rounding keeps the order of numbers, so this is exact.
+        With ``c = int((x - known[0]) * scale)``, at least ``below[c]`` and at most ``below[c + 1]``
+        thresholds are smaller than ``x``. Rounding is monotone, so these bounds are exact.
     """
 
     encoding: int
@@ -66,12 +78,12 @@ class CodeColumn:
 
     @classmethod
     def of(cls, encoding: int, known: Floats, *, is_nominal: bool) -> CodeColumn:
-        """Prepare the table of cells."""
+        """Return a column with its table of cells."""
         cells = (FINE if len(known) <= FEW else COARSE) * len(known)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             span = known[-1] - known[0] if len(known) else np.nan
             scale = cells / span
-        # A span that is no number, or too small to divide by, has a single cell.
+        # There is a single cell if the span is not finite or too small to divide by.
         scale = float(scale) if np.isfinite(scale) and np.isfinite(span) and span > 0 else 0.0
         places = ((known - known[0]) * scale).astype(np.int64) if scale else np.zeros(len(known), np.int64)
         below = np.cumsum(np.bincount(places + 1, minlength=cells + 2))
@@ -79,18 +91,18 @@ class CodeColumn:
 
     @property
     def missing(self) -> int:
-        """The code of a missing value, the largest."""
+        """The code of a missing value, which is the largest code."""
         return len(self.known) + 1
 
 
 class Coded:
-    """What compares codes: programs with the same columns share those of a block."""
+    """Base of classes that test codes; those with the same columns share the codes of a block."""
 
     columns: tuple[CodeColumn, ...]
 
     @cached_property
     def code_key(self) -> bytes:
-        """A digest of all that codes depend on besides the numbers."""
+        """A digest of everything that codes depend on besides the numbers."""
         digest = xxhash.xxh3_128()
         for column in self.columns:
             digest.update(repr((column.encoding, column.is_nominal, len(column.known))).encode())
@@ -100,19 +112,19 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSets:
-    """The sets of features that may be free: whatever is requested, and every part of it.
+    """Sets of features that may be free: the requested sets and all their subsets.
 
     Attributes
     ----------
     features : tuple of int
-        Features that some set contains, as positions in the table.
+        Features in at least one set, as positions in the table.
     sets : tuple of frozenset
-        The sets, as positions in ``features``; the first is empty.
+        The sets, as positions in ``features``; the first one is empty.
     step : (sets, features + 1)
-        The union of a set with a feature, -1 where nothing requests it; the last column stands for every
-        feature that is not requested.
+        The union of a set with a feature, -1 if the union is not in the family. The last column represents
+        all features outside ``features``.
     members : (sets, d)
-        The features in each set, -1 where it has fewer than the largest.
+        The features in each set, padded with -1.
     """
 
     features: tuple[int, ...]
@@ -122,7 +134,7 @@ class FeatureSets:
 
     @cached_property
     def parts(self) -> Ints:
-        """The parts of each set, ``(sets, 2**d)``; the number of sets where it has fewer than the largest."""
+        """The subsets of each set, ``(sets, 2**d)``, padded with the number of sets."""
         size = self.members.shape[1]
         parts = np.full((len(self.sets), 1 << size), len(self.sets), np.int32)
         for number in range(1 << size):
@@ -136,36 +148,39 @@ class FeatureSets:
 
 @dataclass(frozen=True, eq=False)
 class Program(Coded):
-    """An ensemble laid out for one family.
+    """Tree ensemble laid out for one family of feature sets.
 
     Attributes
     ----------
     columns : tuple of CodeColumn
     columns_of : mapping
-        The columns that belong to a feature of the table.
+        The columns of each feature of the table.
     conditions : (c, 4)
-        Per test, ordered by column and cut: its column; the largest code that goes left; whether a missing
-        value does; or, instead of a cut, where its table of categories begins in ``truth``, else -1.
+        Tests, ordered by column and cut. COLUMN. CUT: the largest code that goes left. MISSING_LEFT: whether
+        a missing value goes left. TABLE: where a test of categories begins in ``truth``, else -1.
     truth : (b,)
         Whether each code goes left, for tests of categories.
     feature : (c,)
-        The feature a test is about, as a position in the family, or the number of those for any other.
+        The feature of each test, as a position in the family; the number of its features for any other.
     entries : (e, 10)
-        Nodes of each tree in preorder. END: the entry after its subtree. DEPTH. TEST: the condition that
-        leads here. ABOVE: how many sets were active there, 0 at a root. UPS: where their unions begin in
-        ``up``. ACTIVE: how many sets are active here. SIDE: 1 on the right. SLOT: the first slot of a
-        leaf, -1 elsewhere. NODE: its row in ``value``. MARGIN: what the tree adds to, -1 for all margins.
+        Nodes of each tree in preorder. END: the entry after its subtree. DEPTH. TEST: the condition of the
+        parent. ABOVE: the number of sets active at the parent, 0 at a root. UPS: where their unions begin in
+        ``up``. ACTIVE: the number of sets active at the node. SIDE: 1 for a right child. SLOT: the first slot
+        of a leaf, -1 elsewhere. NODE: its row in ``value``. MARGIN: the margin of the tree, -1 for all.
     patterned : int
-        Entries before this one belong to trees of few tests, whose rows are known by their patterns.
+        Entries before this one are trees with few tests, evaluated by patterns of test outcomes.
     shallow : int
-        Those from there to this one to trees that are walked with masks of rows, the rest with lists.
+        Entries from ``patterned`` to this one are trees evaluated with masks of rows, the rest with lists.
     up : (u,)
-        Per entry and active set, where its union with the tested feature is active below.
+        Per inner node and active set, the position of its union with the tested feature among the sets
+        that are active at the children; -1 if the union is not in the family.
     slot_set : (s,)
         The set of each slot.
     value : (n, k)
+        Values of leaves, for one margin or for all.
     base : (m,)
-    family : Family
+        Baseline of each margin.
+    family : FeatureSets
     """
 
     columns: tuple[CodeColumn, ...]
@@ -184,29 +199,29 @@ class Program(Coded):
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays, of the nodes of deep trees, and of the flow of others at most."""
+        """Memory of the arrays and ``deep_nodes``, and an upper bound of `MaskSchedule` and `Patterns`."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
         held = sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
         deep = 16 * (len(self.entries) - self.shallow)
         masked = self.shallow - self.patterned
-        flow = 12 * len(self.up) + 24 * self.n_slots + 8 * masked if masked else 0
-        return held + deep + flow + self._pattern_bytes
+        schedule = 12 * len(self.up) + 24 * self.n_slots + 8 * masked if masked else 0
+        return held + deep + schedule + self._pattern_bytes
 
     @cached_property
     def _pattern_bytes(self) -> int:
-        """Memory that patterns take with their tables, and how tests turn out for a chunk of rows."""
+        """Memory of patterns with their tables, and of the outcomes of tests for a chunk of rows."""
         if not self.patterned:
             return 0
         entries, total = self.entries[: self.patterned], len(self.conditions)
         below = entries[:, DEPTH] > 0
         tests = np.bincount(np.unique(np.cumsum(~below)[below] * total + entries[below, TEST]) // total)
-        # A pattern has a leaf, some counters and its values, and of each test two tables at most.
+        # A pattern has a leaf, counters, its values, and at most two tables per test.
         numbers = (2.0**tests * (5 + self.value.shape[1] * (1 + 2 * tests))).sum()
         return int(8 * numbers) + 24 * len(entries) + 4 * self.n_slots + 512 * total
 
     @property
     def mask_bytes(self) -> int:
-        """Memory that counting rows with masks takes: of conditions and codes, and short counts of slots."""
+        """Memory for counting rows with masks: masks of conditions, codes and nodes, and counts of slots."""
         masks = len(self.conditions) + int(self.n_codes.max(initial=0)) + 2 * self.levels * self.most
         return 128 * masks + 16 * self.n_slots if self.shallow > self.patterned else 0
 
@@ -222,7 +237,7 @@ class Program(Coded):
 
     @cached_property
     def kept(self) -> dict[str, Any]:
-        """What kernels make of a program once, by name."""
+        """Objects that kernels derive from a program once, by name."""
         return {}
 
     @cached_property
@@ -232,18 +247,19 @@ class Program(Coded):
 
     @cached_property
     def owner(self) -> Ints:
-        """The feature each column belongs to, as in ``feature``."""
+        """The feature of each column, numbered as in ``feature``."""
         owner = np.zeros(len(self.columns), np.int32)
         owner[self.conditions[:, COLUMN]] = self.feature
         return owner
 
     @cached_property
     def deep_nodes(self) -> Ints:
-        """The entries of trees that are walked with lists, ``(e - shallow, 4)``.
+        """The entries of trees that are evaluated with lists, ``(e - shallow, 4)``.
 
-        CODE: the column that is tested, -1 at a leaf. CUT_AT: the largest code that goes left; the first slot
-        of a leaf. FROM: the code from which it goes left too; -1 where CUT_AT is where a table of categories
-        begins. BELOW: the right child, the left one is next; the slot after those of a leaf.
+        CODE: the tested column, -1 at a leaf. CUT_AT: the largest code that goes left; the first slot of a
+        leaf; the start of the table in ``truth`` for a test of categories. FROM: codes from this one on also
+        go left; -1 for a test of categories. BELOW: the right child; the slot after those of a leaf. The left
+        child is the next entry.
         """
         entries = self.entries[self.shallow :]
         nodes = np.full((len(entries), 4), -1, np.int32)
@@ -261,7 +277,7 @@ class Program(Coded):
 
     @cached_property
     def deep_roots(self) -> Integers:
-        """The roots among them."""
+        """Positions of the roots in ``deep_nodes``."""
         return np.flatnonzero(self.entries[self.shallow :, DEPTH] == 0)
 
     @cached_property
@@ -271,33 +287,33 @@ class Program(Coded):
 
     @cached_property
     def levels(self) -> int:
-        """Depth of the deepest tree and one."""
+        """Depth of the deepest tree plus one."""
         return int(self.entries[:, DEPTH].max(initial=0)) + 1
 
     @cached_property
     def most(self) -> int:
-        """Sets active at once, at most."""
+        """Maximum number of sets active at a node."""
         return int(self.entries[:, ACTIVE].max(initial=1))
 
 
 @dataclass(frozen=True, eq=False)
 class PointCodes:
-    """The points of one grid, as codes.
+    """Points of one grid, as codes.
 
     Attributes
     ----------
     row : (c,)
-        The row of ``codes`` that each condition of the program is about, -1 for none.
+        The row of ``codes`` that each condition of the program tests, -1 for none.
     axis : (r,)
         The axis of each row.
     axis_first : (d + 1,)
         Where the points of each axis begin in ``codes``.
     codes : (r, points of all axes)
-        Of the columns that belong to the requested features.
+        Codes of the grid values, for each column of the features of the grid.
     size : int
         Number of points, the product of the axes.
     place : (g,), optional
-        Which of these points each point of the grid is; None where they are the same.
+        The position among these points of each point of the grid; None if the points are the same.
     """
 
     row: Ints
@@ -314,7 +330,7 @@ class PointCodes:
 
 
 def category_codes(column: CodeColumn, numbers: Floats) -> Ints:
-    """Return the codes of numbers of categories."""
+    """Return the codes of numbers in a nominal column."""
     place = np.searchsorted(column.known, numbers)
     found = np.append(column.known, np.nan)[place] == numbers
     codes = np.where(found, place, len(column.known))
@@ -322,31 +338,32 @@ def category_codes(column: CodeColumn, numbers: Floats) -> Ints:
 
 
 # Columns of `Walk.nodes`.
-AT, LAST, GAP, LEVELS, LEFT, RIGHT = range(6)
-LANE = 21  # bits of a word that each of three codes takes; the highest stays free for the result of a test
+AT, LAST, GAP, CATEGORIES, LEFT, RIGHT = range(6)
+LANE = 21  # bits of each of three codes in a word; the highest bit receives the result of a test
 MOST_CODES = (1 << (LANE - 1)) - 2
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The values between which features are moved, and how the tests of a program turn out at them.
+    """Values between which features are moved, and the outcomes of a program's tests at these values.
 
-    A row has, of each feature, the positions of two of its values plus 1, or 0 twice where it is not moved.
+    Each row has two codes per feature, for its lower and its upper value: the position of the value plus 1,
+    or 0 if the feature is not moved.
 
     Attributes
     ----------
     n_codes : (f,)
-        Number of such positions of each feature of the family, with 0.
+        Number of codes of each feature of the family, including 0.
     conditions, truth : (d, 4), (b,)
-        The different ways in which tests of a feature turn out at its values, as those of a `Program` whose
-        columns are the features and whose codes are the positions.
+        The distinct outcomes of tests at the values of a feature, in the format of a `Program` whose columns
+        are the features and whose codes are those of their values.
     test : (c,)
-        Which of them each condition of the program is; not read where its feature is not moved.
+        The row of ``conditions`` for each condition of the program; not read if its feature is not moved.
     targets : (f, 2)
-        Where in the result the moves of a feature are written, and whether these are two, from the row as it
-        is to the lower value and to the upper one, instead of one from the lower to the upper.
+        Where the moves of a feature are written in the result, and whether it has two moves. Two moves lead
+        from the row's own value to the lower and to the upper one; a single move from the lower to the upper.
     own : bool
-        Whether the margins of rows as they are come first.
+        Whether the margins of unchanged rows come first in the result.
     size : int
         Number of results per row and margin.
     """
@@ -367,25 +384,27 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Walk(Coded):
-    """An ensemble laid out for rows that are followed one by one.
+    """Tree ensemble laid out for following each row separately.
 
     Attributes
     ----------
     columns : tuple of CodeColumn
     owner : (c,)
-        The feature each column belongs to, as a position among those that are moved; -1 for any other.
+        The feature of each column, as a position among the moved features; -1 for any other.
     features : int
-        How many features are moved.
+        Number of moved features.
     nodes : (n, 6)
         AT: the column a node tests, -1 at a leaf. LAST: the largest code that goes left. GAP: the code of a
-        missing value if that goes left, else -1. LEVELS: where the table of a test of categories begins in
-        ``truth``, else -1. LEFT and RIGHT.
+        missing value if that goes left, else -1. CATEGORIES: where the table of a test of categories begins
+        in ``truth``, else -1. LEFT and RIGHT: the children.
     truth : (b,)
         Whether each code goes left, for tests of categories.
     roots, margin : (t,)
-        The root of each tree, and what it adds to, -1 for all margins.
+        The root of each tree, and the margin it adds to, -1 for all.
     value : (n, k)
+        Values of leaves, for one margin or for all.
     base : (m,)
+        Baseline of each margin.
     """
 
     columns: tuple[CodeColumn, ...]
@@ -400,32 +419,32 @@ class Walk(Coded):
 
     @cached_property
     def packed(self) -> Packed:
-        """The nodes as the compiled kernels take them."""
+        """The nodes in the format of the compiled kernels."""
         return Packed.of(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Nodes that test three codes at once: a row's own, and those of a move down and up.
+    """Nodes that test three codes at once: a row's own code, and those of its lower and upper value.
 
-    The three lie in one word, each with its highest bit set. Less a word with one more than the largest code
-    that goes left in each, that bit stays where a code goes right. So that a missing value may go left, a
-    column may have a second word, in which that is the smallest code and not the largest.
+    A word holds the three codes, each with its highest bit set. A test subtracts one more than the largest
+    code that goes left from each of them; the highest bit remains set where a code goes right. A column can
+    have a second word in which a missing value has the smallest code, for nodes where missing goes left.
 
     Attributes
     ----------
     words : (w, 2)
-        The column of each word, and whether missing comes first in it.
+        The column of each word, and whether a missing value has the smallest code in it.
     word : (n,)
         The word a node tests, -1 at a leaf.
     cut : (n,)
-        What is subtracted; 0 where a table of categories is evaluated.
+        The subtracted number; 0 for a test of categories and at a leaf.
     table : (n,)
-        Where that begins, else -1.
+        Where the table of a test of categories begins in ``Walk.truth``, else -1.
     child : (2 n,)
-        Where a row goes on the left and on the right; a leaf leads to itself.
+        The left and the right child of each node; a leaf is its own child.
     even : (t,)
-        How far down the first leaf of each tree is.
+        Depth of the shallowest leaf of each tree.
     """
 
     words: Ints
@@ -437,9 +456,9 @@ class Packed:
 
     @classmethod
     def of(cls, walk: Walk) -> Packed:
-        """Lay the nodes out."""
+        """Return the nodes of a walk in this format."""
         column, last, gap, table, left, right = walk.nodes.T
-        leaf, first = column < 0, (gap >= 0) & (table < 0)  # a table of categories knows codes as they are
+        leaf, first = column < 0, (gap >= 0) & (table < 0)  # tables keep the code of missing
         key = np.where(leaf, -1, 2 * column + first)
         used = np.unique(key[~leaf])
         thrice = np.uint64(1 | 1 << LANE | 1 << 2 * LANE)
@@ -452,29 +471,30 @@ class Packed:
             cut,
             np.ascontiguousarray(table),
             child.astype(np.int32).reshape(-1),
-            _even(walk.roots, leaf, child),
+            _first_leaf_depths(walk.roots, leaf, child),
         )
 
 
-def _even(roots: Ints, leaf: Flags, child: Integers) -> Ints:
-    """Return how many nodes are above the first leaf of each tree."""
-    even = np.zeros(len(roots), np.int32)
+def _first_leaf_depths(roots: Ints, leaf: Flags, child: Integers) -> Ints:
+    """Return the depth of the shallowest leaf of each tree."""
+    depths = np.zeros(len(roots), np.int32)
     trees, level = np.arange(len(roots)), roots.astype(np.int64)
     while len(trees):
         ended = np.unique(trees[leaf[level]])
         going = ~np.isin(trees, ended)
         trees, level = np.repeat(trees[going], 2), child[level[going]].ravel()
-        even[np.unique(trees)] += 1
-    return even
+        depths[np.unique(trees)] += 1
+    return depths
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Nodes in preorder, and the sets that are active at each.
+    """Nodes in preorder, and the sets that are active at each node.
 
-    A set of the family is active at a node when every feature in it was tested on the way. ``node``,
-    ``parent`` (an entry, -1 at a root), ``depth``, ``side``, ``end``, ``active``: per entry; ``up_first``
-    at inner nodes and ``slot_first`` at leaves say where its part of ``up`` and ``slot_set`` begins.
+    A set of the family is active at a node if all its features are tested on the path from the root.
+    ``node``, ``parent`` (an entry, -1 at a root), ``depth``, ``side``, ``end`` and ``active`` are per entry.
+    ``up_first`` of an inner node is where its part of ``up`` begins. ``slot_first`` of a leaf is where its
+    part of ``slot_set`` begins, -1 elsewhere.
     """
 
     node: Ints
@@ -500,20 +520,21 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Leaves that test all of a group of features, leaf by leaf.
+    """Pairs of a leaf and a group of features that the leaf tests, ordered by leaf.
 
     Attributes
     ----------
     first : (leaves + 1,)
         Where the items of each leaf begin.
     group : (items,)
-        The group of each.
+        The group of each item.
     places : (items, d)
-        Its features, as positions among those the leaf tests; -1 where it has fewer than the largest group.
+        The features of the group, as positions among those the leaf tests; padded with -1.
     leaf_first : (leaves + 1,)
         Where the features of each leaf begin, as in `Boxes`.
     weights : (items, 3, k) or None
-        Of pairs, what the leaf adds where the first feature's tests are passed, the second's, and both.
+        For pairs: the amounts a leaf adds where a row passes the tests of the first feature, of the second,
+        and of both.
     """
 
     first: Integers
@@ -523,7 +544,7 @@ class Items:
     weights: Floats | None = None
 
     def grouped(self, groups: int) -> Grouped:
-        """Return the same in the order of groups, of which there are so many."""
+        """Return the items ordered by group, for a number of groups."""
         order = np.argsort(self.group, kind="stable")
         first = np.searchsorted(self.group[order], np.arange(groups + 1))
         leaf = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))[order]
@@ -534,35 +555,44 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Items group by group: their numbers, where each group begins, their leaves and features in `Boxes`."""
+    """Items ordered by group.
+
+    Attributes
+    ----------
+    order : (items,)
+        Positions in `Items`.
+    first : (groups + 1,)
+        Where the items of each group begin.
+    leaf : (items,)
+        The leaf of each item.
+    places : (items, d)
+        The features of each item, as positions in ``Boxes.feature``; padded with -1.
+    """
 
     order: Integers
     first: Integers
     leaf: Integers
     places: Integers
 
-    def of(self, group: int) -> slice:
-        """Return where the items of a group are."""
-        return slice(int(self.first[group]), int(self.first[group + 1]))
-
 
 @dataclass(frozen=True, eq=False)
 class CellPoints:
-    """Where pairs of features are averaged over: rows in cells, as they were counted or one by one.
+    """Points over which functions of pairs of features are averaged: counts of rows per cell, or rows.
 
     Attributes
     ----------
     pairs : (t, 2)
+        Pairs of features.
     size : (f,)
-        How many cells each feature has.
+        Number of cells of each feature.
     counts : (n,) or None
-        The weight of the rows in each pair of cells, pairs one after another; None where rows are given.
+        The weight of the rows in each pair of cells, for all pairs in order; None if rows are used instead.
     first : (t,)
         Where the counts of each pair begin.
     cells : (f, i)
-        The cells of the rows.
+        The cells of each row.
     weight : (i,)
-        And their weights.
+        The weight of each row.
     total : float
         The weight of all rows.
     """
@@ -587,11 +617,11 @@ class Boxes:
     feature : (t,)
         The features a leaf tests, as positions in the family.
     sides : Runs
-        For each of these the cells that pass.
+        The cells that pass the tests of each of these features.
     value : (leaves, k)
-        What a leaf adds.
+        The value of each leaf.
     margin : (leaves,)
-        To which margin, -1 for all.
+        The margin each leaf adds to, -1 for all.
     """
 
     first: Integers
@@ -601,7 +631,7 @@ class Boxes:
     margin: Ints
 
     def sizes(self, cells: Ints) -> Ints:
-        """Return for each feature a number of cells that contains those of rows ``(f, i)`` and every run."""
+        """Return numbers of cells per feature that cover the cells ``(f, i)`` of rows and all runs."""
         size: Ints = cells.max(axis=1, initial=0).astype(np.int32) + np.int32(1)
         some = self.sides.stop > self.sides.first
         np.maximum.at(size, self.feature[some], self.sides.runs[self.sides.stop[some] - 1, 1])
@@ -618,6 +648,6 @@ def goes_left(program: Program, condition: int, codes: Ints | Integers) -> Flags
 
 
 def runs_of(met: Flags) -> list[tuple[int, int]]:
-    """Return where flags are set, as runs."""
+    """Return the runs ``(begin, end)`` of consecutive flags that are set."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], met, [False]]).astype(np.int8)))
     return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]

@@ -1,4 +1,4 @@
-"""What the kernels compute, said plainly in NumPy. Slow; `compiled` must give the same."""
+"""Reference implementation of the kernels in NumPy: the slow specification of `compiled`."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from paribus._kernels.program import (
     runs_of,
 )
 
-CHUNK = 64  # rows drawn at once
+CHUNK = 64  # rows whose curves are computed at once
 
 
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
-    """Return the codes of numbers: how many thresholds are smaller."""
+    """Return the codes of numbers: the number of smaller thresholds."""
     codes = np.searchsorted(column.known, numbers)
     return np.where(np.isnan(numbers), column.missing, codes).astype(np.int32)
 
 
 def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes: Floats) -> Floats:
-    """Return the moments of changes of the rows in each bin, ``(4, bins)``.
+    """Return the moments of the changes of the rows in each bin, ``(4, bins)``.
 
-    They are how many rows there are, the mean, the sum of squared deviations from it, and the sum of the
-    places of the rows' ``numbers`` in their bin, from 0 at its lower edge to 1.
+    The moments are the number of rows, the mean, the sum of squared deviations from it, and the sum of the
+    positions of the rows' ``numbers`` in their bin, from 0 at its lower edge to 1 at its upper edge.
     """
     count = len(widths)
     rows = np.bincount(cells, minlength=count).astype(np.float64)
@@ -60,20 +60,20 @@ def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes
 
 
 def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
-    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    """Return the bin of each number: how many of at most 31 sorted edges are smaller."""
     return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers)).astype(np.uint8)
 
 
 def tally(codes: Bytes) -> Integers:
-    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    """Return the number of rows in each bin of each column, ``(p, 32)``, from the bins ``(p, i)`` of rows."""
     rows = [np.bincount(column, minlength=BINS) for column in codes]
     return np.array(rows, np.int64).reshape(len(codes), BINS)
 
 
 def mark(codes: Bytes, pairs: Ints) -> Bytes:
-    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+    """Return 1 for each cell of a pair of columns that contains a row, ``(q, 32 * 32)``.
 
-    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
+    ``pairs (q, 2)`` are positions among the columns. ``codes (p, i)`` are the bins of rows, less than 32.
     """
     tables = np.zeros((len(pairs), BINS, BINS), np.uint8)
     for table, (one, other) in zip(tables, pairs, strict=True):
@@ -84,20 +84,20 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
 def lay_out(
     roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
 ) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    """Return the nodes of trees in preorder and the sets active at each node; ``rows`` is not used."""
     return preorder.lay_out(roots, left, right, inner, feature, step)
 
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A leaf with the tests that lead to it, each as a condition and whether it must fail."""
+    """Leaf with the tests on its path, each as a condition and whether a row must fail it."""
 
     entry: int
     tests: tuple[tuple[int, bool], ...]
 
 
 def leaves(program: Program) -> list[Leaf]:
-    """Return every leaf with its path."""
+    """Return all leaves with the tests on their paths."""
     found: list[Leaf] = []
     path: list[tuple[int, bool]] = []
     for entry, row in enumerate(program.entries):
@@ -110,7 +110,7 @@ def leaves(program: Program) -> list[Leaf]:
 
 
 def meets(program: Program, leaf: Leaf, codes: Array, free: frozenset[int], only: bool = False) -> Flags:
-    """Return which rows satisfy a leaf's conditions on features that are not free, or on those that are."""
+    """Return which rows pass the tests of a leaf on features that are not free, or ``only`` on free ones."""
     met = np.ones(codes.shape[1], dtype=bool)
     for condition, fails in leaf.tests:
         if (int(program.feature[condition]) in free) == only:
@@ -119,7 +119,7 @@ def meets(program: Program, leaf: Leaf, codes: Array, free: frozenset[int], only
 
 
 def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
-    """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
+    """Return, per slot, the weight of the rows that reach its leaf if the features of its set are free."""
     counts = np.zeros(program.n_slots)
     weight = np.ones(codes.shape[1]) if weights is None else weights
     for leaf in leaves(program):
@@ -131,20 +131,20 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
 
 def weigh(program: Program, fraction: Floats) -> Floats:
-    """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
+    """Return, per slot, the product of the fractions of nodes on the path, except below free features."""
     shares = np.empty(program.n_slots)
     for leaf in leaves(program):
         first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
         path = ancestors(program, leaf.entry)
         for slot in range(first, first + active):
             free = program.family.sets[program.slot_set[slot]]
-            asked = [int(program.feature[program.entries[entry, TEST]]) not in free for entry in path]
-            shares[slot] = np.prod(fraction[program.entries[path, NODE]][asked])
+            fixed = [int(program.feature[program.entries[entry, TEST]]) not in free for entry in path]
+            shares[slot] = np.prod(fraction[program.entries[path, NODE]][fixed])
     return shares
 
 
 def ancestors(program: Program, entry: int) -> list[int]:
-    """Return the entries on the way to one, itself included, without the root."""
+    """Return the entries on the path from the root to an entry, without the root, deepest first."""
     path: list[int] = []
     for place in range(entry, -1, -1):
         depth = program.entries[place, DEPTH]
@@ -156,7 +156,7 @@ def ancestors(program: Program, entry: int) -> list[int]:
 
 
 def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
-    """Return which grid points satisfy a leaf's conditions on the features of the grid."""
+    """Return which grid points pass the tests of a leaf on the features of the grid."""
     reached = np.ones(1, dtype=bool)
     for axis in range(len(points.axis_first) - 1):
         codes = points.codes[:, points.axis_first[axis] : points.axis_first[axis + 1]]
@@ -169,15 +169,10 @@ def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
     return reached
 
 
-def evaluated(program: Program, points: PointCodes) -> frozenset[int]:
-    """Return the features a grid is about, as positions in the family."""
-    return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
-
-
 def added(program: Program, leaf: Leaf) -> Floats:
-    """Return what a leaf adds to each margin."""
-    _, margin = program.entries[leaf.entry, [NODE, MARGIN]]
-    value = program.value[program.entries[leaf.entry, NODE]]
+    """Return the amount a leaf adds to each margin."""
+    node, margin = program.entries[leaf.entry, [NODE, MARGIN]]
+    value = program.value[node]
     return value if margin < 0 else np.where(np.arange(program.n_margins) == margin, value[0], 0.0)
 
 
@@ -189,19 +184,19 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
 def averages(
     program: Program, traced: list[PointCodes], questions: list[PointCodes], share: Floats, threads: int = 1
 ) -> Floats:
-    """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
+    """Return the average margins at each point of several grids, ``(m, g)``, without the baseline."""
     if on_lines(program, questions):
         return line_averages(program, questions, share)
     return np.concatenate([grid_points.average(program, points, share) for points in questions], axis=1)
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:
-    """Nothing is prepared."""
+    """Return the grids unchanged, because nothing is prepared."""
     return questions
 
 
 def trace_bytes(program: Program, points: PointCodes) -> int:
-    """Nothing is kept."""
+    """Return 0, the memory of an unchanged grid."""
     return 0
 
 
@@ -210,7 +205,7 @@ def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
     computed = []
     for points in traced:
         margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]
-        free = evaluated(program, points)
+        free = frozenset(np.unique(program.feature[points.row >= 0]).tolist())
         for leaf in leaves(program):
             both = np.logical_and.outer(reaches(program, leaf, points), meets(program, leaf, codes, free))
             margins += added(program, leaf)[:, None, None] * both
@@ -219,10 +214,10 @@ def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
 
 
 def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and what each loses with a feature averaged out ``(m, f, i)``.
+    """Return the margins of rows ``(m, i)``, and their losses if a feature is averaged out ``(m, f, i)``.
 
-    The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
-    of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
+    The family has sets of one feature. ``share`` is, per slot, the share of rows that pass the tests of its
+    leaf on the feature. With ``single``, only the margins are summed in single precision.
     """
     rows, features = codes.shape[1], len(program.family.features)
     plain = np.repeat(program.base[:, None], rows, axis=1)
@@ -258,9 +253,9 @@ def follow(walk: Walk, codes: Ints) -> Floats:
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and by how much they differ at ``lower`` and at ``upper``.
+    """Return the margins of rows ``(m, i)``, and their changes if a feature moves to ``lower`` or ``upper``.
 
-    The codes are all ``(c, i)``; the latter two results ``(m, f, i)`` are of one feature each that is moved.
+    All codes are ``(c, i)``. The changes are ``(m, f, i)``, for each moved feature.
     """
     plain = follow(walk, own)
     moved = np.empty((2, len(walk.base), walk.features, own.shape[1]))
@@ -272,10 +267,10 @@ def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floa
 
 
 def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
-    """Return what moving one feature at a time changes of the margins of rows, ``(m, moves.size, i)``.
+    """Return the changes of the margins of rows if one feature is moved, ``(m, moves.size, i)``.
 
-    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
-    family has sets of one feature. The baseline is not part of a row's own margin.
+    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` the codes of `Moves`. The family
+    has sets of one feature. The margins of unchanged rows exclude the baseline.
     """
     changes = np.zeros((program.n_margins, moves.size, own.shape[1]))
     for leaf in leaves(program):
@@ -286,7 +281,9 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
         tested = {int(program.feature[condition]) for condition, _ in leaf.tests}
         for feature in sorted(tested & set(range(len(moves.n_codes)))):
             rest = meets(program, leaf, own, frozenset([feature]))
-            low, high = (rest & _ends(program, moves, leaf, feature, at[feature]) for at in (lower, upper))
+            low, high = (
+                rest & _passes_at_value(program, moves, leaf, feature, at[feature]) for at in (lower, upper)
+            )
             place, twice = moves.targets[feature]
             pairs = ((here, low), (here, high)) if twice else ((low, high),)
             for target, (one, other) in enumerate(pairs, place):
@@ -294,8 +291,8 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     return changes
 
 
-def _ends(program: Program, moves: Moves, leaf: Leaf, feature: int, at: Ints) -> Flags:
-    """Return which rows satisfy a leaf's conditions on a feature where that is moved."""
+def _passes_at_value(program: Program, moves: Moves, leaf: Leaf, feature: int, at: Ints) -> Flags:
+    """Return which rows pass the tests of a leaf on a feature that is moved to the codes ``at``."""
     met = np.ones(len(at), dtype=bool)
     for condition, fails in leaf.tests:
         if program.feature[condition] == feature:
@@ -309,10 +306,10 @@ def _ends(program: Program, moves: Moves, leaf: Leaf, feature: int, at: Ints) ->
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:
-    """Return, for each slot whose set is one feature, the cells that pass its leaf's tests of it.
+    """Return, for each slot whose set is one feature, the cells that pass the tests of its leaf on it.
 
-    ``size`` is the number of cells of each feature; ``sides`` the cells that pass each condition, those
-    that fail it next.
+    ``size`` is the number of cells of each feature. ``sides`` has, for each condition, the cells that go left
+    and then those that go right.
     """
     first, stop = np.zeros(program.n_slots, np.int64), np.zeros(program.n_slots, np.int64)
     found: list[tuple[int, int]] = []
@@ -334,7 +331,7 @@ def passing(program: Program, size: Ints, sides: Runs) -> Runs:
 
 
 def inside(runs: Runs, number: int, cells: Array) -> Flags:
-    """Return which cells lie in a list of runs."""
+    """Return which cells are in the runs of one list."""
     met = np.zeros(len(cells), dtype=bool)
     for begin, end in runs.runs[runs.first[number] : runs.stop[number]]:
         met |= (cells >= begin) & (cells < end)
@@ -342,7 +339,7 @@ def inside(runs: Runs, number: int, cells: Array) -> Flags:
 
 
 def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) -> Floats:
-    """Return the weight of the rows in every pair of cells, pairs of features one after another."""
+    """Return the weight of the rows in each pair of cells, for all pairs of features in order."""
     counts = []
     for one, other in pairs:
         key = cells[one].astype(np.int64) * size[other] + cells[other]
@@ -355,8 +352,8 @@ def pair_moments(
 ) -> tuple[Floats, Floats]:
     """Return mean squares ``(t, 2, m)`` of interactions and joint effects of pairs, and both at rows ``own``.
 
-    The latter ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are what leaves
-    add where a row passes the tests of the first feature, of the second, and of both.
+    The values at rows ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are the
+    amounts of leaves where a row passes the tests of the first feature, of the second, and of both.
     """
     assert items.weights is not None
     grouped, size = items.grouped(len(points.pairs)), points.size
@@ -384,9 +381,10 @@ def pair_moments(
 
 
 def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
-    """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
+    """Return the sums ``(m, g)`` of the weights of the boxes that contain each point.
 
-    For where a table over all cells, of which each feature has ``size``, would be too large.
+    Boxes ``[begin, end)`` are ``(r, d)``, their weights ``(r, m)``, points ``at (d, g)``. This is used if a
+    table of all cells, with ``size`` per feature, would be too large.
     """
     values = np.zeros((weight.shape[1], at.shape[1]))
     for low, high, amount in zip(begin, end, weight, strict=True):
@@ -395,11 +393,11 @@ def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Flo
 
 
 def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads: int = 1) -> Floats:
-    """Return what each row as background does to the interaction of each group of features.
+    """Return the influence of each background row on the interaction of each group of features.
 
-    Over the parts S of a group T and the leaves l that test all of T, with the signs of inclusion and
-    exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
-    ``functions (t, q, m, i)`` are several g for each group; so is the result.
+    The influence of row z on group T is the sum, over the nonempty subsets S of T, the leaves l that test all
+    of T and the rows x, of ``(-1)^(|T| - |S|) v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]``.
+    ``functions (t, q, m, i)`` are several g for each group. The result has the same shape.
     """
     influence = np.zeros(functions.shape)
     for leaf in range(len(boxes.margin)):

@@ -1,4 +1,4 @@
-"""What we can see of a model."""
+"""Adapted models and their structure."""
 
 from paribus._models.adapter import adapt, adapt_models, as_model_list, require_single_model
 from paribus._models.predictor import Model

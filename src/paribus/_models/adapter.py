@@ -1,4 +1,4 @@
-"""From an estimator, a callable or a list of models to `Model`."""
+"""Conversion of estimators, callables and lists of models to `Model`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from paribus._contracts import NOMINAL, Flags, Floats, Integers
 from paribus._data.table import ScratchBuffer, Table
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
-from paribus._models.parameters import METHODS, kind_of, steps_of, unbound
+from paribus._models.parameters import METHODS, kind_of, package_of, steps_of, unbound
 from paribus._models.predictor import Model, Predictor, as_outputs
 from paribus._text import count
 from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
 
 RESPONSES = ("auto", *METHODS)
-SAMPLE_ROWS = 32  # predicted first, evenly spaced, to learn the number of outputs and to fail early
-MOST_SAMPLE_ROWS = 256  # with those that are added to show every category
-SEARCHED = 4_096  # rows that are searched for them
-EXTREME_COLUMNS = 64  # whose smallest and largest numbers are looked for
+SAMPLE_ROWS = 32  # evenly spaced rows that are predicted first, to find the number of outputs and errors
+MOST_SAMPLE_ROWS = 256  # including rows that are added for further categories
+SEARCHED = 4_096  # rows that are searched for further categories
+EXTREME_COLUMNS = 64  # columns whose extreme numbers are searched
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
     "predict": "prediction",
@@ -39,13 +39,12 @@ def adapt(
     response_method: str = "auto",
     target_names: Any = None,
 ) -> Model:
-    """Return one complete model, or raise `ModelError`.
+    """Return the adapted model, or raise `ModelError`.
 
-    ``"auto"`` is ``predict_proba`` when there is one, else ``decision_function``, else ``predict``:
-    probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
-    the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
-    that response and every output the method returns: both of two classes, where a model reports the second
-    alone. The model predicts a few rows of ``table`` once.
+    The response ``"auto"`` is the first available of ``predict_proba``, ``decision_function`` and
+    ``predict``. A bound method, such as ``model.predict_proba``, selects its model, its response and all its
+    outputs. For two classes, a model alone reports only the second one. The model predicts a few rows of
+    ``table``.
     """
     check_choice("response_method", response_method, RESPONSES)
     estimator, method = unbound(estimator)
@@ -60,18 +59,18 @@ def adapt(
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     predictor, response = predictor_of(estimator, response_method)
     name = describe(estimator)
-    chosen = _some_rows(table)
+    chosen = _sampled_rows_mask(table)
     sample = table.keep(chosen)
-    raw = _predicted(predictor, sample, name, 1)
+    raw = _predict_copies(predictor, sample, name, 1)
     prediction = as_outputs(raw, len(sample), name)
-    columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)
+    columns, names = _pick_and_name_outputs(estimator, response, raw, prediction, every=method is not None)
     predictor = replace(predictor, columns=columns)
     library, version = library_of(estimator)
     is_margin = response == "decision_function" and boosting_library(estimator) is not None
-    independent, tried = _is_row_independent(predictor, sample, name, prediction), _tried(len(sample))
-    calls = 2
+    independent = _is_row_independent(predictor, sample, name, prediction)
+    tried, calls = _n_sample_predictions(len(sample)), 2
     if independent:
-        independent, more = _bears_extremes(predictor, table, chosen, name, prediction)
+        independent, more = _is_unaffected_by_extremes(predictor, table, chosen, name, prediction)
         tried, calls = tried + more, calls + 2 * (more > 0)
     return Model(
         predictor,
@@ -91,22 +90,22 @@ def adapt(
 
 
 def most_tried(table: Table) -> int:
-    """Return how many rows of a table a model predicts at most before anything is evaluated."""
+    """Return the largest number of rows that `adapt` predicts for a table."""
     nominal = any(table.dtype(j).startswith(NOMINAL_DTYPES) for j in range(len(table.names)))
     rows = min(len(table), MOST_SAMPLE_ROWS if nominal else SAMPLE_ROWS)
     extreme = 2 * min(len(table.names), EXTREME_COLUMNS)
-    return _tried(rows) + min(len(table), rows + extreme) + 1
+    return _n_sample_predictions(rows) + min(len(table), rows + extreme) + 1
 
 
-def _tried(rows: int) -> int:
-    """Return how often sampled rows are predicted: all of them, and half of them twice."""
+def _n_sample_predictions(rows: int) -> int:
+    """Return the number of predictions of sampled rows: all of them, and half of them twice."""
     return rows + 2 * -(-rows // 2)
 
 
-def _some_rows(table: Table) -> Flags:
-    """Return which are a few rows from all over the table, because tables are often sorted by some group.
+def _sampled_rows_mask(table: Table) -> Flags:
+    """Return a mask of sampled rows. They are evenly spaced, because tables are often sorted by group.
 
-    A row of each category is among them, as far as some thousand rows show it.
+    Further rows are added, such that each category among `SEARCHED` rows occurs.
     """
     mask = np.zeros(len(table), dtype=bool)
     mask[np.linspace(0, len(table) - 1, SAMPLE_ROWS).astype(int)] = True
@@ -115,44 +114,45 @@ def _some_rows(table: Table) -> Flags:
         searched = np.unique(np.linspace(0, len(table) - 1, SEARCHED).astype(int))
         few = table.keep(np.isin(np.arange(len(table)), searched))
         for feature in nominal:
-            added = searched[_firsts(few, feature)]
+            added = searched[_first_row_of_each_category(few, feature)]
             mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
     return mask
 
 
-def _firsts(table: Table, feature: int) -> Integers:
-    """Return the first row of each category of a column; none of one that has none or cannot be read."""
+def _first_row_of_each_category(table: Table, feature: int) -> Integers:
+    """Return the first row of each category of a column, no rows if it has none or cannot be read."""
     try:
         column = table.column(feature)
     except FeatureError:
         return np.empty(0, np.int64)
-    if column.kind not in NOMINAL:  # numbers may be objects
+    if column.kind not in NOMINAL:  # numbers may have dtype object
         return np.empty(0, np.int64)
     codes, _ = column.factorized()
     return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
 
 
 def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
-    """Return whether predictions of repeated rows, under new labels and without the others, are unchanged.
+    """Return whether predictions stay equal if rows are repeated with new labels and without other rows.
 
-    Not so for a model that looks rows up by their label, or that predicts a row by the rows beside it.
+    They change for a model that finds rows by label, or whose prediction of a row depends on other rows.
     """
     chosen = np.arange(len(sample)) % 2 == 0
     half = sample.keep(chosen)
     try:
-        twice = as_outputs(_predicted(predictor, half, name, 2), 2 * len(half), name)
+        twice = as_outputs(_predict_copies(predictor, half, name, 2), 2 * len(half), name)
     except ModelError:
-        return False  # it predicted the rows themselves, so it is the repetition it cannot bear
-    return _same(twice, np.concatenate([prediction[chosen]] * 2))
+        return False  # it predicted the rows before, so that the repetition causes the error
+    return _equal_up_to_rounding(twice, np.concatenate([prediction[chosen]] * 2))
 
 
-def _bears_extremes(
+def _is_unaffected_by_extremes(
     predictor: Predictor, table: Table, chosen: Flags, name: str, prediction: Floats
 ) -> tuple[bool, int]:
-    """Return whether rows with extreme values leave predictions beside them unchanged, and how many it made.
+    """Return whether predictions are independent of rows with extreme values, and the number of predictions.
 
-    The rows of the sample are predicted beside the rows with the smallest and largest number of each column,
-    and the most extreme of these also alone. A model that fails on them fails when it is evaluated.
+    The sampled rows are predicted together with the rows with the smallest and largest number of each
+    column. The most extreme row is also predicted alone. Errors are ignored here, because the evaluation
+    raises them.
     """
     extreme, most = _extreme_rows(table, chosen)
     if most is None:
@@ -161,16 +161,17 @@ def _bears_extremes(
     together[extreme] = True
     places = np.flatnonzero(together)
     try:
-        beside = as_outputs(_predicted(predictor, table.keep(together), name, 1), len(places), name)
-        alone = as_outputs(_predicted(predictor, table.slice(most, most + 1), name, 1), 1, name)
+        beside = as_outputs(_predict_copies(predictor, table.keep(together), name, 1), len(places), name)
+        alone = as_outputs(_predict_copies(predictor, table.slice(most, most + 1), name, 1), 1, name)
     except ModelError:
         return True, len(places) + 1
-    same = _same(beside[chosen[places]], prediction) and _same(alone, beside[places == most])
+    same = _equal_up_to_rounding(beside[chosen[places]], prediction)
+    same = same and _equal_up_to_rounding(alone, beside[places == most])
     return same, len(places) + 1
 
 
-def _same(again: Floats, once: Floats) -> bool:
-    """Return whether predictions of the same rows are the same but for rounding."""
+def _equal_up_to_rounding(again: Floats, once: Floats) -> bool:
+    """Return whether two predictions of the same rows are equal up to rounding."""
     if again.shape != once.shape:
         return False
     size = np.abs(once[np.isfinite(once)]).max(initial=0.0)
@@ -178,7 +179,10 @@ def _same(again: Floats, once: Floats) -> bool:
 
 
 def _extreme_rows(table: Table, chosen: Flags) -> tuple[list[int], int | None]:
-    """Return rows with the smallest and the largest number of columns, and which is furthest from others."""
+    """Return rows with the smallest and largest number of each column, and the most extreme of them.
+
+    It has the largest distance from the mean of sampled rows in standard deviations, None if there is none.
+    """
     rows: list[int] = []
     furthest: tuple[float, int | None] = 0.0, None
     for feature in range(min(len(table.names), EXTREME_COLUMNS)):
@@ -210,12 +214,12 @@ def describe(estimator: Any) -> str:
 
 
 def is_model(estimator: Any) -> bool:
-    """Return whether an object has the interface of a fitted model."""
+    """Return whether an object has a prediction method of scikit-learn."""
     return any(hasattr(estimator, method) for method in METHODS)
 
 
 def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
-    """Choose how to predict, and return by which response."""
+    """Return the predictor of a model, and its response."""
     library = library_for(estimator, boosting=True)
     if library is not None and library.is_native(estimator):
         return _native_predictor(library, estimator, response_method)
@@ -241,7 +245,7 @@ def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
 
 
 def _native_predictor(library: Library, booster: Any, response_method: str) -> tuple[Predictor, str]:
-    """Choose how a native booster predicts: by its own ``predict``, on the scale of its objective."""
+    """Return the predictor of a native booster, whose ``predict`` has the scale of its objective."""
     if response_method == "predict_proba":
         raise OptionError(
             "response_method='predict_proba': a native Booster has only predict, which returns "
@@ -253,7 +257,7 @@ def _native_predictor(library: Library, booster: Any, response_method: str) -> t
 
 
 def _margin_predictor(estimator: Any) -> Predictor | None:
-    """Return how a booster's wrapper, or a pipeline that ends in one, predicts its margin."""
+    """Return the predictor of the margin of a boosting wrapper, or of a pipeline that ends in one."""
     library = boosting_library(estimator)
     if library is None:
         return None
@@ -297,7 +301,7 @@ def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, 
 
 
 def _refuse_clusters(estimator: Any) -> None:
-    """Refuse to average cluster labels, which are names."""
+    """Refuse clusterers, because an average of labels has no meaning."""
     if kind_of(estimator) == "clusterer":
         raise ModelError(
             f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "
@@ -306,13 +310,13 @@ def _refuse_clusters(estimator: Any) -> None:
         )
 
 
-def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
-    # Stacked, because a model that writes into what it is given must not write into X.
+def _predict_copies(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
+    # The rows are copied by stacking, because a model may write into its input.
     stacked = sample.stack(copies, ScratchBuffer()).at({}, np.zeros((copies, 0), dtype=np.int64))
     try:
         return predictor.raw(stacked)
-    except Exception as error:  # whatever a foreign model raises, the user needs to know on what
-        given = f"{type(stacked).__module__.partition('.')[0]}.{type(stacked).__name__}"
+    except Exception as error:  # of any class; the message adds the input
+        given = f"{package_of(stacked)}.{type(stacked).__name__}"
         raise ModelError(
             f"{name} failed on {count(len(sample), 'row')} of X (a {given} of "
             f"{count(len(sample.names), 'column')}): {failure(error).removesuffix('.')}. "
@@ -321,7 +325,7 @@ def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> A
 
 
 def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
-    """Return the way out for a model that fails, or for a function, which may take another type."""
+    """Return a hint for a model that fails, or for a function that may need another type of table."""
     if predictor.method is not None:
         return "It must be fitted, and X must have the columns and types it was fitted on"
     array = {"numpy": "t", "pyarrow": "t.to_pandas().to_numpy()"}.get(backend, "t.to_numpy()")
@@ -333,42 +337,45 @@ def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
     return f"If it takes an array, pass lambda t: f({array}) or X as an array"
 
 
-def _outputs(
+def _pick_and_name_outputs(
     estimator: Any, response: str, raw: Any, prediction: Floats, *, every: bool
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
-    """Pick and name the outputs; of two classes only the positive one is kept, unless ``every`` is."""
+    """Return the reported output columns, None for all, and their names.
+
+    For two classes only the second one is reported, unless ``every`` is set.
+    """
     outputs = prediction.shape[1]
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
-            return _several_targets(classes, [np.shape(block)[1] for block in raw], every)
-        if outputs == 2 and not every and not _two_labels(estimator, prediction):
-            return (1,), (_positive_name(classes),)
+            return _multi_target_outputs(classes, [np.shape(block)[1] for block in raw], every)
+        if outputs == 2 and not every and not _is_multilabel(estimator, prediction):
+            known = [] if classes is None or np.ndim(classes) != 1 else list(classes)
+            return (1,), (str(known[1]) if len(known) == 2 else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
         return None, _class_names(getattr(estimator, "classes_", None), outputs)
     columns = getattr(raw, "columns", None)
     if columns is not None and len(columns) == outputs:
         return None, tuple(str(column) for column in columns)
-    return None, _numbered(outputs)
+    return None, _default_output_names(outputs)
 
 
-def _positive_name(classes: Any) -> str:
-    """Return the name of the second of two classes, or its number where a model does not name two."""
-    known = [] if classes is None or np.ndim(classes) != 1 else list(classes)
-    return str(known[1]) if len(known) == 2 else "1"
-
-
-def _two_labels(estimator: Any, prediction: Floats) -> bool:
-    """Distinguish two labels with separate probabilities from two classes, whose probabilities sum to one."""
+def _is_multilabel(estimator: Any, prediction: Floats) -> bool:
+    """Return whether two probabilities belong to separate labels. Those of two classes sum to one."""
     if getattr(estimator, "multilabel_", False):
         return True
     sums = prediction.sum(axis=1)
     return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
 
 
-def _several_targets(classes: Any, widths: list[int], every: bool) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Name the outputs of a classifier with several targets, two-class ones by their positive class."""
+def _multi_target_outputs(
+    classes: Any, widths: list[int], every: bool
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return columns and names of the outputs of a classifier with several targets.
+
+    For targets with two classes only the second one is reported, unless ``every`` is set.
+    """
     columns: list[int] = []
     names: list[str] = []
     first = 0
@@ -383,20 +390,20 @@ def _several_targets(classes: Any, widths: list[int], every: bool) -> tuple[tupl
 
 def _class_names(classes: Any, outputs: int) -> tuple[str, ...]:
     if classes is not None and any(np.ndim(label) for label in classes):
-        classes = None  # a list of classes per target
+        classes = None  # one list of classes per target
     if classes is not None and outputs == 1 and len(classes) == 2:
         return (str(classes[1]),)
     if classes is not None and len(classes) == outputs:
         return tuple(str(label) for label in classes)
-    return _numbered(outputs)
+    return _default_output_names(outputs)
 
 
-def _numbered(outputs: int) -> tuple[str, ...]:
+def _default_output_names(outputs: int) -> tuple[str, ...]:
     return ("prediction",) if outputs == 1 else tuple(f"output {o}" for o in range(outputs))
 
 
 def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace output names by the user's own."""
+    """Return the output names of the user if there are any, else the given names."""
     if target_names is None:
         return names
     if not hasattr(target_names, "__iter__"):
@@ -411,17 +418,17 @@ def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def library_of(estimator: Any) -> tuple[str, str]:
-    """Return the library a model comes from and its version, which is empty for the user's own code."""
+    """Return the library of a model and its version, which is empty for user code."""
     known = library_for(estimator)
     written_by = None if known is None else known.written_by(estimator)
     if written_by is not None:
         return written_by
-    library = type(estimator).__module__.split(".")[0]
+    library = package_of(estimator)
     return library, str(getattr(sys.modules.get(library), "__version__", ""))
 
 
 def as_model_list(estimator: Any) -> tuple[Any, ...] | None:
-    """Return the models of a list or tuple; None for one model.
+    """Return the models of a list or tuple, None for a single model.
 
     >>> as_model_list([abs, max]), as_model_list(abs)
     ((<built-in function abs>, <built-in function max>), None)
@@ -436,7 +443,7 @@ def as_model_list(estimator: Any) -> tuple[Any, ...] | None:
 
 
 def require_single_model(estimator: Any, verb: str) -> None:
-    """Refuse a list of models for a function that takes a single one."""
+    """Refuse a list of models for a function that accepts a single model."""
     several = as_model_list(estimator)
     if several is not None:
         raise ModelError(
@@ -448,7 +455,7 @@ def require_single_model(estimator: Any, verb: str) -> None:
 def adapt_models(
     estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None
 ) -> tuple[Model, ...]:
-    """Return the models of a list, or the one there is, complete and with the same outputs."""
+    """Return the adapted models of a list, or the adapted single model. All have the same outputs."""
     options: dict[str, Any] = {"response_method": response_method, "target_names": target_names}
     several = as_model_list(estimator)
     if several is None:
@@ -460,12 +467,12 @@ def adapt_models(
         except (ModelError, OptionError) as error:
             raise type(error)(f"estimator[{index}]: {error}") from error
     for index, model in enumerate(models):
-        _check_alike(models[0], model, index)
+        _check_same_outputs(models[0], model, index)
     return tuple(models)
 
 
-def _check_alike(first: Model, model: Model, index: int) -> None:
-    """Refuse a model whose numbers cannot be averaged with those of the first."""
+def _check_same_outputs(first: Model, model: Model, index: int) -> None:
+    """Refuse a model whose scale or outputs differ from those of the first."""
     if model.scale != first.scale:
         differs, other = (f"a {one.scale} (by {one.response})" for one in (model, first))
         way_out = "name a response_method that means the same for all"

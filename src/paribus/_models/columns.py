@@ -1,4 +1,4 @@
-"""Columns of a model, and positions in pipelines."""
+"""Columns that models were fitted on, and positions of models in pipelines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paribus._data.table import Table
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
-from paribus._models.parameters import attribute, names_in, steps_of, unbound
+from paribus._models.parameters import attribute, names_in, package_of, steps_of, unbound
 from paribus._models.preprocessing.dependencies import ColumnSubset
 from paribus._models.preprocessing.preparation import Preparation
 from paribus.errors import RefusalError, TableError, did_you_mean
@@ -23,16 +23,16 @@ from paribus.errors import RefusalError, TableError, did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class PipelinePosition:
-    """What a model receives of a few rows of the table.
+    """Position of a model in a pipeline, and the rows it receives there.
 
     Attributes
     ----------
     sample : Table
-        The rows.
+        A few rows of the raw table.
     preparation : Preparation or None
-        The steps that are taken first.
+        The steps before the model, None without steps.
     columns : tuple of int or None
-        The columns it receives of what these return, as an array; None for all as they are.
+        The prepared columns that the model receives as an array, None for all columns in their own format.
     """
 
     sample: Table
@@ -41,26 +41,26 @@ class PipelinePosition:
 
     @property
     def raw(self) -> bool:
-        """Whether it receives the table itself."""
+        """Whether the model receives the raw table."""
         return self.preparation is None and self.columns is None
 
     @cached_property
     def received(self) -> Any:
-        """What the model receives of the rows."""
+        """Native table that the model receives for the sample."""
         native = self.sample.native
         made = native if self.preparation is None else self.preparation.transform(native)
         return made if self.columns is None else ColumnSubset(self.columns).transform(made)
 
     @cached_property
     def table(self) -> Table:
-        """The same as a table; a sparse matrix is filled."""
+        """The received rows as a table. A sparse matrix becomes dense."""
         if self.raw:
             return self.sample
         made = self.received
         return table_of(made.toarray() if hasattr(made, "toarray") else made)
 
     def behind(self, steps: Sequence[Any]) -> PipelinePosition:
-        """Return the place behind further steps."""
+        """Return the position after further steps."""
         added = tuple(steps)
         if not added:
             return self
@@ -71,7 +71,10 @@ class PipelinePosition:
 
     @cached_property
     def whole_preparation(self) -> Preparation | None:
-        """The preparation with the choice of columns as its last step, which is not followed once more."""
+        """The preparation with the selection of columns as last step.
+
+        Dependencies are selected as well, so that the steps are not analyzed again.
+        """
         if self.columns is None:
             return self.preparation
         last = ColumnSubset(self.columns)
@@ -82,21 +85,21 @@ class PipelinePosition:
         return replace(self.preparation, steps=(*self.preparation.steps, last), dependencies=dependencies)
 
     def among(self, columns: Sequence[int]) -> PipelinePosition:
-        """Return the place that receives some of the columns as an array."""
+        """Return the position of a model that receives some of the columns as an array."""
         chosen = tuple(map(int, columns))
         if self.columns is not None:
             chosen = tuple(self.columns[column] for column in chosen)
         return replace(self, columns=chosen)
 
     def prepared_for(self, model: Any) -> Preparation | None:
-        """Return the preparation as a library reads its sparse matrices."""
+        """Return the preparation with the meaning of absent sparse entries in the library of a model."""
         library = library_for(model)
         if self.preparation is None or library is None:
             return self.preparation
         return replace(self.preparation, absent=library.absent)
 
     def of_table(self, ensemble: Ensemble, model: Any) -> Ensemble:
-        """Return trees that test what they receive as trees of the table."""
+        """Return an ensemble whose encodings refer to the raw table instead of the received columns."""
         if self.raw:
             return ensemble
         owners = None if self.preparation is None else self.preparation.owners
@@ -110,18 +113,18 @@ class PipelinePosition:
         return replace(ensemble, encodings=tuple(encodings), preparation=self.prepared_for(model))
 
 
-# Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
+# Attributes with nested models that receive the same table, of searches, calibrations, votes and others.
 INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
-DEEPEST = 3  # models within models that are searched for names
+DEEPEST = 3  # depth of nested models that are searched for names
 
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The columns a model was fitted on, in its order.
+    """Columns that a model was fitted on, in this order.
 
-    ``library`` is the one that gets the table as it is, if it is known. ``categories`` are those of the
-    columns that were categories, where the model keeps them, ``numbers`` the columns that were numbers.
-    ``optional`` are columns that the model leaves out before anything else, and does not miss.
+    ``library`` is the library that receives the table unchanged, None if unknown. ``categories`` has the
+    known categories of categorical columns, ``numbers`` the numeric columns. ``optional`` are columns that
+    the model drops first, so that they may be absent.
     """
 
     names: tuple[str, ...]
@@ -132,40 +135,40 @@ class FittedColumns:
 
     @property
     def typed(self) -> bool:
-        """Whether a column of categories must be one, because the library takes no text for it."""
+        """Whether categorical columns must have a category dtype, because the library accepts no text."""
         return self.library is not None and self.library.typed
 
     @property
     def closed(self) -> bool:
-        """Whether a category the model does not know is an error, and no missing value."""
+        """Whether an unknown category is an error instead of a missing value."""
         return self.library is not None and self.library.closed
 
     @property
     def pandas(self) -> bool:
-        """Whether polars and Arrow tables must become pandas."""
+        """Whether polars and Arrow tables must be converted to pandas."""
         return self.library is not None and (self.library.pandas or (self.typed and bool(self.categories)))
 
     def knows(self, column: int) -> bool:
-        """Return whether it is known what a column was: where text is not taken, it never was text."""
+        """Return whether the type of a column is known. With ``typed`` it was not text."""
         return self.typed or column in self.numbers or column in self.categories
 
     def n_known(self, column: int) -> str | None:
-        """Return what the categories of a column are, in words; None where there is no word for it."""
+        """Return the type of the categories of a column in words, None for mixed or other types."""
         kinds = {type(value) for value in self.categories[column] if value is not None and value == value}
         if kinds and kinds <= {int, float}:
             return "numbers"
         return {str: "text", bool: "booleans"}.get(kinds.pop()) if len(kinds) == 1 else None
 
     def describe(self, column: int) -> str:
-        """Return what a column was when the model was fitted."""
+        """Return the type of a column in the training data, in words."""
         if column in self.categories:
             return f"categories of {self.n_known(column)}"
         return "numbers" if column in self.numbers else "numbers or on categories that it does not keep"
 
     def places(self, header: tuple[str, ...]) -> tuple[int | None, ...] | None:
-        """Return where each column is in a header, None where it need not be there.
+        """Return the position of each column in a header, None for absent optional columns.
 
-        None instead of all of them where the names are those that its library gives the columns of arrays.
+        Return None instead of positions if the library generated the names and the header has none of them.
         """
         spelled: dict[str, list[int]] = {}
         for position, own in enumerate(self.spelled(header)):
@@ -195,30 +198,33 @@ class FittedColumns:
         return tuple(found)
 
     def spelled(self, header: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a header as the library spells it."""
+        """Return a header in the spelling of the library."""
         return header if self.library is None else tuple(map(self.library.spelled, header))
 
     @property
     def generated(self) -> bool:
-        """Whether the names are those that the library gives the columns of an array."""
+        """Whether the library generated the names for the columns of an array."""
         begin = None if self.library is None else self.library.generated
         return begin is not None and all(name == f"{begin}{j}" for j, name in enumerate(self.names))
 
 
 def fitted_on(estimator: Any) -> FittedColumns | None:
-    """Return what a model, or a method of one, knows of its columns; None where not even their names."""
+    """Return the columns of a model, or of the model of a bound method; None if names are unknown."""
     estimator, _ = unbound(estimator)
     names = columns_of(estimator)
     if names is None:
         return None
-    within = ((one, _typed_library(one)) for one in _inner(estimator, names))
-    model, library = next((found for found in within if found[1] is not None), (None, None))
-    types = {} if library is None else _types(library, model, len(names))
-    return FittedColumns(names, library, **types, optional=_dropped(estimator, names))
+    optional = _dropped_columns(estimator, names)
+    for model in _models_on_same_columns(estimator, names):
+        library = library_for(model, boosting=True) or library_for(model)
+        if library is not None and not steps_of(model) and library.has_types(model):
+            types = _column_types(library, model, len(names))
+            return FittedColumns(names, library, **types, optional=optional)
+    return FittedColumns(names, optional=optional)
 
 
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns a model was fitted on, None where it does not know them."""
+    """Return the names of the columns that a model was fitted on, None if it does not store them."""
     library = boosting_library(estimator)
     for name in ("feature_names_in_", *(() if library is None else library.names)):
         names = names_in(attribute(estimator, name))
@@ -228,30 +234,30 @@ def columns_of(estimator: Any) -> tuple[str, ...] | None:
 
 
 def width_of(estimator: Any) -> int | None:
-    """Return how many columns a model was fitted on, None where it does not know."""
+    """Return the number of columns that a model was fitted on, None if it is unknown."""
     estimator, _ = unbound(estimator)
     names, width = columns_of(estimator), attribute(estimator, "n_features_in_")
     if names is not None:
         return len(names)
-    if type(estimator).__module__.split(".")[0] == "glum":
-        return None  # it counts the columns that it makes of categories
+    if package_of(estimator) == "glum":
+        return None  # n_features_in_ counts encoded columns
     return int(width) if isinstance(width, (int, np.integer)) else None
 
 
-def _inner(estimator: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    """Yield a model and those within it that get the same columns as they are, outermost first."""
+def _models_on_same_columns(estimator: Any, names: tuple[str, ...]) -> Iterator[Any]:
+    """Yield a model and nested models that receive the same columns unchanged, outermost first."""
     if columns_of(estimator) == names:
         yield estimator
     steps = steps_of(estimator)
     if steps and all(isinstance(step, str) or step is None for step in steps[:-1]):  # "passthrough"
-        yield from _inner(steps[-1], names)
-    for inner in _held(estimator):
+        yield from _models_on_same_columns(steps[-1], names)
+    for inner in _inner_models(estimator):
         if columns_of(inner) == names:
-            yield from _inner(inner, names)
+            yield from _models_on_same_columns(inner, names)
 
 
-def _held(estimator: Any) -> Iterator[Any]:
-    """Yield the models that a model hands its table on to, as far as it keeps them under a usual name."""
+def _inner_models(estimator: Any) -> Iterator[Any]:
+    """Yield the nested models that receive the same table, as far as `INNER` lists their attributes."""
     for name in INNER:
         held = attribute(estimator, name)
         for one in held if isinstance(held, list) else (held,):
@@ -259,14 +265,14 @@ def _held(estimator: Any) -> Iterator[Any]:
 
 
 def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield a header in the order that models within one know it, if it is another and the model knows none.
+    """Yield other orders of a header, as nested models store it, if the model itself stores none.
 
-    Steps before them may find columns by name: only predictions show whether the order matters.
+    Steps before a nested model may find columns by name. Only predictions show whether the order matters.
     """
     estimator, _ = unbound(estimator)
     if columns_of(estimator) is not None:
         return
-    for inner in _within(estimator, DEEPEST):
+    for inner in _outermost_named_models(estimator, DEEPEST):
         own = FittedColumns(columns_of(inner) or (), boosting_library(inner))
         spelled = own.spelled(header)
         if own.generated or not set(own.names) <= set(spelled):
@@ -277,26 +283,20 @@ def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int
             yield tuple(moved.get(position, position) for position in range(len(header)))
 
 
-def _within(estimator: Any, depth: int) -> Iterator[Any]:
-    """Yield the outermost models within one that know the names of their columns."""
-    for inner in (*steps_of(estimator)[-1:], *_held(estimator)):
+def _outermost_named_models(estimator: Any, depth: int) -> Iterator[Any]:
+    """Yield the outermost nested models that store the names of their columns."""
+    for inner in (*steps_of(estimator)[-1:], *_inner_models(estimator)):
         if columns_of(inner) is not None:
             yield inner
         elif depth:
-            yield from _within(inner, depth - 1)
+            yield from _outermost_named_models(inner, depth - 1)
 
 
-def _typed_library(model: Any) -> Library | None:
-    """Return the library of a model that may know which of its columns were categories."""
-    library = library_for(model, boosting=True) or library_for(model)
-    return library if library is not None and not steps_of(model) and library.has_types(model) else None
-
-
-def _types(library: Library, model: Any, columns: int) -> dict[str, Any]:
-    """Return which columns of a model are categories, and which numbers."""
+def _column_types(library: Library, model: Any, columns: int) -> dict[str, Any]:
+    """Return keyword arguments of `FittedColumns`: categories and numeric columns."""
     try:
         categories = library.categories(model)
-    except RefusalError:  # it does not say which columns were categories
+    except RefusalError:  # unknown which columns were categorical
         return {}
     if categories is None:
         return {"numbers": library.numbers(model, columns)}
@@ -304,8 +304,8 @@ def _types(library: Library, model: Any, columns: int) -> dict[str, Any]:
     return {"categories": known, "numbers": frozenset(range(columns)).difference(known)}
 
 
-def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
-    """Return the columns that a `ColumnTransformer` at the beginning leaves out, and hence does not miss."""
+def _dropped_columns(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
+    """Return the columns that a leading ``ColumnTransformer`` drops, so that they may be absent."""
     first = (steps_of(estimator) or [estimator])[0]
     parts = attribute(first, "transformers_")
     last = parts[-1] if isinstance(parts, list) and parts else None

@@ -1,4 +1,4 @@
-"""Weighted sums of structures, and functions of them: one structure where that is possible."""
+"""Weighted sums of structures, and functions of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from paribus._models.predictor import Link
 from paribus._models.trees import Trees, adds_up, tree_sum
 from paribus.errors import RefusalCode, RefusalError, failure
 
-Function: TypeAlias = Callable[[Floats], Floats]  # of outputs (k, ...), for every row by itself
+Function: TypeAlias = Callable[[Floats], Floats]  # of outputs (k, ...), applied to each row separately
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A structure within another, and the number of its outputs."""
+    """A nested structure, and the number of its outputs."""
 
     structure: Any
     n_outputs: int
@@ -28,19 +28,19 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Outputs that are a function of weighted sums of those of parts.
+    """Outputs that are a function of weighted sums of the outputs of parts.
 
     Attributes
     ----------
     parts : tuple of Part
     weights : (s, k)
-        Of the k outputs of all parts in each of the sums.
+        Weights of the k outputs of all parts in the s sums.
     constant : (s,)
         Added to the sums.
     function : callable or None
-        What makes outputs ``(o, ...)`` of the sums ``(s, ...)``, None where they are the sums.
+        Function from sums ``(s, ...)`` to outputs ``(o, ...)``, None if the outputs are the sums.
     bound : float or None
-        A power of two that no output exceeds, None if any may.
+        A power of two that no output exceeds, None if it is unknown.
     columns : tuple of int or None
         The outputs of the function that are reported, None for all.
     """
@@ -53,23 +53,23 @@ class Combination:
     columns: tuple[int, ...] | None = None
 
     def outputs(self, computed: Sequence[Floats]) -> Floats:
-        """Return the outputs ``(o, ...)`` of those of each part."""
+        """Return the outputs ``(o, ...)`` from the outputs of each part."""
         every = np.concatenate(computed)
         total = np.zeros((len(self.weights), *every.shape[1:]))
         for sum_number, row in enumerate(self.weights):
             total[sum_number] += self.constant[sum_number]
-            # One after another, so that no bit depends on how many rows there are.
+            # In a fixed order, so that no bit depends on the number of rows.
             for k in np.flatnonzero(row):
                 total[sum_number] += row[k] * every[k]
-        outputs = total if self.function is None else _applied(self.function, total)
+        outputs = total if self.function is None else _apply_function(self.function, total)
         return outputs if self.columns is None else outputs[list(self.columns)]
 
 
-def _applied(function: Function, sums: Floats) -> Floats:
-    """Return a function of sums, or refuse: of what is not finite, evaluating the model itself decides."""
+def _apply_function(function: Function, sums: Floats) -> Floats:
+    """Return a function of sums, or refuse if it fails or its values are not finite."""
     try:
         outputs = function(sums)
-    except Exception as error:  # whatever a foreign transformer raises
+    except Exception as error:  # of any class
         raise RefusalError(
             f"what it makes of the sum of its models fails: {failure(error)}", RefusalCode.DATA
         ) from error
@@ -81,12 +81,12 @@ def _applied(function: Function, sums: Floats) -> Floats:
     return outputs
 
 
-Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for
+Structure: TypeAlias = Trees | Additive | Combination  # structures that have exact evaluators
 
 
 @dataclass(frozen=True)
 class Linked:
-    """A link as a function of margins; with ``both`` the first of two classes comes before the second."""
+    """A link as a function of margins; with ``both``, probabilities of both classes are returned."""
 
     link: Link
     both: bool
@@ -98,15 +98,15 @@ class Linked:
 
 
 def weighted_sum(parts: Sequence[Part], weights: Floats, constant: Floats, context: Table) -> Part:
-    """Return a weighted sum of structures; trees that add up become one ensemble.
+    """Return a weighted sum of structures. Trees with a linear link become one ensemble.
 
-    ``weights`` are ``(o, k)`` for the k outputs of all parts, ``context`` a few rows of the table.
+    ``weights`` have the shape ``(o, k)`` for the k outputs of all parts; ``context`` has a few rows.
     """
-    parts, weights, constant = _flat(parts, weights, constant)
-    own = _by_part(parts, weights)
+    parts, weights, constant = _flattened_sum(parts, weights, constant)
+    own = _weights_by_part(parts, weights)
     summed = [number for number, part in enumerate(parts) if adds_up(part.structure)]
     others = [number for number in range(len(parts)) if number not in summed]
-    kept = [_used(parts[number], own[number], context) for number in others]
+    kept = [_with_used_outputs(parts[number], own[number], context) for number in others]
     if not summed:
         return _combined(kept, constant)
     zero = np.zeros_like(constant)
@@ -120,13 +120,13 @@ def weighted_sum(parts: Sequence[Part], weights: Floats, constant: Floats, conte
     return _combined([(one, np.eye(len(constant))), *kept], constant) if others else one
 
 
-def _flat(
+def _flattened_sum(
     parts: Sequence[Part], weights: Floats, constant: Floats
 ) -> tuple[tuple[Part, ...], Floats, Floats]:
-    """Return a sum with the parts of parts that are sums themselves."""
+    """Return a sum in which nested sums are replaced by their parts."""
     flat: list[Part] = []
     flat_weights: list[Floats] = []
-    for part, own in zip(parts, _by_part(parts, weights), strict=True):
+    for part, own in zip(parts, _weights_by_part(parts, weights), strict=True):
         inner = part.structure
         if isinstance(inner, Combination) and inner.function is None and inner.columns is None:
             flat.extend(inner.parts)
@@ -138,14 +138,14 @@ def _flat(
     return tuple(flat), np.hstack(flat_weights), constant
 
 
-def _by_part(parts: Sequence[Part], weights: Floats) -> list[Floats]:
+def _weights_by_part(parts: Sequence[Part], weights: Floats) -> list[Floats]:
     """Return the weights of each part."""
     ends = np.cumsum([part.n_outputs for part in parts])
     return np.split(weights, ends[:-1], axis=1)
 
 
-def _used(part: Part, weights: Floats, context: Table) -> tuple[Part, Floats]:
-    """Return a part with no other outputs than those that count, if some do."""
+def _with_used_outputs(part: Part, weights: Floats, context: Table) -> tuple[Part, Floats]:
+    """Return a part without outputs of weight zero, and its weights. Keep it if all are zero."""
     used = np.flatnonzero(weights.any(axis=0))
     if not len(used) or len(used) == part.n_outputs:
         return part, weights
@@ -169,13 +169,13 @@ def picked(part: Part, columns: tuple[int, ...], context: Table) -> Part:
         before = range(part.n_outputs) if structure.columns is None else structure.columns
         return Part(replace(structure, columns=tuple(before[column] for column in chosen)), len(chosen))
     if isinstance(structure, Combination):
-        kept = zip(structure.parts, _by_part(structure.parts, structure.weights[chosen]), strict=True)
-        return _combined([_used(*own, context) for own in kept], structure.constant[chosen])
+        kept = zip(structure.parts, _weights_by_part(structure.parts, structure.weights[chosen]), strict=True)
+        return _combined([_with_used_outputs(*own, context) for own in kept], structure.constant[chosen])
     return _combined([(part, one)], np.zeros(len(chosen)))
 
 
 def linked(part: Part, link: Link, both: bool) -> Part:
-    """Return a link to probabilities after sums; trees that add up are trees with another link."""
+    """Return a part after a link to probabilities. Trees with a linear link only change their link."""
     outputs = 2 if both else part.n_outputs
     if adds_up(part.structure):
         return Part(replace(part.structure, link=link, bound=1.0, both=both), outputs)
@@ -183,7 +183,7 @@ def linked(part: Part, link: Link, both: bool) -> Part:
 
 
 def transformed(part: Part, function: Function, outputs: int, bound: float | None) -> Part:
-    """Return a function of the outputs of a structure."""
+    """Return a part whose outputs are a function of the outputs of another."""
     inner = part.structure
     if isinstance(inner, Combination) and inner.function is None and inner.columns is None:
         return Part(replace(inner, function=function, bound=bound), outputs)
@@ -192,7 +192,7 @@ def transformed(part: Part, function: Function, outputs: int, bound: float | Non
 
 
 def refuse_joined(structure: Structure, features: Sequence[int]) -> None:
-    """Refuse features that preprocessing makes one column of, together with others."""
+    """Refuse features that preprocessing combines with others in one column."""
     if isinstance(structure, Combination):
         for part in structure.parts:
             refuse_joined(part.structure, features)
@@ -203,7 +203,7 @@ def refuse_joined(structure: Structure, features: Sequence[int]) -> None:
 
 
 def arrays_of(structure: Structure) -> Iterator[Array]:
-    """Yield the numbers that a structure is made of; what prepares its rows is not among them."""
+    """Yield the arrays of a structure, without those of its preprocessing."""
     if isinstance(structure, Combination):
         yield from (structure.weights, structure.constant)
         for part in structure.parts:

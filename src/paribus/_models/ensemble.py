@@ -1,10 +1,11 @@
-"""One representation of every tree ensemble: all that decides a prediction is a field."""
+"""Representation of tree ensembles of all libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from operator import methodcaller
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,40 +20,40 @@ from paribus.errors import ModelError, RefusalError
 Nodes = NDArray[np.int32]
 INFINITE = "has infinite values, which the model does not accept"
 MISSING = "has missing values, which the model does not accept"
-LEAF = -1  # the column of a node that tests nothing
+LEAF = -1  # column of nodes without a split
 ALL = slice(None)
-ZERO = float(np.float32(1e-35))  # what is no further from zero is zero where zeros are missing
+ZERO = float(np.float32(1e-35))  # numbers up to this distance from zero count as zero if zeros are missing
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How a column of the table becomes the number that nodes compare; NaN is missing.
+    """Encoding of a column of the table as the numbers that nodes compare. NaN means missing.
 
     Attributes
     ----------
     feature : int
         Position of the column in the table.
     position : int or None
-        Position of the column that is read where preprocessing comes before the trees, which makes it of the
-        feature; None where it is the feature itself.
+        Position of the prepared column if there is preprocessing, which computes it from the feature. None
+        if the encoding reads the feature itself.
     single : bool
-        The number is rounded to single precision first.
+        Whether the number is first rounded to single precision.
     whole : bool
-        The number is truncated to an integer, as of categories given as numbers.
+        Whether the number is truncated to an integer, as for categories given as numbers.
     categories : mapping, "declared" or None
-        Number of each category; ``"declared"`` numbers the categories a category column declares; None reads
-        the column as numbers.
+        Number of each category. With ``"declared"``, the categories that the column declares are numbered in
+        order. None reads the column as numbers.
     unseen : float
-        Number of a category that ``categories`` does not know.
+        Number of a category that is not in ``categories``.
     missing : float
-        Number of a missing value: NaN follows each node's missing direction, another is compared.
+        Number of a missing value. NaN follows the missing direction of nodes, other numbers are compared.
     zero_is_missing : bool
-        Zero is missing as well.
+        Whether zero also means missing.
     accepts_missing, accepts_infinite : bool
-        Whether the library predicts such values; where it does not, neither do we.
+        Whether the library accepts such values. Otherwise they raise an error.
     """
 
-    plain: ClassVar[bool] = True  # floats may be read as they lie; not so where `numbers` is refined
+    plain: ClassVar[bool] = True  # floats may be read directly; False if a subclass overrides `numbers`
 
     feature: int
     single: bool = False
@@ -67,16 +68,16 @@ class Encoding:
 
     @property
     def place(self) -> int:
-        """Position of the column that is read."""
+        """Position of the column that the encoding reads."""
         return self.feature if self.position is None else self.position
 
     @property
     def strict(self) -> bool:
-        """Whether some numbers are refused."""
+        """Whether missing or infinite numbers are refused."""
         return not (self.accepts_missing and self.accepts_infinite)
 
     def read(self, table: Table) -> Floats:
-        """Return the numbers of a table's column; floats need no search for where they are missing."""
+        """Return the numbers of the column in a table. Float columns are read without a missing mask."""
         floats = table.floats(self.place) if self.plain and self.categories is None else None
         if floats is None:
             return self.numbers(table.column(self.place))
@@ -113,7 +114,7 @@ class Encoding:
         return self._compared(column.values)
 
     def _compared(self, values: Array) -> Floats:
-        """Return numbers as nodes compare them."""
+        """Return numbers in the precision that nodes compare."""
         if self.single and values.dtype != np.float32:
             with np.errstate(over="ignore"):
                 values = values.astype(np.float32)
@@ -136,55 +137,60 @@ class Encoding:
 
 @dataclass(frozen=True, eq=False)
 class CategorySet:
-    """A categorical split: codes in ``listed`` go left if ``listed_left``, all other codes the other way."""
+    """A categorical split: ``listed`` codes go left if ``listed_left``, else right; others vice versa."""
 
     listed: Integers
     listed_left: bool = True
 
     def goes_left(self, numbers: Floats) -> Flags:
-        """Return which numbers go left; NaN is handled elsewhere."""
+        """Return which numbers go left. NaN is handled by the caller."""
         return np.asarray(np.isin(numbers, self.listed) == self.listed_left)
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    r"""Trees that add up to margins, and the links from margins to what the model predicts.
+    r"""Trees whose leaves sum to margins, and links from margins to predictions.
 
     .. math:: F_m(x) = base_m + \sum_t value_{leaf_t(x), m}
 
-    Nodes of all trees lie one after another; a child is named by its position among all nodes.
+    Nodes of all trees are concatenated. Children are positions among all nodes.
 
     Attributes
     ----------
     roots : (t,)
         Root of each tree.
     column : (n,)
-        The encoding each node tests, ``LEAF`` at a leaf.
+        Position of the encoding that each node tests, ``LEAF`` for leaves.
     threshold : (n,)
-        A number goes left when it is at most this; a strict comparison is written with the next smaller
-        float. Not read at leaves and tests of categories.
+        Numbers up to the threshold go left. A strict comparison uses the next smaller float. Unused for
+        leaves and categorical splits.
     left, right : (n,)
-        Children; not read at leaves.
+        Children. Unused for leaves.
     missing_left : (n,)
-        Where a missing value goes.
-    level_set : (n,)
-        Which of ``category_sets`` a node tests, -1 where it compares with its threshold.
+        Whether missing values go left.
     value : (n, k)
-        What a leaf adds: learning rates, tree weights and averaging included. Not read elsewhere.
+        Values that leaves add, including learning rate, tree weight and averaging. Unused for other nodes.
     output : (t,)
-        With ``k == 1`` the margin a tree adds to; with ``k > 1`` each leaf adds to all margins.
+        The margin that a tree adds to if ``k == 1``. With ``k > 1`` each leaf adds to all margins.
     base : (m,)
         Margins before any tree.
-    encodings : one per model column
-    links : by response, ``"predict"``, ``"predict_proba"`` and ``"decision_function"``
-    refused : why a response that the model has is not among ``links``
+    encodings : tuple of Encoding
+        The columns that nodes test.
+    links : mapping
+        Links by response: ``"predict"``, ``"predict_proba"`` and ``"decision_function"``.
+    category_set : (n,)
+        Position of the tested set in ``category_sets``, -1 for splits by threshold.
+    category_sets : tuple of CategorySet
+        The sets of categorical splits.
+    refused : mapping
+        Reasons by response that the model has but that is not in ``links``.
     cover : (n,) or None
-        Training weight at each node, for the path-dependent estimand.
+        Training weight of each node, for the path-dependent estimand.
     single_sum : bool
-        The library adds leaves up in single precision, the baseline first. Averages are taken of exact
-        sums; where a row's own prediction stands by itself it is rounded as the library does.
+        Whether the library sums leaves in single precision, starting with ``base``. Averages use exact sums.
+        Predictions of single rows are rounded like those of the library.
     preparation : Preparation, JoinedPreparation or None
-        What makes the columns that encodings read of a table, None where they are its own.
+        Preprocessing that computes the columns of the encodings, None without preprocessing.
     """
 
     roots: Nodes
@@ -209,12 +215,12 @@ class Ensemble:
         if not len(self.category_set):
             object.__setattr__(self, "category_set", np.full(len(self.column), -1, np.int32))
         for name in ("roots", "column", "left", "right", "output", "category_set"):
-            object.__setattr__(self, name, _in_order(name, getattr(self, name)))
+            object.__setattr__(self, name, _int32_positions(name, getattr(self, name)))
         check(self)
 
     @cached_property
     def tree(self) -> Integers:
-        """The tree each node belongs to, ``(n,)``; nodes of a tree need not lie together."""
+        """Tree of each node, ``(n,)``. Nodes of a tree need not be consecutive."""
         tree = np.zeros(len(self.column), np.int64)
         level, owner = self.roots.astype(np.int64), np.arange(len(self.roots))
         while len(level):
@@ -230,9 +236,9 @@ class Ensemble:
         return len(self.base)
 
     def sides(self, feature: int, dtype: np.dtype[Any], among: Nodes | slice = ALL) -> Array:
-        """Return the last number of a dtype left of each threshold of a feature, and the first one right.
+        """Return for each threshold of a feature the last number of a dtype left of it, and the first right.
 
-        ``among`` are the nodes that count.
+        ``among`` selects the nodes.
         """
         tested, compares = self.column[among], self.category_set[among] < 0
         lasts: list[Array] = [np.empty(0, dtype)]
@@ -240,35 +246,35 @@ class Ensemble:
             if encoding.feature == feature:
                 here = self.threshold[among][np.flatnonzero((tested == column) & compares)]
                 lasts.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
-                if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
+                if encoding.zero_is_missing:  # numbers close to zero are missing
                     lasts.append(_last_left(np.array([-np.nextafter(ZERO, 1.0), ZERO]), dtype, False))
         last = np.unique(np.concatenate(lasts))
         step = np.nextafter(last, dtype.type(np.inf)) if dtype.kind == "f" else last + 1
         return np.unique(np.concatenate([last, step]))
 
     def rows(self, table: Table) -> Any:
-        """Return rows as the encodings read them: behind preprocessing, if there is any."""
+        """Return the rows of a table after preprocessing, if there is any."""
         return table if self.preparation is None else self.preparation.table(table.native)
 
     @property
     def prepared_bytes(self) -> int:
-        """Memory of a row while it goes through preprocessing."""
+        """Memory per row during preprocessing."""
         return 0 if self.preparation is None else self.preparation.row_bytes
 
     def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[Callable[[Encoding], Floats]]:
-        """Return what gives the numbers of some values of a feature in each of its encodings, by request."""
+        """Return for each request a function from encodings to the numbers of some values of a feature."""
         if self.preparation is None:
-            return [partial(_numbers_of, cells.column) for _, cells in requests]
-        return [partial(_numbers_in, made) for made in self.preparation.values(requests)]
+            return [methodcaller("numbers", cells.column) for _, cells in requests]
+        return [partial(_numbers_in_table, made) for made in self.preparation.values(requests)]
 
     def numbers(self, table: Table) -> Floats:
-        """Return what the nodes compare, ``(n, c)``."""
+        """Return the numbers that nodes compare, ``(n, c)``."""
         table = self.rows(table)
         encoded = [encoding.read(table) for encoding in self.encodings]
         return np.stack(encoded, axis=1) if encoded else np.empty((len(table), 0))
 
     def leaves(self, numbers: Floats) -> Integers:
-        """Return the leaf of each row in each tree, ``(n, t)``: the plain walk everything is measured by."""
+        """Return the leaf of each row in each tree, ``(n, t)``, by the reference implementation."""
         at = np.broadcast_to(self.roots, (len(numbers), len(self.roots))).astype(np.int64)
         rows = np.arange(len(numbers))[:, None]
         while (inner := self.column[at] != LEAF).any():
@@ -299,30 +305,29 @@ class Ensemble:
         return np.where(np.isnan(x), self.missing_left[at], went)
 
 
-def _numbers_of(column: Column, encoding: Encoding) -> Floats:
-    return encoding.numbers(column)
-
-
-def _numbers_in(table: Any, encoding: Encoding) -> Floats:
+def _numbers_in_table(table: Any, encoding: Encoding) -> Floats:
     return encoding.numbers(table.column(encoding.place))
 
 
-def _in_order(name: str, positions: Array) -> Nodes:
-    """Return integers as the kernels take them."""
+def _int32_positions(name: str, positions: Array) -> Nodes:
+    """Return positions as contiguous integers of 32 bits, as kernels need them."""
     if np.ndim(positions) != 1 or np.asarray(positions).dtype.kind not in "iu":
         raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
     return np.ascontiguousarray(positions, dtype=np.int32)
 
 
 def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
-    """Return the largest number of a dtype that goes left of each threshold, rounded to single or not."""
+    """Return the largest number of a dtype that goes left of each threshold.
+
+    With ``single``, numbers are rounded to single precision before the comparison.
+    """
     whole = dtype.kind != "f"
     if not single:
-        return np.floor(thresholds).astype(dtype) if whole else _at_most(thresholds, dtype)
-    below = _at_most(thresholds, np.dtype(np.float32))
+        return np.floor(thresholds).astype(dtype) if whole else _largest_float_at_most(thresholds, dtype)
+    below = _largest_float_at_most(thresholds, np.dtype(np.float32))
     if dtype == np.float32:
         return below
-    # What lies between two single numbers is rounded to the nearer one; the middle itself may go either way.
+    # Numbers between two single numbers are rounded to the nearer one, the midpoint in either direction.
     above = np.nextafter(below, np.float32(np.inf))
     middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
     middle = np.floor(middle) if whole else middle
@@ -330,7 +335,7 @@ def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
     return np.where(middle.astype(np.float32) <= thresholds, middle, before).astype(dtype)
 
 
-def _at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
+def _largest_float_at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
     """Return the largest float of a dtype that is at most each threshold."""
     with np.errstate(over="ignore"):
         near = thresholds.astype(dtype)
@@ -338,7 +343,7 @@ def _at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
 
 
 def check(ensemble: Ensemble) -> None:
-    """Refuse arrays that are no trees, before anything walks them."""
+    """Refuse arrays that do not form valid trees."""
     nodes, trees = len(ensemble.column), len(ensemble.roots)
     per_node: tuple[Array, ...] = (
         ensemble.threshold,
@@ -371,13 +376,12 @@ def check(ensemble: Ensemble) -> None:
     left, right = ensemble.left[places], ensemble.right[places]
     children = np.concatenate([left, right])
     within("children", children, 0, nodes)
-    # Every node but the roots is the child of exactly one node: with this and no node its own ancestor,
-    # what hangs from a root is a tree.
+    # The nodes below a root form a tree if every other node has one parent and no node is its own ancestor.
     parents = np.bincount(children, minlength=nodes) + np.bincount(ensemble.roots, minlength=nodes)
     if (parents != 1).any():
         raise RefusalError("its trees cannot be read: some node has no parent, or several")
-    # Where children come after their parents, as in most libraries, none is.
-    if not ((left > places) & (right > places)).all() and _reached(ensemble, inner) != nodes:
+    # No node is its own ancestor if children follow their parents, as in most libraries.
+    if not ((left > places) & (right > places)).all() and _count_nodes_below_roots(ensemble, inner) != nodes:
         raise RefusalError("its trees cannot be read: some node is its own ancestor")
     compared = inner & (ensemble.category_set < 0)
     if np.isnan(ensemble.threshold[compared]).any():
@@ -387,13 +391,13 @@ def check(ensemble: Ensemble) -> None:
 
 
 def within(what: str, positions: Array, first: int, stop: int) -> None:
-    """Refuse positions out of range; NaN is out of any."""
+    """Refuse positions out of range, including NaN."""
     if len(positions) and not (positions.min() >= first and positions.max() < stop):
         raise RefusalError(f"its trees cannot be read: {what} out of range")
 
 
-def _reached(ensemble: Ensemble, inner: Flags) -> int:
-    """Count the nodes under the roots, level by level; every node has one parent, so this ends."""
+def _count_nodes_below_roots(ensemble: Ensemble, inner: Flags) -> int:
+    """Return the number of nodes below the roots. The loop ends because every node has one parent."""
     level, reached = ensemble.roots.astype(np.int64), 0
     while len(level):
         reached += len(level)

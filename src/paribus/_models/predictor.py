@@ -1,4 +1,4 @@
-"""One model: how it predicts, its outputs and its link."""
+"""Predictors, adapted models and links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paribus._text import count
 from paribus.errors import ModelError
 from paribus.notes import Note, NoteCode
 
-BATCH = 32_768  # margins whose outputs are computed at once
+BATCH = 32_768  # margins per block of a link
 
 LinkName = Literal["identity", "sigmoid", "softmax", "exp", "signed_square", "softplus", "isolation"]
 
@@ -28,7 +28,7 @@ class Link:
 
     ============= =========================================================
     identity      :math:`z`
-    sigmoid       :math:`1 / (1 + e^{-z})`; of two classes the second one
+    sigmoid       :math:`1 / (1 + e^{-z})`; the second of two classes
     softmax       :math:`e^{z_o} / \sum_k e^{z_k}` over the margins
     exp           :math:`e^z`
     signed_square :math:`z |z|`
@@ -46,13 +46,13 @@ class Link:
 
     @property
     def linear(self) -> bool:
-        """Whether an average of outputs is the output of an average."""
+        """Whether the link is linear: the mean of outputs is the output of the mean margin."""
         return self.name == "identity"
 
     def apply(self, margins: Floats, *, overwrite: bool = False) -> Floats:
-        """Return the outputs; with ``overwrite`` the margins may be written over.
+        """Return the outputs. With ``overwrite`` the margins may be overwritten.
 
-        They are computed some at a time, so that what a function writes the next one finds in a near cache.
+        They are computed in blocks, so that intermediate results stay in a fast cache.
         """
         if self.linear:
             return margins if self.scale == 1.0 else margins * self.scale
@@ -68,7 +68,7 @@ class Link:
         return outputs.reshape(margins.shape)
 
     def _replace(self, z: Floats) -> None:
-        """Write outputs over scaled margins ``(m, b)``."""
+        """Replace scaled margins ``(m, b)`` by outputs."""
         if self.name == "sigmoid":
             np.exp(np.negative(z, out=z), out=z)
             z += 1.0
@@ -91,9 +91,8 @@ class Link:
 class Predictor:
     """A method of ``target`` by name, or the callable itself, with fixed keywords.
 
-    ``columns`` picks output columns, None keeps them all. ``convert`` makes of the target and a native table
-    what the method takes, where that is no table. It holds names and values only, so that a predictor can
-    be shipped wherever its target can.
+    ``columns`` are the reported output columns, None for all. ``convert`` is a function of the target and a
+    native table that returns the input of the method. A predictor can be pickled if its target can.
     """
 
     target: Any
@@ -103,21 +102,22 @@ class Predictor:
     convert: Callable[[Any, Any], Any] | None = None
 
     def raw(self, table: Any) -> Any:
-        """Return what the target predicts, untouched."""
+        """Return the unchanged prediction of the target."""
         function: Callable[..., Any] = getattr(self.target, self.method) if self.method else self.target
         return function(table if self.convert is None else self.convert(self.target, table), **self.keywords)
 
 
 def as_outputs(raw: Any, rows: int, name: str) -> Floats:
-    """Read what a model predicts as numbers of shape ``(n, o)``, or say what is wrong with it."""
+    """Return a prediction as numbers of shape ``(n, o)``, or raise `ModelError` with the reason."""
     try:
-        prediction = _array(raw)
-    except Exception as error:  # of whatever the model returned, a ragged list for example
+        prediction = _prediction_array(raw)
+    except Exception as error:  # such as for a ragged list
         raise _no_array(raw, rows, name, f"that is not an array of numbers ({error!s:.200})") from error
-    if prediction.dtype.kind not in "fiubO" or (prediction.dtype == object and _all_none(prediction)):
+    all_none = prediction.dtype == object and all(value is None for value in prediction.flat)
+    if prediction.dtype.kind not in "fiubO" or all_none:
         raise _no_number(prediction, name)
     shape = prediction.shape
-    if prediction.ndim == 0 and rows == 1:  # a model that squeezes
+    if prediction.ndim == 0 and rows == 1:  # a model that drops dimensions of size one
         prediction = prediction.reshape(1)
     if prediction.ndim == 1:
         prediction = prediction[:, None]
@@ -130,15 +130,11 @@ def as_outputs(raw: Any, rows: int, name: str) -> Floats:
         raise _no_number(prediction, name) from error
 
 
-def _array(raw: Any) -> Array:
+def _prediction_array(raw: Any) -> Array:
     if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
-        # One block of class probabilities per target: a classifier with several targets.
+        # A classifier with several targets returns one array of class probabilities per target.
         raw = np.concatenate([np.asarray(block) for block in raw], axis=1)
     return np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
-
-
-def _all_none(prediction: Array) -> bool:
-    return all(value is None for value in prediction.flat)
 
 
 def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
@@ -160,14 +156,14 @@ def _no_number(prediction: Array, name: str) -> ModelError:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What an evaluator needs to know of a model, and nothing of where it came from.
+    """A model in the form that evaluators use.
 
-    ``response`` is the method that predicts (``"callable"`` for a function), ``scale`` its unit in words, for
-    axis labels. ``row_independent`` means that rows may be repeated in one table under new labels, or stand
-    beside rows with extreme values, without changing the prediction of any of them. ``sample_prediction
-    (i, o)`` is what it predicted for ``sample``, a few rows of the table, and ``is_float32`` whether that
-    had single precision. ``tried`` is how many rows it predicted before anything
-    was evaluated, in ``tried_calls`` calls.
+    ``response`` is the method that predicts (``"callable"`` for a function), ``scale`` the name of its scale
+    for axis labels. ``row_independent`` means that predictions do not change if rows are repeated with new
+    labels, or are predicted together with rows with extreme values. ``sample_prediction (i, o)`` are the
+    predictions of ``sample``, a few rows of the table. ``is_float32`` means that these had single or half
+    precision. ``tried`` is the number of rows that were predicted before the evaluation, in ``tried_calls``
+    calls.
     """
 
     predictor: Predictor
@@ -185,10 +181,10 @@ class Model:
     tried_calls: int = 0
 
     def digest(self) -> str:
-        """Return a digest of what the model is called and of what it predicted."""
+        """Return a digest of names, response and sample predictions."""
         hasher = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
         if self.sample_prediction is not None:
-            with np.errstate(over="ignore"):  # forests add up their trees in any order: the last bits vary
+            with np.errstate(over="ignore"):  # the last bits vary, because forests sum trees in any order
                 hasher.update(self.sample_prediction.astype(np.float32).tobytes())
         return str(hasher.hexdigest())
 
@@ -198,7 +194,7 @@ class Model:
         return len(self.output_names)
 
     def predict(self, table: Any, rows: int) -> Floats:
-        """Return predictions of shape ``(n, o)`` for a native table of ``rows`` rows."""
+        """Return predictions of shape ``(n, o)`` for a native table with ``rows`` rows."""
         predictions = as_outputs(self.predictor.raw(table), rows, self.name)
         if self.predictor.columns is not None:
             predictions = predictions[:, list(self.predictor.columns)]
@@ -211,7 +207,7 @@ class Model:
 
 
 def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
-    """Return a note on each model that predicts a row differently beside other rows, and what follows."""
+    """Return a note for each model that is not row independent; ``then`` is the end of its text."""
     names = dict.fromkeys(model.name for model in models if not model.row_independent)
     words = "predicted some rows differently when they were repeated, or beside rows with extreme values"
     return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]

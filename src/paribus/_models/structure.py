@@ -1,4 +1,4 @@
-"""Structure of a model, and its description."""
+"""Structures of models, and their description."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
 from paribus._models.predictor import Model, as_outputs
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
-from paribus._models.preprocessing.preparation import JoinedPreparation, Preparation
+from paribus._models.preprocessing.preparation import Preparation, sources_of
 from paribus._models.trees import Trees, check_at_splits, refuse_difference, trees_for
 from paribus._models.wrappers import (
     CalibratedOutputs,
@@ -38,25 +38,25 @@ from paribus._text import count
 from paribus.errors import RefusalCode, RefusalError, TableError, failure
 from paribus.notes import Note, NoteCode
 
-SINGLE_ROUNDING = 2.0**-22  # of a margin, that adding up its leaves in another order may change
-NOTED_ROUNDING = 1e-6  # of a probability, that is worth a note
-# Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
-_READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
-_READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
+SINGLE_ROUNDING = 2.0**-22  # relative change of a margin if its leaves are summed in another order
+NOTED_ROUNDING = 1e-6  # change of a probability above which a note is given
+# Structures by model. Of a refusal no traceback is kept, because that refers to the model.
+_READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode, str | None]] = WeakKeyDictionary()
+_READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # prevents that threads read a model twice
 
 
 def structure_of(model: Model) -> Structure:
-    """Return the structure that gives the predictions of a model; `RefusalError` says why there is none.
+    """Return the structure of a model, or raise `RefusalError` with the reason.
 
-    It is read once, and predicts as the model does: on the rows of its sample, and next to splits.
+    It is read once. Its predictions are compared with those of the model for sampled rows and next to splits.
     """
     with _READING.setdefault(model, RLock()):
         structure = _READ.get(model)
         if structure is None:
             try:
-                structure = _read(model)
+                structure = _read_structure(model)
             except RefusalError as refusal:
-                structure = str(refusal), refusal.code
+                structure = str(refusal), refusal.code, refusal.part
             _READ[model] = structure
     if isinstance(structure, tuple):
         raise RefusalError(*structure)
@@ -64,7 +64,7 @@ def structure_of(model: Model) -> Structure:
 
 
 def trees_of(model: Model) -> Trees:
-    """Return the trees that give the predictions of a model; `RefusalError` says why there are none."""
+    """Return the trees of a model, or raise `RefusalError` with the reason."""
     structure = structure_of(model)
     if isinstance(structure, Combination):
         raise RefusalError(
@@ -76,7 +76,7 @@ def trees_of(model: Model) -> Trees:
 
 
 def model_of_part(model: Model, part: Part) -> Model:
-    """Return a part of a model as a model whose structure is known; it is not there to predict."""
+    """Return a part of a model as a model with known structure, which is not used for predictions."""
     names = tuple(f"output {number}" for number in range(part.n_outputs))
     inner = replace(model, output_names=names, sample=None, sample_prediction=None)
     _READ[inner] = part.structure
@@ -84,12 +84,12 @@ def model_of_part(model: Model, part: Part) -> Model:
 
 
 def rounding_notes(models: Iterable[Model]) -> list[Note]:
-    """Return a note on each model whose calibration has steps and follows margins of single precision."""
+    """Return a note for each model with calibration steps after margins in single precision."""
     notes = []
     for model in models:
         try:
-            largest = _amplified(structure_of(model))
-        except RefusalError:  # the model itself was evaluated
+            largest = _amplified_rounding(structure_of(model))
+        except RefusalError:  # such a model is evaluated itself
             continue
         if largest > NOTED_ROUNDING:
             text = (
@@ -100,34 +100,34 @@ def rounding_notes(models: Iterable[Model]) -> list[Note]:
     return notes
 
 
-def _amplified(structure: Structure) -> float:
-    """Return by how much rounding of single precision may change an output behind a step."""
+def _amplified_rounding(structure: Structure) -> float:
+    """Return the largest change of an output that rounding in single precision may cause by calibration."""
     if not isinstance(structure, Combination):
         return 0.0
-    inner = max(_amplified(part.structure) for part in structure.parts)
+    inner = max(_amplified_rounding(part.structure) for part in structure.parts)
     function = structure.function
-    if isinstance(function, CalibratedOutputs) and any(map(_is_single, structure.parts)):
+    if isinstance(function, CalibratedOutputs) and any(map(_sums_in_single, structure.parts)):
         return max(inner, function.amplified(SINGLE_ROUNDING))
     return inner
 
 
-def _is_single(part: Part) -> bool:
-    """Return whether a structure, or a part of it, adds up in single precision."""
+def _sums_in_single(part: Part) -> bool:
+    """Return whether a part, or a part of it, sums leaves in single precision."""
     if isinstance(part.structure, Combination):
-        return any(map(_is_single, part.structure.parts))
+        return any(map(_sums_in_single, part.structure.parts))
     return isinstance(part.structure, Trees) and part.structure.ensemble.single_sum
 
 
 def prefetch_structure(model: Model) -> None:
-    """Read the structure, or find out why that is not possible, before it is needed."""
+    """Read the structure, or the reason of its refusal, before it is needed."""
     with suppress(RefusalError):
         structure_of(model)
 
 
 def structure_digest(model: Model) -> str:
-    """Return a digest of the structure of a model, empty where none was read.
+    """Return a digest of the structure of a model, empty if none was read.
 
-    Reading it for this alone could take longer than evaluating the model.
+    The structure is not read for the digest, because that may take longer than evaluating the model.
     """
     structure = _READ.get(model)
     if structure is None or isinstance(structure, tuple):
@@ -138,7 +138,7 @@ def structure_digest(model: Model) -> str:
     return str(digest.hexdigest())
 
 
-def _read(model: Model) -> Structure:
+def _read_structure(model: Model) -> Structure:
     if model.response == "callable":
         raise RefusalError("it is a function, which has no trees to read", RefusalCode.NO_STRUCTURE)
     if model.sample is None or model.sample_prediction is None:
@@ -155,16 +155,16 @@ def _read(model: Model) -> Structure:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a model predicts, to which its structure is held.
+    """Predictions of a model, with which its structure is compared.
 
     Attributes
     ----------
     prediction : (n, o)
-        Of the rows of the sample.
+        Predictions of the sampled rows.
     columns : tuple of int or None
-        Which of all outputs these are, None for all.
+        The reported columns among all outputs, None for all.
     predict : callable
-        Predicts a native table of what the model receives, given also its number of rows.
+        Function of a native table at the position of the model, and of its number of rows.
     """
 
     prediction: Floats
@@ -173,45 +173,50 @@ class Evidence:
 
     @classmethod
     def of(cls, target: Any, place: PipelinePosition, response: str) -> Evidence:
-        """Let a member of another model predict the sample where it is."""
-        predict = partial(_predicted, target, response, None)
+        """Return the predictions of a nested model for the sample at its position."""
+        predict = partial(_predict_by_itself, target, response, None)
         return cls(predict(place.received, len(place.sample)), None, predict)
 
     def inside(self, target: Any, response: str) -> Evidence:
-        """Return the same of the model that predictions are passed through from."""
-        return replace(self, predict=partial(_predicted, target, response, self.columns))
+        """Return the same predictions for the nested model that computes them."""
+        return replace(self, predict=partial(_predict_by_itself, target, response, self.columns))
 
 
-def _predicted(target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int) -> Floats:
+def _predict_by_itself(
+    target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int
+) -> Floats:
     name = type(target).__name__
     try:
         predictor, _ = predictor_of(target, response)
         outputs = as_outputs(predictor.raw(native), rows, name)
-    except Exception as error:  # whatever a foreign model raises
+    except Exception as error:  # of any class
         raise RefusalError(f"{name} within it fails by itself: {failure(error)}", RefusalCode.DATA) from error
     return outputs if columns is None else outputs[:, list(columns)]
 
 
 def _read_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Structure:
-    """Return the structure of a model that receives its rows at a place."""
-    inner = passed_on(target, place, response)
-    if inner is not None:
-        return _read_at(*inner, response, evidence.inside(inner[0], response))
-    if is_wrapper(target):
-        return _read_wrapper(Wrapper(target, place, response, _read_member), evidence)
-    if is_additive(target):
-        return _read_additive(target, place, response, evidence)
-    return _read_trees_at(target, place, response, evidence)
+    """Return the structure of a model at a position in a pipeline."""
+    try:
+        inner = passed_on(target, place, response)
+        if inner is not None:
+            return _read_at(*inner, response, evidence.inside(inner[0], response))
+        if is_wrapper(target):
+            return _read_wrapper(Wrapper(target, place, response, _read_member), evidence)
+        read = _read_additive if is_additive(target) else _read_trees_at
+        return read(target, place, response, evidence)
+    except RefusalError as refusal:
+        refusal.part = refusal.part or type(target).__name__  # the innermost model that is refused
+        raise
 
 
 def _read_member(target: Any, place: PipelinePosition, response: str) -> Part:
-    """Return the structure of a model within another, with all its outputs."""
+    """Return the structure of a nested model, with all its outputs."""
     evidence = Evidence.of(target, place, response)
     return Part(_read_at(target, place, response, evidence), evidence.prediction.shape[1])
 
 
 def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
-    """Return what a model made of others is, which must predict the sample as the model did."""
+    """Return the structure of a model with nested models. Refuse if its predictions differ."""
     part = wrapper.read()
     if evidence.columns is not None:
         part = picked(part, evidence.columns, wrapper.place.sample)
@@ -227,7 +232,7 @@ def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
 
 
 def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Trees:
-    """Return the trees of a model, behind preprocessing as trees of the table before it."""
+    """Return the trees of a model. With preprocessing, they refer to the raw table."""
     own = read_trees(target, place.table)
     ensemble = place.of_table(own, target)
     trees = trees_for(ensemble, response, evidence.columns, place.sample, evidence.prediction)
@@ -240,26 +245,26 @@ def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence
 
 
 def _read_additive(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Additive:
-    """Return the terms of a model, or refuse what may customize its predictions."""
+    """Return the terms of an additive model, or refuse."""
     refuse_replaced(target)
     if place.raw:
-        _check_names(target, place.sample)
+        _check_column_order(target, place.sample)
     preparation = place.whole_preparation
     return additive_for(target, response, evidence.columns, place.sample, evidence.prediction, preparation)
 
 
 def read_trees(target: Any, table: Table) -> Ensemble:
-    """Return the trees of what a predictor evaluates; `RefusalError` says why that is not possible.
+    """Return the trees of a model, or raise `RefusalError` with the reason.
 
-    ``table`` has the columns the model is to be evaluated on, some of its rows.
+    ``table`` has a few rows that the model receives.
     """
     library = library_for(target)
     if library is None:
         known = ", ".join(one.title for one in LIBRARIES)
         raise RefusalError(f"not a supported tree ensemble ({known})", RefusalCode.NO_STRUCTURE)
     with library.reading():
-        _check_own(target, library)
-        _check_names(target, table)
+        _refuse_customized_model(target, library)
+        _check_column_order(target, table)
         ensemble = library.read_trees(target)
     tested = max((encoding.feature for encoding in ensemble.encodings), default=-1)
     if tested >= len(table.names):
@@ -269,8 +274,8 @@ def read_trees(target: Any, table: Table) -> Ensemble:
     return ensemble
 
 
-def _check_own(model: Any, library: Library) -> None:
-    """Refuse what may customize its predictions: a subclass, or an instance whose methods were replaced."""
+def _refuse_customized_model(model: Any, library: Library) -> None:
+    """Refuse models with customized predictions: subclasses, and instances with replaced methods."""
     name = type(model).__name__
     if not library.is_own(model):
         raise RefusalError(
@@ -280,8 +285,8 @@ def _check_own(model: Any, library: Library) -> None:
     refuse_replaced(model)
 
 
-def _check_names(model: Any, table: Table) -> None:
-    """Refuse columns in another order than fitted: some libraries find them by name, trees by position."""
+def _check_column_order(model: Any, table: Table) -> None:
+    """Refuse columns in another order than in ``fit``. Some libraries use names, trees use positions."""
     header = getattr(table.native, "column_names", getattr(table.native, "columns", None))
     names = columns_of(model)
     if names is None or header is None:
@@ -296,21 +301,28 @@ def _check_names(model: Any, table: Table) -> None:
         )
 
 
-SHOWN = 3  # features that own several columns
+SHOWN = 3  # features that are listed with several columns
 
 
 def structure_text(model: Model) -> str:
-    """Return what was read of a model, such as ``Pipeline > OneHotEncoder > Ridge: city owns 41 columns``."""
+    """Return a description of the structure.
+
+    An example is ``Pipeline > OneHotEncoder > Ridge: city owns 41 columns``.
+    """
     structure = structure_of(model)
-    *_, last = targets = list(_path(model.predictor.target, model.response))
+    *_, last = targets = list(_models_and_steps(model.predictor.target, model.response))
     path = " > ".join(type(target).__name__ for target in targets)
     library = library_for(last)
-    facts = [*_parts(structure), *_owned(structure), *([] if library is None else library.remarks(last))]
+    facts = [
+        *_size_texts(structure),
+        *_owned_column_texts(structure),
+        *([] if library is None else library.remarks(last)),
+    ]
     return f"{path}: {'; '.join(facts)}" if facts else path
 
 
-def _path(target: Any, response: str) -> Iterator[Any]:
-    """Yield the models and steps from the outermost to the one that predicts."""
+def _models_and_steps(target: Any, response: str) -> Iterator[Any]:
+    """Yield models and steps from the outermost model to the one that predicts."""
     while True:
         yield target
         inner = handed_to(target, response)
@@ -323,7 +335,7 @@ def _path(target: Any, response: str) -> Iterator[Any]:
             return
 
 
-def _parts(structure: Structure) -> list[str]:
+def _size_texts(structure: Structure) -> list[str]:
     if isinstance(structure, Trees):
         count = len(structure.ensemble.roots)
         return [f"{count:,} tree{'s' * (count != 1)}"]
@@ -333,8 +345,8 @@ def _parts(structure: Structure) -> list[str]:
     return [f"{count} models"] if count > 1 else []
 
 
-def _owned(structure: Structure) -> list[str]:
-    """Return which features of the table own several columns of what the last step receives."""
+def _owned_column_texts(structure: Structure) -> list[str]:
+    """Return a text about features with several columns in the input of the last step."""
     columns: Counter[str] = Counter()
     for preparation in _preparations(structure):
         names = preparation.context.names
@@ -356,5 +368,4 @@ def _preparations(structure: Structure) -> Iterator[Preparation]:
             yield from _preparations(part.structure)
         return
     found = structure.ensemble.preparation if isinstance(structure, Trees) else structure.preparation
-    sources = found.sources if isinstance(found, JoinedPreparation) else (found,)
-    yield from (source for source in sources if source is not None)
+    yield from (source for source in sources_of(found) if source is not None)

@@ -1,4 +1,4 @@
-"""Facts that a model stored when it was fitted: training rows and importances."""
+"""Training curves and importances that fitted models store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paribus.errors import RefusalError
 
 
 class KeptCurve(NamedTuple):
-    """One score of some rows after each iteration."""
+    """A metric of a data set after each iteration."""
 
     data: str
     metric: str
@@ -26,7 +26,7 @@ class KeptCurve(NamedTuple):
 
 
 def training_curves(estimator: Any) -> list[KeptCurve]:
-    """Return the scores that a model, or the one within a pipeline or a search, kept while it was fitted."""
+    """Return the scores of each iteration that a fitted model, or its innermost model, stores."""
     model = innermost(estimator)
     library = library_for(model)
     kept = {} if library is None else library.training_curves(model)
@@ -38,7 +38,7 @@ def training_curves(estimator: Any) -> list[KeptCurve]:
 
 
 def innermost(estimator: Any) -> Any:
-    """Return the model that others hand rows on to: the last step of a pipeline, the best of a search."""
+    """Return the innermost model, such as the last step of a pipeline or the best model of a search."""
     while True:
         steps = steps_of(estimator)
         inner = steps[-1] if steps else handed_to(estimator, "predict_proba")
@@ -48,15 +48,15 @@ def innermost(estimator: Any) -> Any:
         estimator = inner
 
 
-NEGLIGIBLE = 1e-6  # of the largest: below zero it is rounding, as in differences of impurities
-ROUNDING = 8  # last places by which shares that were divided by their sum may miss one
+NEGLIGIBLE = 1e-6  # relative to the largest; smaller negative values are rounding errors
+ROUNDING = 8  # units in the last place per column by which normalized shares may miss one
 
 
 @dataclass(frozen=True, eq=False)
 class OwnImportance:
-    """The share of each column of the table ``(p,)``, and ``what`` it is a share of, in words.
+    """Share of each column of the table ``(p,)``, and a description ``what`` of the importance.
 
-    Shares add up to 1; they are all 0 for a model that uses no column.
+    Shares sum to 1. They are all 0 for a model that uses no column.
     """
 
     values: Floats
@@ -64,43 +64,43 @@ class OwnImportance:
 
 
 def own_importance(estimator: Any, table: Table) -> OwnImportance:
-    """Return the importance a fitted model reports, or raise `RefusalError` where it has none.
+    """Return the importance that a fitted model reports, or raise `RefusalError` if it reports none.
 
-    That is ``feature_importances_``, or the gain of a native booster. In a pipeline it is that of the last
-    step, where the steps before it keep the columns of the table apart and say which is which. How a search
-    was done does not matter: it is that of its best estimator.
+    The importance is ``feature_importances_``, or the gain of a native booster. For a search it is that of
+    the best estimator. For a pipeline it is that of the last step. The steps before it must return one
+    column per column of the table, and name it.
 
-    These numbers belong to the fitting and not to the rows of ``table``, which only has to have the columns
-    the model was fitted on.
+    The importance depends on the training data, not on the rows of ``table``. The table must have the
+    columns that the model was fitted on.
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
     name, columns = describe(estimator), len(table.names)
     models = steps_of(estimator) or [estimator]
-    raw, what = _reported(models[-1], name)
+    raw, what = _reported_importance(models[-1], name)
     if len(raw) != columns:
-        raise _refusal(name, f"it reports on {count(len(raw), 'column')}, and X has {columns}")
+        raise _importance_refusal(name, f"it reports on {count(len(raw), 'column')}, and X has {columns}")
     values = np.empty(columns)
-    values[_origins(estimator, table) if len(models) > 1 else slice(None)] = _shares(raw, name)
+    values[_origins(estimator, table) if len(models) > 1 else slice(None)] = _as_shares(raw, name)
     return OwnImportance(values, what)
 
 
-def _reported(model: Any, name: str) -> tuple[Array, str]:
-    """Return what the model reports, column by column as it saw them, and what that is."""
+def _reported_importance(model: Any, name: str) -> tuple[Array, str]:
+    """Return the reported importance of the columns that the model received, and its description."""
     library = library_for(model, boosting=True) or library_for(model)
     try:
         raw: Any = (
             getattr(model, "feature_importances_", None) if library is None else library.importance(model)
         )
     except RefusalError as refusal:
-        raise _refusal(name, str(refusal)) from refusal
-    if np.ndim(raw) == 0:  # it may be empty where a model would need the data again
-        raise _refusal(name, _why_none(model))
+        raise _importance_refusal(name, str(refusal)) from refusal
+    if np.ndim(raw) == 0:  # None, also for CatBoost models that would need the training data
+        raise _importance_refusal(name, _why_no_importance(model))
     if library is None:
         return np.asarray(raw), f"feature_importances_ as {type(model).__name__} defines them"
     return np.asarray(raw), library.importance_name(model)
 
 
-def _why_none(model: Any) -> str:
+def _why_no_importance(model: Any) -> str:
     if hasattr(model, "coef_"):
         return "it has coefficients, which depend on the scale of the columns and are no importance"
     if callable(model) and not hasattr(model, "predict"):
@@ -109,32 +109,34 @@ def _why_none(model: Any) -> str:
 
 
 def _origins(pipeline: Any, table: Table) -> Integers:
-    """Return which column of the table each column of the last step is, by the names of the steps before."""
+    """Return the column of the table of each column of the last step, by the output names of the steps."""
     name = describe(pipeline)
     try:
         out = [str(label) for label in pipeline[:-1].get_feature_names_out()]
-    except Exception as error:  # steps say in many ways that they know no names
-        raise _refusal(name, "its steps do not say which columns they hand on") from error
+    except Exception as error:  # steps without names raise errors of any class
+        raise _importance_refusal(name, "its steps do not say which columns they hand on") from error
     fitted = getattr(pipeline, "feature_names_in_", None)
     own = [f"x{j}" for j in range(len(table.names))] if fitted is None else [str(label) for label in fitted]
-    if set(own) == set(table.names):  # steps that choose by name do not mind another order than in fit
+    if set(own) == set(table.names):  # steps that select by name accept another order than in fit
         own = list(table.names)
     position = {label: j for j, label in enumerate(own)}
-    # A step for some of the columns puts its name and two underscores before theirs.
+    # Steps for some of the columns prefix names with the name of the step and two underscores.
     origins = [position.get(label, position.get(label.split("__", 1)[-1], -1)) for label in out]
     if sorted(origins) != list(range(len(own))):
         other = next((label for label, j in zip(out, origins, strict=True) if j < 0), None)
         shown = "" if other is None else f", such as {other!r}"
-        raise _refusal(name, f"its last step sees {count(len(out), 'column')} that are not those of X{shown}")
+        raise _importance_refusal(
+            name, f"its last step sees {count(len(out), 'column')} that are not those of X{shown}"
+        )
     return np.array(origins)
 
 
-def _shares(raw: Array, name: str) -> Floats:
-    """Divide by the sum; shares that were divided already stay as they are, to the last bit."""
+def _as_shares(raw: Array, name: str) -> Floats:
+    """Return values divided by their sum. Values that already sum to one stay unchanged."""
     values = raw.astype(np.float64)
     size = float(np.abs(values).max(initial=0.0))
     if values.ndim != 1 or not np.isfinite(values).all() or (values < -NEGLIGIBLE * size).any():
-        raise _refusal(name, "what it reports is not one number per column, none of them negative")
+        raise _importance_refusal(name, "what it reports is not one number per column, none of them negative")
     total = float(values.sum())
     precision = np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps
     if total == 0 or abs(total - 1) <= ROUNDING * len(values) * precision:
@@ -142,7 +144,7 @@ def _shares(raw: Array, name: str) -> Floats:
     return values / total
 
 
-def _refusal(name: str, reason: str) -> RefusalError:
+def _importance_refusal(name: str, reason: str) -> RefusalError:
     return RefusalError(
-        f"method='model' for {name}: {reason}. method='permutation' and method='effect' work for any model"
+        f"kind='model' for {name}: {reason}. kind='permutation' and kind='effect' work for any model"
     )

@@ -1,4 +1,4 @@
-"""Sums of trees, and their checks."""
+"""Trees with a link, their sums, and their comparison with models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from paribus._models.predictor import Link
 from paribus._models.preprocessing.preparation import joined
 from paribus.errors import GridError, ModelError, RefusalCode, RefusalError, failure
 
-MOST_ROWS = 224  # predicted once more when trees are read
-STEPS = 10_000  # rows times trees, which bounds the time it takes to walk them
-FEATURES = 32  # whose values are replaced, those of the most roots first
-SMALL = 1e-30  # numbers nearer to zero are zero to a library in some kinds of table and not in others
+MOST_ROWS = 224  # rows that are predicted to check trees
+STEPS = 10_000  # rows times trees, a bound of the time for the check
+FEATURES = 32  # features whose values are replaced, those of most roots first
+SMALL = 1e-30  # libraries treat smaller numbers as zero in some types of tables only
 
 
 def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], Floats]) -> None:
-    """Refuse trees that differ from their model in rows made of the values that decide between leaves.
+    """Refuse trees whose predictions differ from those of their model next to splits.
 
-    Rows of ``sample`` are repeated, and each takes, of every feature that is tested, one of the categories or
-    a value next to a split, those of the roots before others. One call of ``predict`` is compared with the
-    sum over leaves. A feature whose column cannot hold such values keeps its own.
+    Rows of ``sample`` are repeated. In each row, every tested feature takes a category or a value next to a
+    split, with splits of roots first. One call of ``predict`` is compared with the sum over leaves. A
+    feature whose column cannot hold such values keeps its values.
     """
     ensemble = trees.ensemble
     copies = max(1, min(MOST_ROWS, STEPS // max(1, len(ensemble.roots))) // len(sample))
@@ -35,10 +35,10 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
     numbers = np.tile(ensemble.numbers(sample), (copies, 1))
     replaced: dict[int, CellValues] = {}
     index: list[Integers] = []
-    for feature in _tested(ensemble):
+    for feature in _tested_features(ensemble):
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # of splits beyond what a column can hold
-                values = _decisive(ensemble, sample, feature, rows)
+            with np.errstate(over="ignore", invalid="ignore"):  # for splits beyond the range of the dtype
+                values = _values_at_splits(ensemble, sample, feature, rows)
             cells = sample.cells(feature, values)
             encoded = {
                 column: encoding.numbers(cells.column)
@@ -46,7 +46,7 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
                 if encoding.feature == feature
             }
         except (GridError, ModelError, RefusalError):
-            continue  # it is held to its model by the rows of the table only
+            continue  # this feature is checked by the rows of the table only
         if len(cells.column.missing):
             position = rng.permutation(rows) % len(cells.column.missing)
             for column, own in encoded.items():
@@ -58,7 +58,7 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
     table = sample.stack(copies, ScratchBuffer()).at(replaced, np.stack(index, axis=2))
     try:
         prediction = predict(table, rows)
-    except Exception as error:  # whatever a foreign model raises
+    except Exception as error:  # of any class
         raise RefusalError(
             f"its trees were read, but it fails at values next to splits: {failure(error)}",
             RefusalCode.DIFFERS,
@@ -66,8 +66,8 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
     refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, prediction, "at values next to splits")
 
 
-def _tested(ensemble: Ensemble) -> list[int]:
-    """Return the features that nodes test, those of the most roots first."""
+def _tested_features(ensemble: Ensemble) -> list[int]:
+    """Return at most `FEATURES` tested features, those of most roots first."""
     features = np.array([encoding.feature for encoding in ensemble.encodings] + [-1])
     found = features[np.flatnonzero(np.bincount(ensemble.column - LEAF)[1:])]
     roots = features[ensemble.column[ensemble.roots]]
@@ -77,20 +77,21 @@ def _tested(ensemble: Ensemble) -> list[int]:
     return sorted(count, key=lambda feature: -count[feature])[:FEATURES]
 
 
-def _decisive(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Array:
-    """Return values of a column that the trees separate, at most so many."""
+def _values_at_splits(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Array:
+    """Return at most ``most`` values of a column next to splits, or categories."""
     column = sample.column(feature)
     if column.values.dtype.kind == "b":
         return np.array([False, True])
     if column.values.dtype.kind not in "fiu":
-        return _categories(ensemble, sample, feature)[:most]
+        return _encoded_categories(ensemble, sample, feature)[:most]
     dtype = column.values.dtype
     first = ensemble.sides(feature, dtype, ensemble.roots)
     later = np.setdiff1d(
-        np.concatenate([ensemble.sides(feature, dtype), _listed(ensemble, feature, dtype)]), first
+        np.concatenate([ensemble.sides(feature, dtype), _listed_category_numbers(ensemble, feature, dtype)]),
+        first,
     )
-    first = _spread(first, most // 2)
-    values = np.concatenate([first, _spread(later, most - len(first))])
+    first = _evenly_chosen(first, most // 2)
+    values = np.concatenate([first, _evenly_chosen(later, most - len(first))])
     if dtype.kind == "f":
         small = (np.abs(values) < SMALL) & (values != 0)
         others = [0.0] * int(small.any()) + [np.nan] * int(column.missing.any())
@@ -98,16 +99,16 @@ def _decisive(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Arr
     return np.asarray(values)
 
 
-def _spread(values: Array, most: int) -> Array:
-    """Return some of many values, from all over."""
+def _evenly_chosen(values: Array, most: int) -> Array:
+    """Return at most ``most`` of the values, evenly spaced."""
     chosen = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)
     return np.asarray(values[np.unique(chosen)])
 
 
-def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
-    """Return the categories a column may hold that the trees know.
+def _encoded_categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
+    """Return the categories of the encodings that a column may hold.
 
-    Where the trees know them by a hash alone, they are those of the rows at hand.
+    Return the values of the column if encodings have only hashes of categories.
     """
     column = sample.column(feature)
     known: dict[Any, None] = {}
@@ -118,16 +119,17 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
                     column.categories or () if encoding.categories == "declared" else encoding.categories
                 )
             )
-    if column.categories is not None and sample.backend != "polars":  # whose columns may hold others as well
+    # Columns of polars may hold undeclared categories.
+    if column.categories is not None and sample.backend != "polars":
         allowed = set(column.categories)
-        known = {level: None for level in known if level in allowed}
+        known = {category: None for category in known if category in allowed}
     values = np.empty(len(known), dtype=object)
     values[:] = list(known)
     return values if len(known) else column.values
 
 
-def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
-    """Return the numbers of categories that nodes list of a column of numbers."""
+def _listed_category_numbers(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
+    """Return the numbers in the category sets of a numeric column."""
     if not ensemble.category_sets:
         return np.empty(0, dtype)
     columns = [
@@ -141,7 +143,7 @@ def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
 
 
 def adds_up(structure: Any) -> bool:
-    """Return whether a structure is trees whose outputs are sums of leaves, so that sums of them are, too."""
+    """Return whether a structure is trees whose outputs are sums of leaves, which can be joined."""
     return (
         isinstance(structure, Trees)
         and structure.link.linear
@@ -153,21 +155,19 @@ def adds_up(structure: Any) -> bool:
 def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floats, context: Table) -> Trees:
     """Return the trees of ``constant + sum of weights (o, m) @ outputs (m, ...)`` over some trees.
 
-    Libraries that add up in single precision are followed only where every output is that of one member.
+    Sums in single precision are reproduced only if every output is an output of one member.
     """
     ensembles = [member.ensemble for member in members]
     scaled = [own * member.link.scale for own, member in zip(weights, members, strict=True)]
     base = constant + sum(own @ ensemble.base for own, ensemble in zip(scaled, ensembles, strict=True))
-    encodings, columns, preparation = _encodings(ensembles, context)
-    values, outputs = _values(ensembles, scaled)
+    encodings, columns, preparation = _joined_encodings(ensembles, context)
+    values, outputs = _weighted_leaves(ensembles, scaled)
     first = np.cumsum([0, *(len(ensemble.column) for ensemble in ensembles)])
     sets = np.cumsum([0, *(len(ensemble.category_sets) for ensemble in ensembles)])
 
-    def shifted(name: str, by: Integers) -> Array:
-        return np.concatenate([getattr(e, name) + by[k] for k, e in enumerate(ensembles)])
-
-    def every(name: str) -> Array:
-        return np.concatenate([getattr(ensemble, name) for ensemble in ensembles])
+    def concatenated(name: str, shift: bool = False) -> Array:
+        parts = [getattr(ensemble, name) for ensemble in ensembles]
+        return np.concatenate([part + by for part, by in zip(parts, first, strict=False)] if shift else parts)
 
     category_set = [
         np.where(e.category_set < 0, -1, e.category_set + sets[k]) for k, e in enumerate(ensembles)
@@ -175,12 +175,12 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     alone = all((own == own.astype(bool)).all() for own in scaled)
     alone = alone and bool((np.hstack(scaled).sum(axis=1) == 1).all()) and not constant.any()
     ensemble = Ensemble(
-        roots=shifted("roots", first),
+        roots=concatenated("roots", shift=True),
         column=np.concatenate(columns),
-        threshold=every("threshold"),
-        left=shifted("left", first),
-        right=shifted("right", first),
-        missing_left=every("missing_left"),
+        threshold=concatenated("threshold"),
+        left=concatenated("left", shift=True),
+        right=concatenated("right", shift=True),
+        missing_left=concatenated("missing_left"),
         value=values,
         output=outputs,
         base=base,
@@ -194,10 +194,10 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     return Trees(ensemble, Link(), None, bound_of(ensemble, Link()))
 
 
-def _encodings(
+def _joined_encodings(
     ensembles: Sequence[Ensemble], context: Table
 ) -> tuple[tuple[Encoding, ...], list[Array], Any]:
-    """Return the encodings of all ensembles, each once, the columns of all nodes, and their preparation."""
+    """Return the distinct encodings of all ensembles, the columns of all nodes, and the preparation."""
     preparation, positions = joined([ensemble.preparation for ensemble in ensembles], context)
     known: dict[Any, int] = {}
     encodings: list[Encoding] = []
@@ -207,29 +207,31 @@ def _encodings(
         for encoding in ensemble.encodings:
             if preparation is not None:
                 encoding = replace(encoding, position=int(moved[encoding.place]))
-            number = known.setdefault(_key(encoding), len(encodings))
+            number = known.setdefault(_encoding_key(encoding), len(encodings))
             if number == len(encodings):
                 encodings.append(encoding)
             numbers.append(number)
-        at = np.array([*numbers, LEAF])  # a leaf has the last number
+        at = np.array([*numbers, LEAF])  # LEAF indexes the last entry
         columns.append(at[ensemble.column])
     return tuple(encodings), columns, preparation
 
 
-def _key(encoding: Encoding) -> Any:
-    """Return what two encodings share that read the same numbers."""
+def _encoding_key(encoding: Encoding) -> Any:
+    """Return a key that is equal for encodings with equal numbers."""
     values = [getattr(encoding, field.name) for field in fields(encoding)]
-    return type(encoding), tuple(repr(v) if isinstance(v, (float, str)) else _identity(v) for v in values)
+    return type(encoding), tuple(
+        repr(v) if isinstance(v, (float, str)) else _hashable_field(v) for v in values
+    )
 
 
-def _identity(value: Any) -> Any:
+def _hashable_field(value: Any) -> Any:
     if isinstance(value, Mapping):
         return tuple(map(repr, value.items()))
     return value if value is None or isinstance(value, (bool, int)) else id(value)
 
 
-def _values(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -> tuple[Floats, Array]:
-    """Return what leaves add, and the output each tree adds to, if each adds to one alone."""
+def _weighted_leaves(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -> tuple[Floats, Array]:
+    """Return the weighted values of leaves, and the output of each tree, zero for vector leaves."""
     of_trees = [own[:, ensemble.output] for own, ensemble in zip(weights, ensembles, strict=True)]
     plain = all(ensemble.value.shape[1] == 1 for ensemble in ensembles)
     narrow = plain and all((own != 0).sum(axis=0).max(initial=0) <= 1 for own in of_trees)
@@ -247,17 +249,18 @@ def _values(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -> tuple[F
     return np.concatenate(values), np.concatenate(outputs)
 
 
-TOLERANCE = 1e-4  # of the spread of predictions, between our sum over leaves and the model's own
-SINGLE, DOUBLE = 1e-5, 1e-9  # of their size: sums of leaves in single precision, and in double
-LARGEST = 900.0  # the power of two that a response may reach such that sums of it do not overflow
+TOLERANCE = 1e-4  # of the difference from the model, relative to the range of predictions
+SINGLE, DOUBLE = 1e-5, 1e-9  # relative rounding errors of sums in single and double precision
+LARGEST = 900.0  # exponent of two of the largest response such that sums do not overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """An ensemble, the link to the response requested, and which outputs of the link are reported.
+    """An ensemble, the link to the requested response, and the reported outputs.
 
-    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, None if any may. With
-    ``both`` the one output is the probability of the second of two classes, and the first comes before it.
+    ``columns`` are the reported outputs of the link, None for all. ``bound`` is a number that no output
+    exceeds, None if it is unknown. With ``both``, the link returns the probability of the second class, and
+    the probabilities of both classes are reported.
     """
 
     ensemble: Ensemble
@@ -267,7 +270,7 @@ class Trees:
     both: bool = False
 
     def outputs(self, margins: Floats, *, overwrite: bool = False) -> Floats:
-        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which ``overwrite`` allows to replace."""
+        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which may be overwritten."""
         outputs = self.link.apply(margins, overwrite=overwrite)
         if self.both:
             return np.concatenate([1.0 - outputs, outputs])
@@ -277,9 +280,10 @@ class Trees:
 def trees_for(
     ensemble: Ensemble, response: str, columns: tuple[int, ...] | None, sample: Table, prediction: Floats
 ) -> Trees:
-    """Return the trees for a response, or refuse; they must predict ``sample`` as the model did.
+    """Return the trees for a response, or refuse, also if their predictions of ``sample`` differ.
 
-    ``columns`` are those the adapter picked of the model's outputs, ``prediction (n, o)`` what was picked.
+    ``columns`` are the reported columns among the outputs of the model, None for all; ``prediction (n, o)``
+    are these outputs.
     """
     link = ensemble.links.get(response)
     if link is None:
@@ -288,9 +292,9 @@ def trees_for(
             why, RefusalCode.NONLINEAR_LINK if response in ensemble.refused else RefusalCode.UNSUPPORTED
         )
     both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, prediction.shape[1]) == (1, 2)
-    picked = None if both else _picked(ensemble, columns, prediction.shape[1])
+    picked = None if both else _reported_margins(ensemble, columns, prediction.shape[1])
     if picked is not None and link.linear:
-        ensemble, picked = _only(ensemble, picked), None
+        ensemble, picked = _with_margins(ensemble, picked), None
     trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both)
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(sample)).T).T
@@ -301,7 +305,7 @@ def trees_for(
 
 
 def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str = "trees") -> None:
-    """Refuse sums over leaves, or other ``parts``, ``(n, o)`` that are not what the model predicts."""
+    """Refuse sums ``(n, o)`` over trees, or other ``parts``, that differ from predictions of the model."""
     worst = np.abs(ours - prediction).max(initial=0.0)
     spread = np.ptp(prediction, axis=0).max(initial=0.0)
     if not worst <= TOLERANCE * spread + rounding_of(prediction):
@@ -312,14 +316,16 @@ def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str =
 
 
 def rounding_of(prediction: Floats) -> float:
-    """Return what a library may lose by adding leaves, which shows in the precision of its predictions."""
+    """Return a bound of the rounding error of sums, by the precision of the predictions."""
     finite = prediction[np.isfinite(prediction)]
-    with np.errstate(over="ignore"):  # of what single precision cannot hold
+    with np.errstate(over="ignore"):  # of numbers beyond single precision
         single = bool((finite.astype(np.float32) == finite).all())
     return (SINGLE if single else DOUBLE) * float(np.abs(finite).max(initial=0.0))
 
 
-def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -> tuple[int, ...] | None:
+def _reported_margins(
+    ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int
+) -> tuple[int, ...] | None:
     if ensemble.n_margins == outputs:
         return None
     if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
@@ -328,8 +334,8 @@ def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -
     raise RefusalError(text, RefusalCode.UNSUPPORTED)
 
 
-def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
-    """Return the ensemble of some of the margins, which add up by themselves."""
+def _with_margins(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
+    """Return the ensemble of some of the margins."""
     kept = list(columns)
     if ensemble.value.shape[1] > 1:
         output = np.zeros_like(ensemble.output)
@@ -342,29 +348,30 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
 
 
 def bound_of(ensemble: Ensemble, link: Link) -> float | None:
-    """Return a power of two that no output exceeds, None where that is not known from the link alone.
+    """Return a power of two that no output exceeds, None if the link does not determine it.
 
-    Trees whose predictions, or squares of them, may overflow when they are added up are refused.
+    Refuse trees for which sums of predictions, or of their squares, may overflow.
     """
-    if link.linear:  # whose outputs are not summed row by row
+    if link.linear:  # outputs are not summed by rows
         leaf, base = (float(np.abs(values).max(initial=0.0)) for values in (ensemble.value, ensemble.base))
-        _bounded(2.0 * math.log2((len(ensemble.roots) * leaf + base) * abs(link.scale) + 1.0), "squares")
+        largest_margin = (len(ensemble.roots) * leaf + base) * abs(link.scale)
+        _refuse_large_exponent(2.0 * math.log2(largest_margin + 1.0), "squares")
         return None
     if link.name in ("sigmoid", "softmax"):
         return 1.0
-    if link.name == "isolation":  # of a depth, which is not negative
+    if link.name == "isolation":  # depths are not negative
         return 2.0 ** math.ceil(math.log2(1.0 + abs(link.shift)))
     largest = np.zeros(len(ensemble.roots))
     leaf = ensemble.column == LEAF
     np.maximum.at(largest, ensemble.tree[leaf], np.abs(ensemble.value[leaf]).max(axis=1))
     margin = float(np.abs(ensemble.base).max() + largest.sum()) * abs(link.scale)
     exponent = margin / math.log(2.0) if link.name == "exp" else 2.0 * math.log2(margin + 1.0)
-    _bounded(exponent, "predictions")
+    _refuse_large_exponent(exponent, "predictions")
     return None
 
 
-def _bounded(exponent: float, of: str) -> None:
-    """Refuse trees whose predictions, or squares of them, may reach a power of two whose sums overflow."""
+def _refuse_large_exponent(exponent: float, of: str) -> None:
+    """Refuse trees whose predictions, or their squares, may reach a power of two whose sums overflow."""
     if exponent > LARGEST:
         raise RefusalError(
             f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow", RefusalCode.UNSUPPORTED

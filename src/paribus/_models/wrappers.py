@@ -1,4 +1,4 @@
-"""Models made of models: functions from the structures of their members to one of their own."""
+"""Readers of scikit-learn models that consist of nested models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
 from paribus._models.columns import PipelinePosition
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
-from paribus._models.parameters import replaced_method
+from paribus._models.parameters import package_of, replaced_method
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
 
-# Models that hand the table on to one other model, by the attribute that holds it.
+# Models that pass the table to one nested model, by the attribute of that model.
 PASSING = {
     "FrozenEstimator": "estimator",
     "GridSearchCV": "best_estimator_",
@@ -25,9 +25,9 @@ PASSING = {
     "HalvingRandomSearchCV": "best_estimator_",
     "RandomizedSearchCV": "best_estimator_",
 }
-# The same for margins and probabilities; what they predict is a class.
+# The same for margins and probabilities only, because their predict returns a class.
 THRESHOLDED = {"FixedThresholdClassifier": "estimator_", "TunedThresholdClassifierCV": "estimator_"}
-SELECTING = ("RFE", "RFECV")  # that hand on some columns, as an array
+SELECTING = ("RFE", "RFECV")  # pass some columns as an array
 REFUSED = {
     **dict.fromkeys(THRESHOLDED, "predicts a class, which is no sum"),
     "AdaBoostRegressor": "predicts a weighted median of its trees, which is no sum",
@@ -36,14 +36,11 @@ REFUSED = {
     "OutputCodeClassifier": "predicts the class of the nearest code, which is no sum of margins",
     "RegressorChain": "shows each of its models the predictions of those before it",
 }
-FEW = 8  # predictions that are transformed one by one, to see whether they depend on each other
-SCANNED, HALVED, HALVINGS = (
-    4_097,
-    64,
-    64,
-)  # points of a function, the widest steps, and how often these are halved
-CONTINUOUS = 1e-9  # of the range of a function, by which it may change between neighboring numbers
-SMALL_SPREAD = 1e-3  # of the size of predictions, where these do not vary
+FEW = 8  # predictions that are also transformed one by one, to detect dependence on other rows
+SCANNED = 4_097  # points at which a function is searched for jumps
+HALVED, HALVINGS = 64, 64  # number of intervals with the largest changes, and how often they are halved
+CONTINUOUS = 1e-9  # largest change of a continuous function between adjacent floats, relative to its range
+SMALL_SPREAD = 1e-3  # range to search relative to the size of predictions, if these do not vary
 AFFINE = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 BAGGING = ("BaggingClassifier", "BaggingRegressor")
 SINGLE_TREES = (
@@ -55,24 +52,20 @@ SINGLE_TREES = (
 
 
 def is_wrapper(target: Any) -> bool:
-    """Return whether a model is one of scikit-learn that is made of others, whose members are read."""
+    """Return whether a model is one of scikit-learn whose nested models are read one by one."""
     name = type(target).__name__
-    if not _of_sklearn(target):
+    if package_of(target) != "sklearn":
         return False
-    if name in BAGGING:  # of single trees it is a forest
+    if name in BAGGING:  # with single trees it is read as a forest
         return any(
-            type(member).__name__ not in SINGLE_TREES or not _of_sklearn(member)
+            type(member).__name__ not in SINGLE_TREES or package_of(member) != "sklearn"
             for member in target.estimators_
         )
-    return name in READERS
-
-
-def _of_sklearn(target: Any) -> bool:
-    return type(target).__module__.split(".")[0] == "sklearn"
+    return name in READERS or name in REFUSED
 
 
 def passed_on(target: Any, place: PipelinePosition, response: str) -> tuple[Any, PipelinePosition] | None:
-    """Return the model that another hands rows on to, and where it is; None if it does not."""
+    """Return the nested model that computes all predictions, and its position; None if there is none."""
     name = type(target).__name__
     if name in ("Pipeline", *SELECTING, *PASSING, *THRESHOLDED):
         refuse_replaced(target)
@@ -82,19 +75,19 @@ def passed_on(target: Any, place: PipelinePosition, response: str) -> tuple[Any,
     if is_pipeline(target):
         *before, last = acting_steps(target)
         return last, place.behind(before)
-    if name in SELECTING and _of_sklearn(target):
+    if name in SELECTING and package_of(target) == "sklearn":
         return target.estimator_, place.among(np.flatnonzero(target.support_).tolist())
     return None
 
 
 def handed_to(target: Any, response: str) -> Any:
-    """Return the model that another hands its table on to as it is, None if it does not."""
+    """Return the nested model that predicts the unchanged table, None if there is none."""
     held = {**PASSING, **(THRESHOLDED if response != "predict" else {})}.get(type(target).__name__)
-    return getattr(target, held) if held is not None and _of_sklearn(target) else None
+    return getattr(target, held) if held is not None and package_of(target) == "sklearn" else None
 
 
 def refuse_replaced(target: Any) -> None:
-    """Refuse a model whose methods were replaced, on the instance or on its class."""
+    """Refuse a model with methods that were replaced on the instance or on its class."""
     replaced = replaced_method(target)
     if replaced is not None:
         raise RefusalError(
@@ -105,7 +98,7 @@ def refuse_replaced(target: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Wrapper:
-    """A model made of others, where it is, and how a member is read: by model, place and response."""
+    """A model with nested models and its position; ``read_member`` reads a nested model."""
 
     target: Any
     place: PipelinePosition
@@ -114,17 +107,19 @@ class Wrapper:
 
     @property
     def name(self) -> str:
-        """Its class."""
+        """Class name of the model."""
         return type(self.target).__name__
 
     def read(self) -> Part:
-        """Return its structure, or refuse."""
+        """Return the structure of the model, or refuse."""
         refuse_replaced(self.target)
+        if self.name in REFUSED:
+            raise self.refusal(REFUSED[self.name])
         try:
             return READERS[self.name](self)
         except RefusalError:
             raise
-        except Exception as error:  # the inside of a library may change
+        except Exception as error:  # attributes may change between releases
             raise RefusalError(
                 f"the models in {self.name} cannot be read: {failure(error)}", RefusalCode.NO_STRUCTURE
             ) from error
@@ -132,7 +127,7 @@ class Wrapper:
     def member(
         self, estimator: Any, response: str | None = None, columns: Sequence[int] | None = None
     ) -> Part:
-        """Return the structure of a member, which may receive some of the columns as an array."""
+        """Return the structure of a nested model, which receives all or some ``columns`` as an array."""
         place = self.place if columns is None else self.place.among(columns)
         return self.read_member(estimator, place, response or self.response)
 
@@ -142,15 +137,15 @@ class Wrapper:
         return weighted_sum(parts, weights, zero if constant is None else constant, self.place.sample)
 
     def mean(self, parts: Sequence[Part], shares: Floats) -> Part:
-        """Return the average of parts with the same outputs, by their shares."""
+        """Return the mean of parts with the same number of outputs, weighted by ``shares``."""
         outputs = parts[0].n_outputs
         if any(part.n_outputs != outputs for part in parts):
             raise self.refusal("has members with different numbers of outputs")
         return self.sum(parts, np.hstack([share * np.eye(outputs) for share in shares]))
 
     def refusal(self, why: str) -> RefusalError:
-        """Return a refusal that names it."""
-        return RefusalError(f"{self.name} {why}", RefusalCode.UNSUPPORTED)
+        """Return a refusal that names the model."""
+        return RefusalError(f"{self.name} {why}", RefusalCode.UNSUPPORTED, self.name)
 
 
 def _voting(wrapper: Wrapper) -> Part:
@@ -169,7 +164,7 @@ def _voting(wrapper: Wrapper) -> Part:
     return wrapper.mean(parts, np.array(kept) / sum(kept))
 
 
-def _bagging(wrapper: Wrapper) -> Part:
+def _bagged_members(wrapper: Wrapper) -> Part:
     target, parts = wrapper.target, []
     classes = len(target.classes_) if wrapper.response == "predict_proba" else 0
     if wrapper.name == "BaggingClassifier" and wrapper.response == "predict":
@@ -179,9 +174,9 @@ def _bagging(wrapper: Wrapper) -> Part:
             raise wrapper.refusal(
                 f"counts votes of {type(member).__name__}, which is no sum of probabilities"
             )
-        columns = np.arange(target.n_features_in_)[columns]  # a slice stands for all
+        columns = np.arange(target.n_features_in_)[columns]  # a slice selects all columns
         part = wrapper.member(member, columns=columns.tolist())
-        if classes and part.n_outputs != classes:  # it was not shown all classes
+        if classes and part.n_outputs != classes:  # it was fitted on some of the classes
             spread = np.zeros((classes, part.n_outputs))
             spread[member.classes_, np.arange(part.n_outputs)] = 1.0
             part = wrapper.sum([part], spread)
@@ -213,7 +208,7 @@ def _stacking(wrapper: Wrapper) -> Part:
         part = wrapper.member(member, method)
         counted = np.ones(part.n_outputs, dtype=bool)
         if method == "predict_proba" and two and part.n_outputs == 2:
-            counted[0] = False  # the last step is shown the second class alone
+            counted[0] = False  # the last step receives only the second class
         parts.append(part)
         kept.append(counted)
     shown = np.concatenate(kept)
@@ -229,7 +224,7 @@ def _stacking(wrapper: Wrapper) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Predictions on the scale of the target, by the transformer that took them from it."""
+    """Inverse transformation of predictions to the scale of the target."""
 
     transformer: Any
 
@@ -240,11 +235,11 @@ class Inverse:
         return np.ascontiguousarray(flat.T).reshape(-1, *outputs.shape[1:])
 
 
-def _transformed(wrapper: Wrapper) -> Part:
+def _transformed_target(wrapper: Wrapper) -> Part:
     transformer = wrapper.target.transformer_
     part = wrapper.member(wrapper.target.regressor_)
     inverse, count = Inverse(transformer), part.n_outputs
-    if _of_sklearn(transformer) and type(transformer).__name__ in AFFINE:
+    if package_of(transformer) == "sklearn" and type(transformer).__name__ in AFFINE:
         start = inverse(np.zeros((count, 1)))[:, 0]
         slope = inverse(np.ones((count, 1)))[:, 0] - start
         return wrapper.sum([part], np.diag(slope), start)
@@ -263,10 +258,10 @@ def _transformed(wrapper: Wrapper) -> Part:
 
 
 def largest_jump(function: Callable[[Floats], Floats], values: Floats) -> float | None:
-    """Return where a function of predictions ``(o, n)`` is not continuous, None where no jump is found.
+    """Return a position at which a function of predictions ``(o, n)`` jumps, None if none is found.
 
-    Each output goes through its range, and as far again on both sides. The intervals in which the function
-    changes most are halved until neighboring numbers are left; between these a continuous function hardly
+    Each output varies over its range, extended by its width on both sides. The intervals with the largest
+    changes are halved until their ends are adjacent floats, between which a continuous function hardly
     changes.
     """
     low, high = values.min(axis=1), values.max(axis=1)
@@ -284,29 +279,25 @@ def largest_jump(function: Callable[[Floats], Floats], values: Floats) -> float 
             points = np.linspace(low[output] - beyond, high[output] + beyond, SCANNED)
             try:
                 found = along(points)
-            except Exception:  # beyond its range a transformer may raise anything
+            except Exception:  # of any class, outside the range of the transformer
                 if beyond == 0.0:
                     raise
                 continue
-            jump = _halved(along, points, found)
+            jump = _jump_between(along, points, found)
             if jump is not None:
                 return jump
             break
     return None
 
 
-def _halved(function: Callable[[Floats], Floats], points: Floats, found: Floats) -> float | None:
-    """Return where a function of one number jumps between points at which it was ``found (o, p)``."""
+def _jump_between(function: Callable[[Floats], Floats], points: Floats, found: Floats) -> float | None:
+    """Return where a function of one number jumps, given its values ``found (o, p)`` at points; or None."""
     finite = np.asarray(np.isfinite(found).all(axis=0))
     size = np.ptp(found[:, finite], axis=1).max(initial=0.0)
     steps = np.where(finite[1:] & finite[:-1], np.abs(np.diff(found)).max(axis=0), 0.0)
     widest = np.argsort(steps)[-HALVED:]
-    left, right, at_left, at_right = (
-        points[widest],
-        points[widest + 1],
-        found[:, widest],
-        found[:, widest + 1],
-    )
+    left, right = points[widest], points[widest + 1]
+    at_left, at_right = found[:, widest], found[:, widest + 1]
     for _ in range(HALVINGS):
         middle = left + (right - left) / 2
         at_middle = function(middle)
@@ -320,10 +311,10 @@ def _halved(function: Callable[[Floats], Floats], points: Floats, found: Floats)
 
 @dataclass(frozen=True, eq=False)
 class CalibratedOutputs:
-    """Calibrated probabilities of margins or probabilities, as one fold of a calibrated classifier has them.
+    """Calibrated probabilities of one fold of a calibrated classifier.
 
-    ``positions`` are the classes that the calibrators are about, ``temperature`` means that one calibrator is
-    about all of them, ``probabilities`` that it is given probabilities.
+    ``positions`` are the classes of the calibrators. ``temperature`` means that one calibrator handles all
+    classes. ``probabilities`` means that its inputs are probabilities instead of margins.
     """
 
     calibrators: tuple[Any, ...]
@@ -336,14 +327,16 @@ class CalibratedOutputs:
         """Return the probabilities ``(classes, ...)``."""
         flat = outputs.reshape(len(outputs), -1)
         if self.temperature:
-            made = np.asarray(self.calibrators[0].predict(self._scaled(flat).T), dtype=np.float64).T
+            # The calibrator would treat probabilities as margins if one of them exceeded the range.
+            given = np.clip(flat, 0.0, 1.0) if self.probabilities else flat
+            made = np.asarray(self.calibrators[0].predict(given.T), dtype=np.float64).T
         else:
             made = self._calibrated(flat)
         made = np.where((made > 1.0) & (made <= 1.0 + 1e-5), 1.0, made)
         return made.reshape(self.classes, *outputs.shape[1:])
 
     def amplified(self, rounding: float) -> float:
-        """Return by how much a probability may change where a margin changes by a share ``rounding``."""
+        """Return the largest change of a probability for a relative change ``rounding`` of margins."""
         most = 0.0
         for calibrator in self.calibrators:
             if type(calibrator).__name__ == "IsotonicRegression":
@@ -352,10 +345,6 @@ class CalibratedOutputs:
                 rise = np.diff(height) * reach / np.maximum(np.diff(at), reach)
                 most = max(most, rise.max(initial=0.0))
         return float(most)
-
-    def _scaled(self, flat: Floats) -> Floats:
-        """Return probabilities within their range: one beyond it would have all taken for margins."""
-        return np.clip(flat, 0.0, 1.0) if self.probabilities else flat
 
     def _calibrated(self, flat: Floats) -> Floats:
         made = np.zeros((self.classes, flat.shape[1]))
@@ -369,7 +358,7 @@ class CalibratedOutputs:
         return np.asarray(np.divide(made, total, out=even, where=total != 0))
 
 
-def _calibrated(wrapper: Wrapper) -> Part:
+def _calibrated_mean(wrapper: Wrapper) -> Part:
     if wrapper.response != "predict_proba":
         raise wrapper.refusal("predicts a class, which is no sum")
     target, parts = wrapper.target, []
@@ -379,7 +368,7 @@ def _calibrated(wrapper: Wrapper) -> Part:
         part = wrapper.member(fold.estimator, method)
         temperature = fold.method == "temperature"
         if classes == 2 and part.n_outputs == 2 and not temperature:
-            part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # the second class alone is calibrated
+            part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # only the second class is calibrated
         positions = () if temperature else _calibrated_classes(wrapper, fold, part)
         given = method == "predict_proba"
         function = CalibratedOutputs(tuple(fold.calibrators), positions, classes, temperature, given)
@@ -388,7 +377,7 @@ def _calibrated(wrapper: Wrapper) -> Part:
 
 
 def _calibrated_classes(wrapper: Wrapper, fold: Any, part: Part) -> tuple[int, ...]:
-    """Return the class that each calibrator of a fold is about."""
+    """Return the class of each calibrator of a fold."""
     positions = np.searchsorted(fold.classes, fold.estimator.classes_).tolist()
     positions = positions[1:] if len(fold.classes) == 2 else positions
     if not len(positions) == len(fold.calibrators) == part.n_outputs:
@@ -398,12 +387,12 @@ def _calibrated_classes(wrapper: Wrapper, fold: Any, part: Part) -> tuple[int, .
 
 @dataclass(frozen=True)
 class Shares:
-    """Probabilities divided by their sum; with ``both`` of one class, beside those of the other."""
+    """Probabilities divided by their sum; with ``both``, from the probability of the second class only."""
 
     both: bool
 
     def __call__(self, outputs: Floats) -> Floats:
-        """Return outputs that add up to one, zero where all are zero."""
+        """Return outputs that sum to one, zero if all are zero."""
         made = np.concatenate([1.0 - outputs, outputs]) if self.both else outputs
         total = made.sum(axis=0)
         return np.asarray(np.divide(made, total, out=made.copy(), where=total != 0))
@@ -424,21 +413,16 @@ def _one_vs_rest(wrapper: Wrapper) -> Part:
     return transformed(beside, Shares(both), len(parts) + both, 1.0)
 
 
-def _no_members(wrapper: Wrapper) -> Part:
-    raise wrapper.refusal(REFUSED[wrapper.name])
-
-
 READERS: dict[str, Callable[[Wrapper], Part]] = {
-    **dict.fromkeys(REFUSED, _no_members),
-    "BaggingClassifier": _bagging,
-    "BaggingRegressor": _bagging,
-    "CalibratedClassifierCV": _calibrated,
+    "BaggingClassifier": _bagged_members,
+    "BaggingRegressor": _bagged_members,
+    "CalibratedClassifierCV": _calibrated_mean,
     "MultiOutputClassifier": _side_by_side,
     "MultiOutputRegressor": _side_by_side,
     "OneVsRestClassifier": _one_vs_rest,
     "StackingClassifier": _stacking,
     "StackingRegressor": _stacking,
-    "TransformedTargetRegressor": _transformed,
+    "TransformedTargetRegressor": _transformed_target,
     "VotingClassifier": _voting,
     "VotingRegressor": _voting,
 }

@@ -1,1 +1,1 @@
-"""An `Explanation` as a page: one HTML file without requests, or Markdown."""
+"""Reports of an `Explanation`: one self-contained HTML file, or Markdown."""

@@ -1,4 +1,4 @@
-"""What has moved since an earlier explanation: of the model in use, or of earlier rows."""
+"""Comparison section of a report: changes since an earlier explanation."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from paribus._text import multiple, number
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text
 from paribus.results.drift_text import NOTICEABLE, shown_rows
+from paribus.results.effects import compare
 from paribus.results.explanation import Explanation
-from paribus.results.overlay import overlay
 
-BARS = 15
-CURVES = 6  # features whose old and new curves are drawn
-PAIRS = 15
-ROUNDING = 1e-9  # of the spread: a change that small is none
+BARS = 15  # features in the bar plot, at most
+CURVES = 6  # features with a plot of their old and new curves, at most
+PAIRS = 15  # pairs in the table, at most
+ROUNDING = 1e-9  # of the spread: a smaller change counts as zero
 
 
 def drift_section(refs: References, old: Explanation) -> Markup:
-    """Return how the explanation of the page differs from an earlier one."""
+    """Return the section of changes from the ``old`` explanation to that of the page."""
     drift = old.compare(refs.explanation)
     moved = drift.above(0.0)
     counted = len({change.name for change in moved if change.kind == "effect"})
@@ -54,18 +54,18 @@ def drift_section(refs: References, old: Explanation) -> Markup:
             "apart from a change of the level. The typical change is its root mean square over the data. ",
             errors,
         ),
-        _compared(drift),
-        _effects(refs, drift),
-        *_figures(refs, drift, old),
-        _pairs(refs, drift),
-        _metrics(drift),
+        _compared_facts(drift),
+        _effect_changes_table(refs, drift),
+        *_drift_figures(refs, drift, old),
+        _pair_changes_table(refs, drift),
+        _metric_changes_table(drift),
         *(element("p", long_text(str(note)), class_="small") for note in drift.notes),
         id="comparison",
         aria_label="Comparison",
     )
 
 
-def _compared(drift: Drift) -> Markup:
+def _compared_facts(drift: Drift) -> Markup:
     old, new = (drift.provenances[name] for name in ("old", "new"))
     levels = joined(
         joined(
@@ -84,14 +84,14 @@ def _compared(drift: Drift) -> Markup:
             ("Model", model),
             ("Rows", rows),
             ("Level (average prediction)", levels),
-            ("Predictions of single rows", _rows(drift)),
+            ("Predictions of single rows", _row_changes(drift)),
             ("Digests of the models", digests),
         ]
     )
 
 
-def _rows(drift: Drift) -> Content:
-    """Return how much predictions of single rows change, or that they are not compared."""
+def _row_changes(drift: Drift) -> Content:
+    """Return the text about changes of the predictions of single rows."""
     rows = drift.rows
     if rows is None:
         return "not compared, because the rows differ"
@@ -109,22 +109,28 @@ def _rows(drift: Drift) -> Content:
     )
 
 
-def _effects(refs: References, drift: Drift) -> Markup:
+def _effect_changes_table(refs: References, drift: Drift) -> Markup:
     by_name = {one.feature: one for one in drift.effects}
     rows = []
     for change in drift.ranked():
         if change.kind == "effect":
             one, output = by_name[change.features[0]], drift.output_names.index(change.output)
-            numbers = _numbers(one, change, output)
-            rows.append([refs.feature(one.feature), *_output(drift, change.output), *numbers])
-    heads = ["Feature", *_output_head(drift), "Typical change", "Of the spread", "Standard errors"]
+            numbers = _effect_change_cells(one, change, output)
+            rows.append([refs.feature(one.feature), *_output_cell(drift, change.output), *numbers])
+    heads = [
+        "Feature",
+        *["Output"] * (len(drift.output_names) > 1),
+        "Typical change",
+        "Of the spread",
+        "Standard errors",
+    ]
     heads += ["Largest change", "At", "Strength", "Rank"]
     return table("Effects, largest change first", heads, rows, sortable=True)
 
 
-def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
+def _effect_change_cells(one: EffectDrift, change: Change, output: int) -> list[str]:
     if change.share < ROUNDING:
-        return ["0", "0 %", "0", "0", NONE, _ends(one.strengths), _ends(one.ranks)]
+        return ["0", "0 %", "0", "0", NONE, _old_to_new_text(one.strengths), _old_to_new_text(one.ranks)]
     largest = measured(float(one.largest[output]), float(one.largest_error[output]))
     return [
         measured(change.change, change.standard_error),
@@ -132,26 +138,22 @@ def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
         multiple(change.in_errors),
         largest,
         element("bdi", shortened(point_text(one, output), 40)),
-        _ends(one.strengths),
-        _ends(one.ranks),
+        _old_to_new_text(one.strengths),
+        _old_to_new_text(one.ranks),
     ]
 
 
-def _output(drift: Drift, output: str) -> list[str]:
-    """Return the cell that says which output, where there are several."""
+def _output_cell(drift: Drift, output: str) -> list[str]:
+    """Return the cell with the name of the output, or no cell for a single output."""
     return [name_of(output, 30)] if len(drift.output_names) > 1 else []
 
 
-def _output_head(drift: Drift) -> list[str]:
-    return ["Output"] if len(drift.output_names) > 1 else []
-
-
-def _ends(ends: tuple[float | None, ...]) -> str:
+def _old_to_new_text(ends: tuple[float | None, ...]) -> str:
     return " to ".join(NONE if end is None else number(end) for end in ends)
 
 
-def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Content]:
-    """Yield the typical changes as bars, and old and new curves of what has moved most."""
+def _drift_figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Content]:
+    """Yield a bar plot of the typical changes, and plots of the old and new curves that changed most."""
     largest = [float(one.typical.max(initial=0.0)) for one in drift.effects]
     if not any(size > 0 for size in largest):
         return
@@ -163,30 +165,30 @@ def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Conte
     for place, one in enumerate(drift.effects[:CURVES]):
         both = (old.effects.get(one.feature), refs.explanation.effects.get(one.feature))
         if one.presence == "both" and one.typical.max(initial=0.0) > 0 and None not in both:
-            drawn.append(_overlay(one, both, f"drift-{place}"))
+            drawn.append(_old_and_new_curves(one, both, f"drift-{place}"))
     yield element("div", *drawn, class_="figures")
 
 
-def _overlay(one: EffectDrift, both: tuple[Any, ...], key: str) -> Markup:
-    """Return the old and the new curve of a feature, of the output that has moved most."""
+def _old_and_new_curves(one: EffectDrift, both: tuple[Any, ...], key: str) -> Markup:
+    """Return the plot of the old and the new curve of a feature, for the output with the largest change."""
     output = moved_most(one.change, 1)[0]
     parts = {
         label: replace(effect, quantiles=None) for label, effect in zip(("old", "new"), both, strict=True)
     }
     caption = joined("Old and new partial dependence of ", name_of(one.feature, 40), ".")
     try:
-        drawing = overlay(parts).figure(output=output)
+        drawing = compare(parts).figure(output=output)
     except ParibusError as error:
         return element("p", name_of(one.feature), f" is not drawn: {error}")
     return figure(replace(drawing, size=SMALL), caption, key)
 
 
-def _pairs(refs: References, drift: Drift) -> Markup | None:
+def _pair_changes_table(refs: References, drift: Drift) -> Markup | None:
     changes = [one for one in drift.ranked() if one.kind == "interaction" and one.change != 0][:PAIRS]
     rows = [
         [
             refs.features(one.features),
-            *_output(drift, one.output),
+            *_output_cell(drift, one.output),
             number(one.old),
             number(one.new),
             measured(one.change, one.standard_error),
@@ -194,15 +196,22 @@ def _pairs(refs: References, drift: Drift) -> Markup | None:
         ]
         for one in changes
     ]
-    heads = ("Features", *_output_head(drift), "Old strength", "New strength", "Change", "Standard errors")
+    heads = (
+        "Features",
+        *["Output"] * (len(drift.output_names) > 1),
+        "Old strength",
+        "New strength",
+        "Change",
+        "Standard errors",
+    )
     return table(f"Interactions, largest change first, at most {PAIRS}", heads, rows) if rows else None
 
 
-def _metrics(drift: Drift) -> Markup | None:
+def _metric_changes_table(drift: Drift) -> Markup | None:
     rows = [
         [
             one.name,
-            *_output(drift, one.output or "all"),
+            *_output_cell(drift, one.output or "all"),
             number(one.old),
             number(one.new),
             measured(one.new - one.old, one.standard_error),
@@ -210,5 +219,5 @@ def _metrics(drift: Drift) -> Markup | None:
         ]
         for one in drift.metrics
     ]
-    heads = ("Metric", *_output_head(drift), "Old", "New", "Change", "Standard error")
+    heads = ("Metric", *["Output"] * (len(drift.output_names) > 1), "Old", "New", "Change", "Standard error")
     return table("Performance", heads, rows) if rows else None

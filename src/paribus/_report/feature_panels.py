@@ -1,4 +1,4 @@
-"""A panel for each feature: its curves with their numbers, its data, its notes."""
+"""Panels of features: figures with tables of numbers, facts and notes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from paribus._report.markup import (
     table,
 )
 from paribus._text import at_value, number
-from paribus.results.local_effect import LocalEffect
+from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, trimmed
 
-Columns = list[tuple[str, list[str]]]  # of a table of numbers: heads, and cells from top to bottom
+Columns = list[tuple[str, list[str]]]  # head and cells of each column of a table
 
 
 def panels_section(refs: References) -> Markup:
-    """Return a panel for each feature, of which the first is open."""
-    panels = (_panel(refs, name) for name in refs.ranks)
+    """Return the section with a panel for each feature, of which the first is unfolded."""
+    panels = (_feature_panel(refs, name) for name in refs.ranks)
     return element(
         "section",
         element("h2", "Features"),
@@ -50,7 +50,7 @@ def panels_section(refs: References) -> Markup:
     )
 
 
-def _panel(refs: References, name: str) -> Markup:
+def _feature_panel(refs: References, name: str) -> Markup:
     rank = refs.ranks[name]
     shape = refs.widest(name)
     own = refs.rows[name]
@@ -60,10 +60,10 @@ def _panel(refs: References, name: str) -> Markup:
     head = element("h3", f"{rank}. ", name_of(name))
     body = element(
         "div",
-        _facts(refs, name),
-        _notes(refs, name),
-        element("div", *_figures(refs, name), class_="figures"),
-        _shapes(refs, name),
+        _feature_facts(refs, name),
+        _feature_notes(refs, name),
+        element("div", *_feature_figures(refs, name), class_="figures"),
+        _shapes_table(refs, name),
         element("p", element("a", "Back to the table", href="#model"), class_="back"),
         id=f"feature-{rank}",
         class_="body",
@@ -72,7 +72,7 @@ def _panel(refs: References, name: str) -> Markup:
     return element("details", summary, body, class_="panel", open=rank == 1)
 
 
-def _facts(refs: References, name: str) -> Markup:
+def _feature_facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
     effect, shape = explanation.effects[name], refs.widest(name)
     own = refs.rows[name]
@@ -101,28 +101,30 @@ def _facts(refs: References, name: str) -> Markup:
     return facts(known)
 
 
-def _notes(refs: References, name: str) -> Markup | None:
+def _feature_notes(refs: References, name: str) -> Markup | None:
     notes = refs.notes_of.get(name, ())
     listed = (note_item(refs, note, with_code=True) for note in notes)
     return element("ul", *listed, class_="notes") if notes else None
 
 
-def _figures(refs: References, name: str) -> Iterator[Markup]:
-    """Yield the figures there are of a feature."""
+def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
+    """Yield the available figures of a feature."""
     explanation, key, readouts = refs.explanation, f"f{refs.ranks[name]}", refs.readouts
-    yield _one(explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd", readouts)
-    if name in explanation.local_effects:
-        local = explanation.local_effects[name]
-        yield _one(local, "Accumulated local effects", local_columns, f"{key}-ale", readouts)
+    yield _result_figure(
+        explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd", readouts
+    )
+    if name in explanation.ale:
+        local = explanation.ale[name]
+        yield _result_figure(local, "Accumulated local effects", local_columns, f"{key}-ale", readouts)
     if name in explanation.averages:
         averages = explanation.averages[name]
         both = "Observed and predicted" if averages.observed is not None else "Average prediction"
         what = f"{both}, over the rows near each value"
-        yield _one(averages, what, average_columns, f"{key}-avg", readouts)
+        yield _result_figure(averages, what, average_columns, f"{key}-avg", readouts)
 
 
-def _one(result: Any, what: str, columns_of: Any, key: str, readouts: bool) -> Markup:
-    """Return a figure of one result; of many outputs those that move most, and all in its table."""
+def _result_figure(result: Any, what: str, columns_of: Any, key: str, readouts: bool) -> Markup:
+    """Return the figure of one result; it plots a few of many outputs, and its table has all."""
     name, outputs = result.feature_names[0], result.output_names
     drawn = drawn_outputs(result)
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
@@ -132,20 +134,20 @@ def _one(result: Any, what: str, columns_of: Any, key: str, readouts: bool) -> M
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
-    """Return a table of a row for each value."""
+    """Return a table of numbers from its columns."""
     rows: Iterable[tuple[str, ...]] = zip(*(cells for _, cells in columns), strict=True)
     return table(caption, [head for head, _ in columns], rows, shown_caption=False, class_="numeric")
 
 
-def _values(result: Any) -> tuple[str, list[str]]:
-    """Return the first column: the values, and what is missing last."""
+def _value_column(result: Any) -> tuple[str, list[str]]:
+    """Return the first column of a table: the grid values, and the missing value last."""
     values = [shortened(at_value(value)) for value in result.grid_values[0].tolist()]
     if result.grid_values[0].dtype.kind in "mM":
         values = [at(value) for value in result.grid_values[0]]
     return "Value", [*values, "missing"] if result.missing is not None else values
 
 
-def _column(
+def _number_column(
     result: Any, head: str, curve: Array, at_missing: Any, write: Any = digits
 ) -> tuple[str, list[str]]:
     cells = [write(value) for value in curve.tolist()]
@@ -154,69 +156,69 @@ def _column(
     return head, cells
 
 
-def _heads(result: Any, output: int) -> str:
-    """Return what columns of an output are preceded by."""
+def _output_prefix(result: Any, output: int) -> str:
+    """Return the name of an output as a prefix of heads, empty for a single output."""
     return f"{shortened(result.output_names[output], 24)}: " if len(result.output_names) > 1 else ""
 
 
 def effect_columns(effect: PartialDependence) -> Columns:
-    """Return the numbers of a partial dependence: the curve, its error, quantiles of the rows, the data."""
-    missing, columns = effect.missing, [_values(effect)]
+    """Return the columns of a partial dependence: average, standard error, quantiles of ICE, weight."""
+    missing, columns = effect.missing, [_value_column(effect)]
     many = len(effect.output_names) > ALL_OUTPUTS
     for output in range(len(effect.output_names)):
-        head = _heads(effect, output)
+        head = _output_prefix(effect, output)
         if effect.average is not None:
             last = None if missing is None or missing.average is None else missing.average[output]
-            columns.append(_column(effect, f"{head}average", effect.average[output], last))
+            columns.append(_number_column(effect, f"{head}average", effect.average[output], last))
         if effect.standard_error is not None:
             last = (
                 None if missing is None or missing.standard_error is None else missing.standard_error[output]
             )
             curve = effect.standard_error[output]
-            columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
+            columns.append(_number_column(effect, f"{head}standard error", curve, last, error_digits))
         spread = effect.quantiles
         for place, quantile in enumerate(() if spread is None or many else spread.names):
             assert spread is not None
             last = None if spread.missing is None else spread.missing[output, place]
-            columns.append(_column(effect, f"{head}{quantile}", spread.values[output, place], last))
+            columns.append(_number_column(effect, f"{head}{quantile}", spread.values[output, place], last))
     last = None if missing is None else missing.support
-    return [*columns, _column(effect, "weight of the data", effect.support, last)]
+    return [*columns, _number_column(effect, "weight of the data", effect.support, last)]
 
 
-def local_columns(effect: LocalEffect) -> Columns:
-    """Return the numbers of accumulated local effects."""
-    missing, columns = effect.missing, [_values(effect)]
+def local_columns(effect: AccumulatedLocalEffect) -> Columns:
+    """Return the columns of accumulated local effects: effect and standard error."""
+    missing, columns = effect.missing, [_value_column(effect)]
     for output in range(len(effect.output_names)):
-        head = _heads(effect, output)
-        last = None if missing is None else missing.ale[output]
-        columns.append(_column(effect, f"{head}ALE", effect.ale[output], last))
-        last = None if missing is None else missing.standard_error[output]
+        head = _output_prefix(effect, output)
+        last = None if missing is None or missing.ale is None else missing.ale[output]
+        columns.append(_number_column(effect, f"{head}ALE", effect.ale[output], last))
+        last = None if missing is None or missing.standard_error is None else missing.standard_error[output]
         curve = effect.standard_error[output]
-        columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
+        columns.append(_number_column(effect, f"{head}standard error", curve, last, error_digits))
     return columns
 
 
 def average_columns(averages: Marginal) -> Columns:
-    """Return averages over the rows near each value."""
-    missing, columns = averages.missing, [_values(averages)]
+    """Return the columns of averages over the rows near each value, with their errors and counts."""
+    missing, columns = averages.missing, [_value_column(averages)]
     many = len(averages.output_names) > ALL_OUTPUTS
     for output in range(len(averages.output_names)):
-        head = _heads(averages, output)
+        head = _output_prefix(averages, output)
         for key in ("predicted", "observed", "residual"):
             if key not in averages or (many and key == "residual"):
                 continue
             last = None if missing is None else getattr(missing, key)[output]
-            columns.append(_column(averages, f"{head}{key}", averages[key][output], last))
+            columns.append(_number_column(averages, f"{head}{key}", averages[key][output], last))
             if not many or key == "observed":
                 last = None if missing is None else getattr(missing, f"{key}_error")[output]
                 curve = averages[f"{key}_error"][output]
-                columns.append(_column(averages, f"{head}{key} error", curve, last, error_digits))
+                columns.append(_number_column(averages, f"{head}{key} error", curve, last, error_digits))
     last = None if missing is None else missing.rows
-    return [*columns, _column(averages, "rows", averages.rows, last, lambda rows: f"{rows:.0f}")]
+    return [*columns, _number_column(averages, "rows", averages.rows, last, lambda rows: f"{rows:.0f}")]
 
 
-def _shapes(refs: References, name: str) -> Markup | None:
-    """Return the shape of each output, of a model that has several."""
+def _shapes_table(refs: References, name: str) -> Markup | None:
+    """Return the table of the shape for each output; None for a single output."""
     shapes = refs.shapes.get(name, [])
     if len(shapes) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Figures, references and definitions of a report."""
+"""Figures, internal links and definitions of a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paribus._contracts import Floats
 from paribus._display.compose.curves import curve_panel
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Panel, Rug, Strip
-from paribus._display.layout import figure_of, single_panel
+from paribus._display.layout import figure_of
 from paribus._display.vector import render, sparkline
 from paribus._report.markup import Content, Markup, element, folded, joined, name_of
 from paribus.errors import DrawingError
@@ -26,9 +26,9 @@ from paribus.results.partial_dependence import PartialDependence, trimmed
 from paribus.results.shape import Shape
 from paribus.results.verdict import notes_of
 
-MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
-SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
-ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of a model with more than four, figures have three: those that move most
+MEDIUM = 500.0  # pixels of the width of a wide figure
+SMALL = (3.95, 3.0)  # inches of one of three figures in a row
+ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of more than four outputs, figures show the three with the largest range
 
 
 def figure(
@@ -39,14 +39,18 @@ def figure(
     width: float | None = None,
     readouts: bool = False,
 ) -> Markup:
-    """Return images with one caption, and their numbers folded below; ids in them begin with ``key``.
+    """Return images with one caption and a folded table of their ``numbers``.
 
-    With ``readouts`` points show their numbers to a pointer, which needs no script.
+    ``key`` is the prefix of all ids, and ``width`` the width of an image in pixels. With ``readouts`` points
+    have hover texts, which need no script.
     """
     every = [drawings] if isinstance(drawings, Figure) else drawings
     images = [
-        Markup(render(_bare(drawing), id_prefix=f"{key}-{place}", width=width, hover=readouts))
-        for place, drawing in enumerate(every)
+        Markup(render(bare, id_prefix=f"{key}-{place}", width=width, hover=readouts))
+        for place, bare in enumerate(
+            replace(each, notes=(), title=None, panels=tuple(map(_without_data_readouts, each.panels)))
+            for each in every
+        )
     ]
     several = len(images) > 1
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
@@ -54,19 +58,14 @@ def figure(
     return element("figure", shown, element("figcaption", caption), table, class_="wide" if several else None)
 
 
-def _bare(drawing: Figure) -> Figure:
-    """Return a figure without what stands beside it on the page; its strip of data has no read-outs."""
-    return replace(drawing, notes=(), title=None, panels=tuple(map(_quiet, drawing.panels)))
-
-
-def _quiet(panel: Panel) -> Panel:
+def _without_data_readouts(panel: Panel) -> Panel:
     marks = (replace(mark, hover=()) if isinstance(mark, (Strip, Rug)) else mark for mark in panel.marks)
-    right, top = (part and _quiet(part) for part in (panel.right, panel.top))
+    right, top = (part and _without_data_readouts(part) for part in (panel.right, panel.top))
     return replace(panel, marks=tuple(marks), right=right, top=top)
 
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
-    """Return the curve of a feature as a word-sized image, with ± 2 standard errors if its shape has them."""
+    """Return the sparkline of a feature, with ± 2 standard errors if its shape has them."""
     below, above = effect.tail_points
     inner = trimmed(effect)
     if effect.average is None or inner.average is None or not inner.average.size:
@@ -82,9 +81,9 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
 
 
 def drawn_outputs(result: Any) -> list[int]:
-    """Return the outputs that are drawn: all of few, or those that move most.
+    """Return the plotted outputs: all if there are few, else those with the largest range.
 
-    Averages near a value need an image for each output, so that of many only one is drawn.
+    A `Marginal` with many outputs shows only one, because it needs an image for each output.
     """
     curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
     some = 1 if isinstance(result, Marginal) else SOME_OUTPUTS
@@ -92,14 +91,17 @@ def drawn_outputs(result: Any) -> list[int]:
 
 
 def moved_most(curves: Floats, most: int) -> list[int]:
-    """Return the outputs ``(n_outputs, ...)`` that move most, in their own order."""
+    """Return the indices of the ``most`` outputs with the largest range in ``curves (n_outputs, ...)``."""
     flat = np.nan_to_num(curves.reshape(len(curves), -1))
     moved = np.ptp(flat, axis=1) if flat.shape[1] else np.zeros(len(curves))
     return sorted(np.argsort(-moved, kind="stable")[:most].tolist())
 
 
 def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
-    """Return curves of one feature: an image for each output where one has bands of its own, on one scale."""
+    """Return figures of the curves of one feature on a common y-axis.
+
+    Outputs share a figure unless the result is a `Marginal` or has quantiles.
+    """
     if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
         result = replace(result, quantiles=None)
     together = not isinstance(result, Marginal) and result.get("quantiles") is None
@@ -109,30 +111,25 @@ def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
-    """Return the surface of two features; None where it cannot be drawn."""
+    """Return the figure of the effect of two features; None if it cannot be plotted."""
     try:
         return figure_of([surface_panel(effect, output)])
     except DrawingError:
         return None
 
 
-def panel_figure(panel: Panel) -> Figure:
-    """Return the figure of a single panel."""
-    return single_panel(panel, SMALL, ())
-
-
-CURVES = 60  # that have read-outs: those of more would make a page twice as large
+CURVES = 60  # curves with hover texts, at most; more would double the size of a page
 
 
 @dataclass(frozen=True)
 class References:
-    """Ranks and shapes of features by name; ids are made of ranks, as names may be anything."""
+    """Ranks, shapes, notes and links of features by name; ids contain ranks, because names are arbitrary."""
 
     explanation: Explanation
 
     @property
     def readouts(self) -> bool:
-        """Whether points show their numbers to a pointer, which few curves have room for."""
+        """Whether points have hover texts, which only a page of few curves has."""
         return len(self.ranks) * len(self.explanation.output_names) <= CURVES
 
     @cached_property
@@ -150,12 +147,12 @@ class References:
 
     @cached_property
     def notes(self) -> list[Note]:
-        """Every note that the verdict counts, without muted ones."""
+        """All notes that the verdict counts, without muted ones."""
         return notes_of(self.explanation)
 
     @cached_property
     def notes_of(self) -> dict[str, list[Note]]:
-        """Notes about each feature by itself."""
+        """Notes about each feature."""
         found: dict[str, list[Note]] = {}
         for note in self.notes:
             if note.feature is not None:
@@ -164,35 +161,35 @@ class References:
 
     @cached_property
     def rows(self) -> dict[str, FeatureRow]:
-        """What is known of each feature over all outputs."""
+        """Row of each feature in the feature table, over all outputs."""
         return {row.feature: row for row in self.explanation.table}
 
     def widest(self, name: str) -> Shape | None:
-        """Return the shape of the output that a feature moves most."""
+        """Return the shape with the largest range over the outputs, if there is any."""
         return max(self.shapes.get(name, ()), key=lambda shape: np.nan_to_num(shape.range), default=None)
 
     def feature(self, name: str, longest: int = 40) -> Markup:
-        """Return a feature as a link to its panel, or as text if it has none."""
+        """Return the name of a feature as a link to its panel, or as text if it has no panel."""
         shown = name_of(name, longest)
         rank = self.ranks.get(name)
         return shown if rank is None else element("a", shown, href=f"#feature-{rank}")
 
     def features(self, names: Iterable[str]) -> Markup:
-        """Return features that belong together."""
+        """Return the links of several features, joined by a multiplication sign."""
         return joined((" × " * (place > 0), self.feature(str(name))) for place, name in enumerate(names))
 
     def pair(self, names: Iterable[str]) -> str:
-        """Return the id of the surface of some features."""
+        """Return the id of the surface of a pair of features."""
         return "pair-" + "-".join(str(self.ranks.get(str(name), 0)) for name in names)
 
 
 def code_link(code: NoteCode) -> Markup:
-    """Return a code as a link to its definition on the page."""
+    """Return a code as a link to its meaning on the page."""
     return element("a", code.value, href=f"#{code.value}", class_="code")
 
 
 def badge(code: NoteCode) -> Markup:
-    """Return the severity of a code as a word."""
+    """Return the badge with the severity of a code."""
     return element("span", code.severity.capitalize(), class_=f"badge {code.severity}")
 
 
@@ -306,7 +303,7 @@ def definitions() -> Markup:
 
 
 def not_shown() -> Markup:
-    """Return what a reader must not expect of the page."""
+    """Return the list of what the page does not show."""
     return joined(
         element("h3", "What this page does not show", id="not-shown"),
         element("ul", *(element("li", line) for line in NOT_SHOWN)),

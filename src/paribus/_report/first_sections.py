@@ -1,4 +1,4 @@
-"""First sections of a report: findings, and the table of features."""
+"""Verdict and overview table of a report."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.shape import Shape
 
-SHOWN = 3  # notes of one kind that are not folded
+SHOWN = 3  # notes of one code that are not folded, at most
 
 
 def by_code(refs: References) -> dict[NoteCode, list[Note]]:
-    """Return what the verdict is made of: the notes of each of its kinds, the one it names first.
+    """Return the notes of each code in the verdict, with the note of the verdict first.
 
-    The verdict has one finding for each kind, worst first, which counts what else there is of it.
+    The verdict has one note for each code, the worst code first.
     """
     found: dict[NoteCode, list[Note]] = {}
     for finding in refs.explanation.verdict:
@@ -38,7 +38,7 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
 
 
 def summary(explanation: Explanation) -> str:
-    """Return the verdict in a sentence."""
+    """Return the verdict in one sentence."""
     kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
@@ -50,18 +50,18 @@ def summary(explanation: Explanation) -> str:
 
 
 def verdict_section(refs: References) -> Markup:
-    """Return the verdict."""
+    """Return the section of the verdict."""
     explanation = refs.explanation
     kinds = by_code(refs)
-    listed = (_finding(refs, code, notes) for code, notes in kinds.items())
+    listed = (_finding_item(refs, code, notes) for code, notes in kinds.items())
     nothing = element("p", "Nothing was found.", class_="good")
     return element(
         "section",
         element("h2", "Verdict"),
         element("p", summary(explanation), class_="lead"),
         element("ol", *listed, class_="findings") if kinds else nothing,
-        _muted(explanation),
-        _clear(explanation),
+        _muted_checks(explanation),
+        _clear_checks(explanation),
         element(
             "p",
             "An issue would change a decision: whether to use the model, or how to read one of its curves. ",
@@ -74,10 +74,17 @@ def verdict_section(refs: References) -> Markup:
     )
 
 
-def _finding(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
-    """Return one kind of finding: its worst notes, and the others folded."""
+def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
+    """Return the list item of a code: its first notes, and the others folded."""
     shown, rest = notes[:SHOWN], notes[SHOWN:]
-    head = element("h3", badge(code), " ", element("span", _sentence(code.meaning)), " ", code_link(code))
+    head = element(
+        "h3",
+        badge(code),
+        " ",
+        element("span", code.meaning[:1].upper() + code.meaning[1:]),
+        " ",
+        code_link(code),
+    )
     more = None
     if rest:
         label = f"{count(len(rest), 'further note')} of this kind"
@@ -92,7 +99,7 @@ def _finding(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
 
 
 def note_item(refs: References, note: Note, *, with_code: bool = False) -> Markup:
-    """Return a note, which has its numbers in words, with a link to the panel of its feature."""
+    """Return the list item of a note, with its code or a link to the panel of its feature."""
     panel = None
     if note.feature is not None and note.feature in refs.ranks and not with_code:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
@@ -100,12 +107,8 @@ def note_item(refs: References, note: Note, *, with_code: bool = False) -> Marku
     return element("li", code, long_text(note.text), panel)
 
 
-def _sentence(meaning: str) -> str:
-    return meaning[:1].upper() + meaning[1:]
-
-
-def _muted(explanation: Explanation) -> Markup | None:
-    """Return the kinds that were muted, which is never left unsaid."""
+def _muted_checks(explanation: Explanation) -> Markup | None:
+    """Return the list of muted codes, if there are any."""
     muted = [check for check in explanation.checks if check.muted]
     if not muted:
         return None
@@ -116,8 +119,8 @@ def _muted(explanation: Explanation) -> Markup | None:
     return element("p", element("strong", "Muted on request: "), *listed, ".", class_="muted")
 
 
-def _clear(explanation: Explanation) -> Markup | None:
-    """Return the checks that found nothing."""
+def _clear_checks(explanation: Explanation) -> Markup | None:
+    """Return the folded list of checks without findings, if there are any."""
     clear = [check for check in explanation.checks if check.found == 0]
     if not clear:
         return None
@@ -139,7 +142,7 @@ HEADS = (
 
 
 def overview_section(refs: References) -> Markup:
-    """Return the table of all features."""
+    """Return the section with the table of all features."""
     explanation = refs.explanation
     several = len(explanation.output_names) > 1
     outputs = " Where a model has several outputs, shape and range are of the one that moves most." * several
@@ -159,14 +162,14 @@ def overview_section(refs: References) -> Markup:
             sortable=True,
             class_="overview",
         ),
-        _skipped(explanation),
+        _skipped_features(explanation),
         id="model",
         aria_label="The model in a table",
     )
 
 
 def overview_row(refs: References, name: str) -> list[str]:
-    """Return the cells of a feature."""
+    """Return the cells of a feature in the overview table."""
     own, shape = refs.rows[name], refs.widest(name)
     partner = NONE
     if own.partner is not None:
@@ -176,7 +179,7 @@ def overview_row(refs: References, name: str) -> list[str]:
         refs.feature(name),
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
-        NONE if shape is None else _shape(shape, refs.explanation),
+        NONE if shape is None else _shape_cell(shape, refs.explanation),
         NONE if shape is None else sentence(against(shape)),
         partner,
         joined(element("bdi", own.support), element("small", f"{share(own.inside)} on the curve")),
@@ -184,7 +187,7 @@ def overview_row(refs: References, name: str) -> list[str]:
     ]
 
 
-def _shape(shape: Shape, explanation: Explanation) -> Markup:
+def _shape_cell(shape: Shape, explanation: Explanation) -> Markup:
     output = joined(" (", name_of(shape.output, 24), ")") if len(explanation.output_names) > 1 else None
     return joined(
         element("strong", shape.name), output, element("small", measured(shape.range, shape.range_error))
@@ -192,7 +195,7 @@ def _shape(shape: Shape, explanation: Explanation) -> Markup:
 
 
 def against(shape: Shape) -> str:
-    """Return the largest movement against a direction: how far, how sure, where, with how much data."""
+    """Return the text of the largest movement against a direction, with its error, range and data."""
     monotonicity = shape.monotonicity
     if monotonicity is None:
         return "no order"
@@ -209,7 +212,7 @@ def against(shape: Shape) -> str:
     return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"
 
 
-def _skipped(explanation: Explanation) -> Markup | None:
+def _skipped_features(explanation: Explanation) -> Markup | None:
     skipped = explanation.effects.skipped
     if not skipped:
         return None

@@ -1,4 +1,4 @@
-"""HTML elements, phrases and tables."""
+"""HTML elements, tables and formatted values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paribus._text import at_value, number, percent, short
 from paribus.errors import ParibusError
 
 VOID = frozenset({"meta", "col", "br", "hr", "input"})
-# Characters that a reader cannot see, that HTML forbids, or that turn the direction of what follows.
+# Characters that are invisible, that HTML forbids, or that change the direction of text.
 _HIDDEN = (*range(0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F))
 _HIDDEN += (*range(0x2060, 0x2070), *range(0xD800, 0xE000), 0xFEFF, *range(0xFFF9, 0xFFFC), 0xFFFE, 0xFFFF)
 VISIBLE = {code: f"\\u{code:04x}" for code in _HIDDEN} | {9: " ", 10: "\n", 13: " "}
@@ -22,7 +22,7 @@ VISIBLE[0x200D] = "\u200d"  # joins the parts of an emoji
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ Content: TypeAlias = "str | int | Iterable[Content] | None"
 
 
 def text(value: str) -> str:
-    r"""Return text with what cannot be seen spelled out, so that no name hides a part of itself.
+    r"""Return text with invisible characters as escape sequences.
 
     >>> text("a\u202eb")
     'a\\u202eb'
@@ -40,33 +40,33 @@ def text(value: str) -> str:
 
 
 def escaped(value: str) -> Markup:
-    """Return text as HTML."""
+    """Return text escaped as HTML; `Markup` is unchanged."""
     return value if isinstance(value, Markup) else Markup(html.escape(text(value)))
 
 
 def joined(*content: Content) -> Markup:
-    """Return parts one after the other: text escaped, markup as it is, nothing for None.
+    """Return the concatenation of contents: text is escaped, `Markup` is unchanged, None is left out.
 
     >>> joined("a < b", element("b", "&"))
     'a &lt; b<b>&amp;</b>'
     """
-    return Markup("".join(_flat(content)))
+    return Markup("".join(_flat_texts(content)))
 
 
-def _flat(content: Iterable[Content]) -> Iterable[str]:
+def _flat_texts(content: Iterable[Content]) -> Iterable[str]:
     for part in content:
         if isinstance(part, str):
             yield escaped(part)
         elif isinstance(part, int):
             yield str(part)
         elif part is not None:
-            yield from _flat(part)
+            yield from _flat_texts(part)
 
 
 def element(tag: str, *content: Content, **attributes: str | int | bool | None) -> Markup:
-    """Return an element; ``class_`` is ``class``, ``aria_label`` is ``aria-label``.
+    """Return an element; the argument ``class_`` becomes ``class``, and ``aria_label`` ``aria-label``.
 
-    Attributes that are None or False are left out, and True has no value.
+    Attributes that are None or False are left out, and those that are True have no value.
 
     >>> element("a", "x < y", href="#top", class_="link")
     '<a href="#top" class="link">x &lt; y</a>'
@@ -89,7 +89,7 @@ def _attribute(name: str, value: str | int | bool | None) -> str:
 
 
 def row(cells: Iterable[str], heads: int = 1) -> Markup:
-    r"""Return a row of a table; the first cells are its heads. HTML closes the cells by itself.
+    r"""Return a row of a table, whose first ``heads`` cells are heads. HTML closes cells implicitly.
 
     >>> row(["a", "1"])
     '<tr><th scope=row>a<td>1\n'
@@ -98,36 +98,36 @@ def row(cells: Iterable[str], heads: int = 1) -> Markup:
     return Markup(f"<tr>{''.join(tag + escaped(cell) for tag, cell in zip(tags, cells, strict=False))}\n")
 
 
-LONGEST = 60  # characters of a name where it stands among others
+LONGEST = 60  # characters of a name within a line
 NONE = "–"
 
 
 def shortened(name: str, longest: int = LONGEST) -> str:
-    """Return a name that fits into a line: what is too long ends in an ellipsis."""
+    """Return a name in one line of at most ``longest`` characters; a longer one ends in an ellipsis."""
     plain = " ".join(text(name).split()) or "(empty)"
     return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
 
 
 def name_of(name: str, longest: int = LONGEST) -> Markup:
-    """Return a name from the data: apart from the direction of the text around it, and short."""
+    """Return a shortened name from the data, isolated from the direction of the text around it."""
     shown = shortened(name, longest)
     return element("bdi", shown, title=name[:1000] if shown.endswith("…") else None)
 
 
 def full_name(name: str) -> Markup:
-    """Return a name that can be unfolded if it is too long."""
+    """Return a name, which can be unfolded if it is shortened."""
     if len(shortened(name)) < LONGEST:
         return name_of(name)
     return element("details", element("summary", name_of(name)), element("bdi", name, class_="long"))
 
 
 def label_of(key: str) -> Markup:
-    """Return the name of a text of the user, such as ``data_role``, as a label."""
+    """Return the key of a text of the user, such as ``data_role``, as a label."""
     return name_of(key[:1].upper() + key[1:].replace("_", " "))
 
 
 def digits(value: Any) -> str:
-    """Return a number of a table in six digits.
+    """Return a number in six significant digits.
 
     >>> digits(0.123456789), digits(float("nan")), digits(1e-5)
     ('0.123457', '–', '1e-05')
@@ -136,33 +136,31 @@ def digits(value: Any) -> str:
 
 
 def error_digits(value: Any) -> str:
-    """Return a standard error in three digits."""
+    """Return a standard error in three significant digits."""
     return f"{value:.3g}" if math.isfinite(value) else NONE
 
 
 def measured(value: float, error: float) -> str:
-    """Return a number with its standard error, if it has one."""
+    """Return a number with its standard error, if that is known."""
     if math.isnan(value):
         return NONE
     return f"{number(value)} ± {short(error)}" if math.isfinite(error) else number(value)
 
 
 def share(part: float) -> str:
-    """Return a share of the data."""
+    """Return a share of the data as a percentage."""
     return NONE if math.isnan(part) else "0 %" if part == 0 else percent(part)
 
 
 def at(value: Any) -> str:
     """Return a value of a feature as text."""
-    return NONE if value is None else shortened(at_value(_plain(value)))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        value = value.item()
+    return NONE if value is None else shortened(at_value(value))
 
 
 def fact(value: Any) -> str:
-    """Return one entry of the record: text as it is, several as a list, none as a dash."""
+    """Return a value of the record as text; an empty value is a dash."""
     if value is None or value == () or value == {}:
         return NONE
     if isinstance(value, dict):
@@ -176,7 +174,7 @@ def fact(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-LONG = 400  # characters of a text that is not folded
+LONG = 400  # characters of a text that is not folded, at most
 
 
 def table(
@@ -190,7 +188,10 @@ def table(
     shown_caption: bool = True,
     class_: str = "",
 ) -> Markup:
-    """Return a table that scrolls within the page and can be reached by keyboard to do so."""
+    """Return a table in a box that scrolls sideways and is reachable by keyboard.
+
+    The first ``row_heads`` cells of a row are heads. Without ``shown_caption`` only screen readers read it.
+    """
     head = element("tr", *(element("th", text, scope="col") for text in heads))
     body = joined(row(cells, row_heads) for cells in rows)
     content = (
@@ -199,32 +200,27 @@ def table(
         element("tbody", body),
     )
     made = element("table", *content, class_=" ".join(filter(None, (class_, "sortable" * sortable))) or None)
-    return scrolled(made, caption, id)
-
-
-def scrolled(content: Content, label: str, id: str | None = None) -> Markup:
-    """Return a box that scrolls sideways, so that the page itself never does."""
-    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label, id=id)
+    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption, id=id)
 
 
 def facts(pairs: Iterable[tuple[Content, Content]], class_: str = "facts") -> Markup:
-    """Return a list of names and what they are."""
+    """Return a list of labels and values."""
     items = (element("div", element("dt", name), element("dd", value)) for name, value in pairs)
     return element("dl", *items, class_=class_)
 
 
 def folded(summary: Content, *content: Content, open_: bool = False, class_: str | None = None) -> Markup:
-    """Return what is closed until it is opened, without a script."""
+    """Return content that is folded below a summary, without a script."""
     return element("details", element("summary", summary), *content, class_=class_, open=open_)
 
 
 def sentence(value: Content) -> Markup:
-    """Return the text of a cell that may have several lines."""
+    """Return the text of a cell that may wrap into several lines."""
     return element("span", value, class_="sentence")
 
 
 def long_text(value: str) -> Markup:
-    """Return a text from the data, folded if it is long."""
+    """Return a text from the data, folded if it is longer than `LONG`."""
     if len(value) <= LONG:
         return element("bdi", value, class_="long")
     return folded(element("bdi", shortened(value, LONG // 2)), element("bdi", value, class_="long"))

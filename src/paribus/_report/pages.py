@@ -1,4 +1,4 @@
-"""A report as one HTML file, or as Markdown."""
+"""Reports as one HTML file and as Markdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from paribus._report.markup import (
     share,
     shortened,
 )
-from paribus._report.performance_section import pairs_section, performance_section
+from paribus._report.performance_section import feature_names_of, pairs_section, performance_section
 from paribus._report.record_section import identity, record_section
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import count, number
@@ -40,8 +40,9 @@ from paribus.results.provenance import reproducible
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
 
 SUFFIXES = (".html", ".htm")
-SHORT = 90  # characters of a text about the page that stand at its top
-STATED = ("purpose", "limitations")  # texts about the page that stand below its title, however long
+SHORT = 90  # characters of a text of the user in the header, at most
+OUTPUTS = 8  # names of outputs in the header, at most
+STATED = ("purpose", "limitations")  # texts of the user below the title, of any length
 SECTIONS = {
     "verdict": "Verdict",
     "model": "The model in a table",
@@ -60,7 +61,7 @@ def write_page(
     about: Mapping[str, str] | None,
     compare: Any,
 ) -> None:
-    """Write an explanation as a page."""
+    """Write an explanation to an HTML file; raise if ``path`` or ``compare`` is invalid."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise OptionError(f"path={str(path)!r} must end in .html, which is what is written")
     if compare is not None and not isinstance(compare, Explanation):
@@ -77,8 +78,8 @@ def page_of(
     about: Mapping[str, str] | None = None,
     compare: Explanation | None = None,
 ) -> str:
-    """Return the page as text: the same to the byte for the same explanation."""
-    title, about = check_title(title), _checked_about(about)
+    """Return the HTML page, which is deterministic for an explanation and the other arguments."""
+    heading, about = _checked_title(title, explanation), _checked_about(about)
     explanation = reproducible(explanation)
     refs, payload = References(explanation), payload_of(explanation)
     sections = {
@@ -91,31 +92,27 @@ def page_of(
         "record": record_section(refs, about, payload),
     }
     shown = {name: section for name, section in sections.items() if section is not None}
-    heading = title_of(explanation) if title is None else title
+    links = (element("li", element("a", SECTIONS[name], href=f"#{name}")) for name in shown)
+    made = f"Written by paribus {explanation.provenance.paribus} from the numbers inside this file."
     body = joined(
         element("a", "Skip to the verdict", href="#verdict", class_="skip"),
-        _header(explanation, heading, about),
-        _navigation(list(shown)),
+        _page_header(explanation, heading, about),
+        element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *(joined(section, "\n") for section in shown.values())),
-        _footer(explanation),
+        element("footer", element("p", made, " Names come from the data and the model.")),
     )
-    return _document(heading, body, payload)
+    return _html_document(heading, body, payload)
 
 
-def check_title(title: Any) -> str | None:
-    """Return a title, or refuse what is no text."""
+def _checked_title(title: Any, explanation: Explanation) -> str:
+    """Return the title of the user, or the default title if it is None; raise if it is not text."""
     if title is not None and not isinstance(title, str):
         raise OptionError(f"title={title!r} must be text")
-    return title
-
-
-def title_of(explanation: Explanation) -> str:
-    """Return the title of a page that was given none."""
-    return f"What {explanation.model.name} does with its features"
+    return f"What {explanation.model.name} does with its features" if title is None else title
 
 
 def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the texts of the user, with the date of the environment if there is none."""
+    """Return the texts of the user; ``SOURCE_DATE_EPOCH`` is the date if they have none. Raise if invalid."""
     if about is not None and not isinstance(about, Mapping):
         raise OptionError(
             f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'the pricing team'}}"
@@ -130,7 +127,7 @@ def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
     return texts
 
 
-def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) -> Markup:
+def _page_header(explanation: Explanation, heading: str, about: Mapping[str, str]) -> Markup:
     model, provenance = explanation.model, explanation.provenance
     known = [
         ("Model", joined(name_of(model.name, 80), f", {model.library} {model.version}".rstrip())),
@@ -140,7 +137,11 @@ def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) ->
     ]
     outputs = explanation.output_names
     if len(outputs) > 1:
-        known.append(("Outputs", joined(str(len(outputs)), ": ", _some(outputs))))
+        names = (
+            joined(", " * (place > 0), name_of(name, 30)) for place, name in enumerate(outputs[:OUTPUTS])
+        )
+        more = f" and {len(outputs) - OUTPUTS} more" if len(outputs) > OUTPUTS else ""
+        known.append(("Outputs", joined(str(len(outputs)), ": ", *names, more)))
     given = [
         (label_of(key), element("bdi", text))
         for key, text in about.items()
@@ -159,29 +160,23 @@ def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) ->
     )
 
 
-def _some(names: tuple[str, ...], most: int = 8) -> Markup:
-    shown = (joined(", " * (place > 0), name_of(name, 30)) for place, name in enumerate(names[:most]))
-    return joined(*shown, f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _navigation(shown: list[str]) -> Markup:
-    links = (element("li", element("a", SECTIONS[name], href=f"#{name}")) for name in shown)
-    return element("nav", element("ul", *links), aria_label="Sections")
-
-
-def _footer(explanation: Explanation) -> Markup:
-    made = f"Written by paribus {explanation.provenance.paribus} from the numbers inside this file."
-    return element("footer", element("p", made, " Names come from the data and the model."))
-
-
-def _document(heading: str, body: Markup, payload: Payload) -> str:
-    """Return the file: what may run is named by its hash, and nothing may be requested."""
-    style, script = css() + _resource("page.css"), _resource("page.js")
+def _html_document(heading: str, body: Markup, payload: Payload) -> str:
+    """Return the file; its security policy allows one style sheet and one script by hash, and no requests."""
+    folder = resources.files("paribus._report")
+    sheet, script = (
+        folder.joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+        for name in ("page.css", "page.js")
+    )
+    style = css() + sheet
+    hashes = [
+        f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+        for text in (style, script)
+    ]
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
+            f"style-src '{hashes[0]}'",
+            f"script-src '{hashes[1]}'",
             "base-uri 'none'",
             "form-action 'none'",
         )
@@ -196,7 +191,7 @@ def _document(heading: str, body: Markup, payload: Payload) -> str:
         element("title", heading[:300]),
         element("style", Markup(style)),
     )
-    # A template is inert: it is neither rendered nor executed, whatever the policy says.
+    # A template is inert: browsers neither render nor execute it.
     packed = element(
         "template",
         Markup(payload.data),
@@ -208,61 +203,52 @@ def _document(heading: str, body: Markup, payload: Payload) -> str:
     return f"{PAGE}\n{element('html', head, element('body', body, packed, code), lang='en')}\n"
 
 
-def _resource(name: str) -> str:
-    return resources.files("paribus._report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
-
-
-def _hash(text: str) -> str:
-    """Return a hash as a policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-# What has a meaning in Markdown: everywhere, at the beginning of a line, in addresses that become links.
+# Special characters of Markdown: anywhere, at the beginning of a line, and in addresses that become links.
 SPECIAL = re.compile(r"([\\`*_{}\[\]|~$]|^[-+#=]|(?<=^\d)[.)](?= |$)|:(?=//)|\.(?=[A-Za-z]))")
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-SHOWN = 3  # notes of one kind
-FEATURES = 50  # in the table
-PAIRS = 10
+SHOWN = 3  # notes of one code, at most
+FEATURES = 50  # in the table, at most
+PAIRS = 10  # in the table, at most
 NAME = 60  # characters of a name
 LONGEST = 400  # characters of a sentence
 
 
 def plain(value: str, longest: int | None = None) -> str:
-    r"""Return text that Markdown shows as it is, in one line.
+    r"""Return text in one line, escaped for Markdown.
 
     >>> plain("a|b [c](d) <e>")
     'a\\|b \\[c\\](d) &lt;e&gt;'
     """
     line = shortened(value, LONGEST if longest is None else longest)
-    # A joiner without width keeps names from notifying people of that name.
+    # A zero-width joiner prevents that names with @ notify people.
     return SPECIAL.sub(r"\\\1", line).translate(ENTITIES).replace("@", "@\u2060")
 
 
 @ignore_fp_errors()
 def markdown(explanation: Explanation, title: str | None) -> str:
-    """Return the whole as Markdown."""
-    heading, explanation = check_title(title), reproducible(explanation)  # files without their folders
+    """Return the report as Markdown."""
+    heading, explanation = _checked_title(title, explanation), reproducible(explanation)
     refs, provenance, model = References(explanation), explanation.provenance, explanation.model
     made = f"{plain(model.name, NAME)}, {plain(f'{model.library} {model.version}'.strip())}"
     lines = [
-        f"# {plain(title_of(explanation) if heading is None else heading, 300)}",
+        f"# {plain(heading, 300)}",
         "",
         f"{made}; {plain(provenance.background())}; {count(len(explanation.effects), 'feature')}; "
         f"scale: {plain(str(provenance.scale))}.",
         "",
         *(f"- {label}: {plain(text)}" for label, text in identity(explanation)),
         "",
-        *_verdict(refs),
-        *_features(refs),
-        *_pairs(explanation),
-        *_metrics(explanation),
+        *_markdown_verdict(refs),
+        *_markdown_features(refs),
+        *_markdown_pairs(explanation),
+        *_markdown_metrics(explanation),
         f"Digest of the model `{model.digest}`, of the data `{provenance.fingerprint}`; "
         f"paribus {provenance.paribus}. Names come from the data and the model, and are text.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _verdict(refs: References) -> Iterable[str]:
+def _markdown_verdict(refs: References) -> Iterable[str]:
     explanation = refs.explanation
     yield from ("## Verdict", "", plain(summary(explanation)), "")
     for code, notes in by_code(refs).items():
@@ -276,7 +262,7 @@ def _verdict(refs: References) -> Iterable[str]:
     yield ""
 
 
-def _features(refs: References) -> Iterable[str]:
+def _markdown_features(refs: References) -> Iterable[str]:
     rows = []
     for name, rank in list(refs.ranks.items())[:FEATURES]:
         shape, own = refs.widest(name), refs.rows[name]
@@ -292,29 +278,29 @@ def _features(refs: References) -> Iterable[str]:
             )
         )
     heads = ("Rank", "Feature", "Strength", "Shape", "Largest movement against its direction")
-    yield from ("## Features", "", *_table((*heads, "Strongest partner", "Missing"), rows))
+    yield from ("## Features", "", *_markdown_table((*heads, "Strongest partner", "Missing"), rows))
     if len(refs.ranks) > FEATURES:
         weaker = count(len(refs.ranks) - FEATURES, "weaker feature")
         yield from (f"Not listed: {weaker}.", "")
 
 
-def _pairs(explanation: Explanation) -> Iterable[str]:
+def _markdown_pairs(explanation: Explanation) -> Iterable[str]:
     interactions = explanation.interactions
     if interactions is None:
         return
     rows = []
     for one in interactions.strongest(PAIRS):
-        names = [interactions.feature_names[interactions.features.index(each)] for each in one.features]
         if one.strength > 0:
             share_of_joint = measured(one.h_squared, one.standard_error_h_squared)
             numbers = measured(one.strength, one.standard_error), share_of_joint
+            names = feature_names_of(interactions, one.features)
             joint = " × ".join(plain(name, NAME) for name in names)
             rows.append((joint, plain(one.output, NAME), *numbers))
     if rows:
-        yield from ("## Interactions", "", *_table(("Features", "Output", "Strength", "H²"), rows))
+        yield from ("## Interactions", "", *_markdown_table(("Features", "Output", "Strength", "H²"), rows))
 
 
-def _metrics(explanation: Explanation) -> Iterable[str]:
+def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
     if explanation.performance is None:
         return
     rows = [
@@ -326,10 +312,14 @@ def _metrics(explanation: Explanation) -> Iterable[str]:
         )
         for metric in explanation.performance.metrics
     ]
-    yield from ("## Performance on the same rows", "", *_table(("Metric", "Output", "Value", "Better"), rows))
+    yield from (
+        "## Performance on the same rows",
+        "",
+        *_markdown_table(("Metric", "Output", "Value", "Better"), rows),
+    )
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table of cells that are escaped already."""
+def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table; its cells are already escaped."""
     lines = [heads, ["---"] * len(heads), *rows]
     return [*(f"| {' | '.join(cells)} |" for cells in lines), ""]

@@ -1,4 +1,4 @@
-"""Sections on performance and pairs."""
+"""Sections of performance and of interactions of pairs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from paribus._display.compose.axis import whole_of
 from paribus._display.compose.rankings import calibration_panel, training_curves_by_metric, training_panel
+from paribus._display.layout import single_panel
 from paribus._report.feature_panels import number_table
-from paribus._report.figures import MEDIUM, References, figure, moved_most, panel_figure, surface_figure
+from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most, surface_figure
 from paribus._report.markup import (
     Content,
     Markup,
@@ -29,29 +30,29 @@ from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, ObservedExpected, Performance, TrainingCurve
 
-WORST = 20  # cells in the table of observed against expected
-DRAWN = 4  # outputs whose calibration is drawn
-STEPS = 60  # iterations in the table of a training curve
+WORST = 20  # cells in the table of observed against expected, at most
+DRAWN = 4  # outputs with a calibration plot, at most
+STEPS = 60  # iterations in the table of a training curve, at most
 
 
 def performance_section(refs: References) -> Markup:
-    """Return metrics, calibration, the worst cells and training curves."""
+    """Return the section of metrics, calibration, the worst cells and training curves."""
     performance = refs.explanation.performance
     content: list[Content] = []
     if performance is not None:
         several = len(refs.explanation.output_names) > 1
-        content += [_metrics(performance, several), *_calibrations(performance)]
+        content += [_metrics_table(performance, several), *_calibration_figures(performance)]
     if all(one.residual is not None for one in refs.explanation.averages.effects):
-        content.append(_cells(refs, refs.explanation.observed_expected()))
+        content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
     if performance is not None:
-        content += _training(performance)
+        content += _training_curves(performance)
     if not content:
         content = [element("p", "Not shown: no target was given, so nothing was compared with it.")]
     title = "Performance on the same rows"
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
-def _metrics(performance: Performance, several: bool) -> Markup:
+def _metrics_table(performance: Performance, several: bool) -> Markup:
     rows = [
         [
             metric.name,
@@ -64,13 +65,15 @@ def _metrics(performance: Performance, several: bool) -> Markup:
     return table("Metrics", ["Metric", *["Output"] * several, "Value", "Better"], rows)
 
 
-def _calibrations(performance: Performance) -> list[Content]:
+def _calibration_figures(performance: Performance) -> list[Content]:
     if not performance.calibration:
         return []
     shown = performance.calibration[:DRAWN]
     several = len(performance.calibration) > 1
     whole = whole_of(performance.provenance)
-    drawn = (_calibration(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown))
+    drawn = (
+        _calibration_figure(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown)
+    )
     rest = performance.calibration[DRAWN:]
     tables = (
         joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
@@ -78,13 +81,13 @@ def _calibrations(performance: Performance) -> list[Content]:
     return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
 
 
-def _calibration(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
+def _calibration_figure(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
     caption = joined(
         "Observed against predicted averages", of, ", in groups of rows with similar predictions."
     )
     panel = calibration_panel(calibration, whole, several=False)  # the caption names the output
-    return figure(panel_figure(panel), caption, key, _calibration_table(calibration))
+    return figure(single_panel(panel, SMALL, ()), caption, key, _calibration_table(calibration))
 
 
 def _calibration_table(calibration: Calibration) -> Markup:
@@ -99,7 +102,7 @@ def _calibration_table(calibration: Calibration) -> Markup:
     return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)
 
 
-def _cells(refs: References, cells: ObservedExpected) -> Markup:
+def _observed_expected_table(refs: References, cells: ObservedExpected) -> Markup:
     several = len(refs.explanation.output_names) > 1
     rows = [
         [
@@ -127,13 +130,13 @@ def _cells(refs: References, cells: ObservedExpected) -> Markup:
     )
 
 
-def _training(performance: Performance) -> list[Content]:
+def _training_curves(performance: Performance) -> list[Content]:
     by_metric = training_curves_by_metric(performance)
     if not by_metric:
         return []
     drawn = (
         figure(
-            panel_figure(training_panel(curves)),
+            single_panel(training_panel(curves), SMALL, ()),
             joined("Score by iteration: ", name_of(metric, 40), ". The rows are those of the training."),
             f"training-{place}",
             _training_table(metric, curves),
@@ -153,13 +156,13 @@ def _training_table(metric: str, curves: list[TrainingCurve]) -> Markup:
     return number_table(f"{shortened(metric, 40)} by iteration", columns)
 
 
-LISTED = 30  # pairs in the table
-BARS = 15
-MAP_FEATURES = 20  # of a heat map that can be read
+LISTED = 30  # pairs in the table, at most
+BARS = 15  # pairs in the bar plot, at most
+MAP_FEATURES = 20  # features of a heat map, at most
 
 
 def pairs_section(refs: References) -> Markup:
-    """Return strengths of pairs, a map of them, and surfaces of the strongest."""
+    """Return the section of strengths of pairs, their heat map, and surfaces of the strongest."""
     interactions = refs.explanation.interactions
     if interactions is None or not interactions.pairs:
         content: list[Markup | None] = [element("p", "A single feature has no interactions.")]
@@ -173,14 +176,14 @@ def pairs_section(refs: References) -> Markup:
                 "by itself, in units of the prediction. H² is its share of their joint effect, and says "
                 "little where that is small.",
             ),
-            *_strengths(refs, interactions),
-            *_surfaces(refs),
+            *_pair_strengths(refs, interactions),
+            *_pair_surfaces(refs),
         ]
     return element("section", element("h2", "Interactions"), *content, id="pairs", aria_label="Interactions")
 
 
-def _strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
-    """Return bars and a heat map of the output with the strongest interaction, and the table of all."""
+def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
+    """Return bars and a heat map for the output with the strongest interaction, and the table of pairs."""
     names = interactions.output_names
     totals = np.nan_to_num(interactions.pairwise.strength).max(axis=0)
     output = int(np.argmax(totals))
@@ -196,11 +199,11 @@ def _strengths(refs: References, interactions: HStatistics) -> list[Markup | Non
         )
     ]
     if len(interactions.feature_names) > 2:
-        drawn.append(_heat_map(refs, interactions, output, of))
-    return [element("div", *drawn, class_="pair"), _table(refs, interactions)]
+        drawn.append(_pairs_heat_map(refs, interactions, output, of))
+    return [element("div", *drawn, class_="pair"), _pairs_table(refs, interactions)]
 
 
-def _heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
+def _pairs_heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
     few = len(interactions.feature_names) <= MAP_FEATURES
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
@@ -209,7 +212,7 @@ def _heat_map(refs: References, interactions: HStatistics, output: int, of: Mark
 
 
 def _map_table(interactions: HStatistics, output: int) -> Markup:
-    """Return the strengths of the map as a table."""
+    """Return the table of the strengths in the heat map."""
     size = len(interactions.feature_names)
     strengths = np.full((size, size), np.nan)
     np.fill_diagonal(strengths, interactions.main_effect.strength[:, output])
@@ -225,13 +228,13 @@ def _map_table(interactions: HStatistics, output: int) -> Markup:
     return table("Strengths of pairs", ["Feature", *labels], rows, shown_caption=False, class_="numeric")
 
 
-def _table(refs: References, interactions: HStatistics) -> Markup:
+def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
     several = len(interactions.output_names) > 1
     surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
     rows = []
     for one in interactions.strongest(LISTED):
         if one.strength > 0:
-            features = tuple(str(name) for name in _names(interactions, one.features))
+            features = tuple(str(name) for name in feature_names_of(interactions, one.features))
             drawn = features in surfaces
             link = element("a", "surface", href=f"#{refs.pair(features)}") if drawn else "–"
             numbers = [
@@ -244,26 +247,26 @@ def _table(refs: References, interactions: HStatistics) -> Markup:
     return table(f"The strongest pairs, at most {LISTED}", heads, rows, sortable=True)
 
 
-def _names(interactions: HStatistics, features: tuple[str | int, ...]) -> list[str]:
-    """Return the names of features that may have been requested by position."""
+def feature_names_of(interactions: HStatistics, features: tuple[str | int, ...]) -> list[str]:
+    """Return the names of features that are given by name or by position."""
     return [interactions.feature_names[interactions.features.index(one)] for one in features]
 
 
-def _surfaces(refs: References) -> list[Markup]:
-    """Return the surfaces of the strongest pairs, the first of them open."""
+def _pair_surfaces(refs: References) -> list[Markup]:
+    """Return the surfaces of the strongest pairs, of which the first is unfolded."""
     surfaces = refs.explanation.surfaces
     if surfaces is None:
         return []
     interactions = refs.explanation.interactions
-    assert interactions is not None  # surfaces are of its strongest pairs
-    ranking = (tuple(_names(interactions, one.features)) for one in interactions.strongest(None))
+    assert interactions is not None  # surfaces exist only with interactions
+    ranking = (tuple(feature_names_of(interactions, one.features)) for one in interactions.strongest(None))
     order: list[Any] = [pair for pair in dict.fromkeys(ranking) if pair in surfaces]
     order += [pair for pair in surfaces if pair not in order]
-    made = [_surface(refs, surfaces[pair], place == 0) for place, pair in enumerate(order)]
+    made = [_pair_surface(refs, surfaces[pair], place == 0) for place, pair in enumerate(order)]
     return [element("h3", "Surfaces of the strongest pairs"), *made]
 
 
-def _surface(refs: References, effect: PartialDependence, opened: bool) -> Markup:
+def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> Markup:
     assert effect.average is not None  # as explain requests it
     output = moved_most(effect.average, 1)[0]
     several = len(effect.output_names) > 1
@@ -279,7 +282,7 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
 
 
 def surface_table(effect: PartialDependence, output: int) -> Markup:
-    """Return a surface as a table: a row for each value of one feature, a column for each of the other."""
+    """Return the table of a surface: rows are values of the first feature, columns those of the second."""
     assert effect.average is not None  # as explain requests it
     first, second = ([at(value) for value in values] for values in effect.grid_values)
     rows = (

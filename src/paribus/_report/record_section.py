@@ -1,4 +1,4 @@
-"""The record: how every number was made, of which model, on which data."""
+"""Record section of a report: model, data, evaluators, definitions and codes."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ from paribus.results.model_record import TargetRecord
 from paribus.results.provenance import Provenance
 from paribus.results.storage import Payload
 
-FILES = 20  # of the data that are listed
-TARGETS = 3  # at the top of the page
+FILES = 20  # files of the data that are listed, at most
+TARGETS = 3  # targets in the header of the page, at most
 
 
 def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
-    """Return the record."""
+    """Return the record section."""
     explanation = refs.explanation
     title = "Record"
     return element(
         "section",
         element("h2", title),
-        *_about(about),
+        *_about_facts(about),
         element("h3", "Model"),
-        facts((name, long_text(value)) for name, value in _model(explanation)),
-        _parameters(explanation),
+        facts((name, long_text(value)) for name, value in _model_facts(explanation)),
+        _hyperparameters_table(explanation),
         element("h3", "Data"),
-        facts((name, long_text(value)) for name, value in _data(explanation)),
-        _columns(explanation),
+        facts((name, long_text(value)) for name, value in _data_facts(explanation)),
+        _columns_table(explanation),
         element("h3", "How the numbers were made"),
-        facts((name, long_text(value)) for name, value in _estimation(explanation.provenance)),
-        _parts(explanation),
-        _refusals(explanation.provenance),
+        facts((name, long_text(value)) for name, value in _estimation_facts(explanation.provenance)),
+        _evaluators_table(explanation),
+        _refusals_table(explanation.provenance),
         element("h3", "Definitions"),
         definitions(),
         element("h3", "Codes of notes"),
-        _codes(explanation),
+        _note_codes_table(explanation),
         element("h3", "This file"),
-        _file(payload),
+        _payload_facts(payload),
         not_shown(),
         id="record",
         aria_label=title,
     )
 
 
-def _about(about: Mapping[str, str]) -> list[Content]:
+def _about_facts(about: Mapping[str, str]) -> list[Content]:
     if not about:
         return []
     given = facts((label_of(key), long_text(text)) for key, text in about.items())
@@ -74,7 +74,7 @@ def _about(about: Mapping[str, str]) -> list[Content]:
 
 
 def identity(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yield what identifies the model and the target: the file, the objective, the distribution of ``y``."""
+    """Yield labels and texts of the model file, the objective and the targets."""
     model = explanation.model
     if model.file is not None:
         yield "Model file", f"{model.file.name}, SHA-256 {(model.file.sha256 or '')[:12]}…"
@@ -87,7 +87,7 @@ def identity(explanation: Explanation) -> Iterator[tuple[str, str]]:
 
 
 def target_text(target: TargetRecord, *, several: bool = False) -> str:
-    """Return the distribution of the target in a line."""
+    """Return the distribution of a target in one line; ``several`` adds the name of its output."""
     name = "without a name" if target.name is None else target.name
     of = f" ({target.output})" if several else ""
     if target.standard_deviation is None:
@@ -100,8 +100,8 @@ def target_text(target: TargetRecord, *, several: bool = False) -> str:
     return f"{name}{of}, mean {number(target.mean)}, {spread}, minimum {ends}"
 
 
-def _files(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yield the files that rows were read from."""
+def _data_files(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the files that rows were read from, if there are any."""
     files = explanation.files
     if files:
         listed = [f"{one.name} ({one.rows:,} rows)" for one in files[:FILES]]
@@ -109,7 +109,7 @@ def _files(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "Files" if len(files) == 1 else f"{len(files):,} files", ", ".join([*listed, *more])
 
 
-def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
+def _model_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     model = explanation.model
     yield "Class", model.name
     yield "Library", f"{model.library} {model.version}".strip()
@@ -128,7 +128,7 @@ def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "Platform", model.platform
 
 
-def _parameters(explanation: Explanation) -> Markup | None:
+def _hyperparameters_table(explanation: Explanation) -> Markup | None:
     parameters = explanation.model.parameters
     if not parameters:
         return None
@@ -136,9 +136,9 @@ def _parameters(explanation: Explanation) -> Markup | None:
     return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
 
 
-def _data(explanation: Explanation) -> Iterator[tuple[str, str]]:
+def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     provenance = explanation.provenance
-    yield from _files(explanation)
+    yield from _data_files(explanation)
     for one in explanation.target:
         yield "Target", target_text(one, several=len(explanation.target) > 1)
     yield "Rows", fact(provenance.rows)
@@ -155,7 +155,7 @@ def _data(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "Files skipped", fact(provenance.skipped)
 
 
-def _columns(explanation: Explanation) -> Markup:
+def _columns_table(explanation: Explanation) -> Markup:
     rows = (
         [
             full_name(column.name),
@@ -173,7 +173,7 @@ def _columns(explanation: Explanation) -> Markup:
     return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
 
 
-def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
+def _estimation_facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "Estimand", provenance.estimand.value
     yield "Scale", str(provenance.scale)
     yield "Method of the model", provenance.response
@@ -190,11 +190,11 @@ def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
     )
 
 
-def _parts(explanation: Explanation) -> Markup:
-    """Return what differs between the parts: each has an evaluator of its own."""
+def _evaluators_table(explanation: Explanation) -> Markup:
+    """Return the table of the evaluator, the rows and the seed of each part of the explanation."""
     parts: dict[str, Any] = {
         "Partial dependence": explanation.effects,
-        "Accumulated local effects": explanation.local_effects,
+        "Accumulated local effects": explanation.ale,
         "Averages": explanation.averages,
         "Importance": explanation.importance,
         "Interactions": explanation.interactions,
@@ -218,18 +218,19 @@ def _parts(explanation: Explanation) -> Markup:
     return table("Evaluators of the parts", heads, rows)
 
 
-def _refusals(provenance: Provenance) -> Markup:
+def _refusals_table(provenance: Provenance) -> Markup:
     if not provenance.refusals:
         return element("p", "No evaluator was refused.")
     rows = (
-        [name, reason.code.value, sentence(element("bdi", str(reason)))]
+        [name, reason.code.value, reason.part or "", sentence(element("bdi", str(reason)))]
         for name, reason in provenance.refusals.items()
     )
-    return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
+    heads = ("Evaluator", "Code", "Step or model", "Reason")
+    return table("Evaluators that were not used, and why", heads, rows)
 
 
-def _codes(explanation: Explanation) -> Markup:
-    """Return what each code means: the definitions that the verdict links to."""
+def _note_codes_table(explanation: Explanation) -> Markup:
+    """Return the table of all codes with their meanings, to which the verdict links."""
     checks = {check.code: check for check in explanation.checks}
     listed = {note.code for note in explanation.verdict}
     rows = []
@@ -248,8 +249,8 @@ def _codes(explanation: Explanation) -> Markup:
     )
 
 
-def _file(payload: Payload) -> Markup:
-    """Return how the numbers are taken out of the page, and how it is checked."""
+def _payload_facts(payload: Payload) -> Markup:
+    """Return the hash of the payload, and how the numbers are loaded and checked."""
     load = element("code", 'paribus.load("report.html")')
     return joined(
         facts([("SHA-256 of the payload", element("code", payload.sha256, class_="long"))]),

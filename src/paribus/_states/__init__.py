@@ -1,4 +1,4 @@
-"""Things with ``merge``: what a block of rows leaves behind."""
+"""States: mergeable summaries of the rows of a block."""
 
 from paribus._states.moments import CellMoments, Moments, PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
@@ -33,7 +33,7 @@ STATES = (
 
 
 def known_states() -> dict[str, type]:
-    """Return the states by name, which is how files refer to them."""
+    """Return the state classes by name, as stored in files."""
     return {state.__name__: state for state in STATES}
 
 

@@ -1,4 +1,4 @@
-"""States as files: arrays and plain values, nothing that could run when it is read."""
+"""Serialization of states as arrays and plain values, without executable content."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ HEADER = re.compile(
 
 
 def packed(state: Any) -> bytes:
-    """Return a state as bytes: a tree of plain values, and the arrays it refers to."""
+    """Return a state as bytes: a JSON tree of plain values, and the arrays to which it refers."""
     arrays: dict[str, Any] = {}
-    tree = encode(state, _format(arrays, {}))
+    tree = encode(state, _state_format(arrays, {}))
     header = np.frombuffer(json.dumps(tree).encode(), np.uint8)
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, tree=header, **arrays)
@@ -34,18 +34,18 @@ def packed(state: Any) -> bytes:
 
 
 def unpacked(data: bytes, known: Mapping[str, Callable[..., Any]]) -> Any:
-    """Return the state that was packed; ``known`` are the classes it may consist of, by name."""
+    """Return the state from its bytes; ``known`` are the permitted classes by name."""
     try:
-        arrays = _arrays(data)
-        return _format(arrays, known).read(json.loads(arrays["tree"].tobytes()))
+        arrays = _parse_npz(data)
+        return _state_format(arrays, known).read(json.loads(arrays["tree"].tobytes()))
     except CheckpointError:
         raise
     except Exception as error:  # a damaged file can fail in any way
         raise CheckpointError(f"a stored state cannot be read: {error}") from error
 
 
-def _format(arrays: dict[str, Any], known: Mapping[str, Any]) -> Format:
-    """Return how states are written: arrays and tables are numbered, and stand beside the tree."""
+def _state_format(arrays: dict[str, Any], known: Mapping[str, Any]) -> Format:
+    """Return the format of states, which refers to arrays and tables by their number in ``arrays``."""
 
     def write(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -53,14 +53,14 @@ def _format(arrays: dict[str, Any], known: Mapping[str, Any]) -> Format:
             return {"array": len(arrays) - 1}
         if type(value).__name__ != "Table":
             return write_value(value)
-        arrays[f"a{len(arrays)}"] = _stream(value)
+        arrays[f"a{len(arrays)}"] = _table_bytes(value)
         return {"table": len(arrays) - 1}
 
     def read(body: Any) -> Any:
         if not isinstance(body, dict):
             return body if isinstance(body, int) else read_value(body)
         if "table" in body:
-            return _table(arrays[f"a{body['table']}"])
+            return _parse_table(arrays[f"a{body['table']}"])
         if "record" not in body:
             return read_value(body)
         if body["record"] not in known:
@@ -70,7 +70,7 @@ def _format(arrays: dict[str, Any], known: Mapping[str, Any]) -> Format:
     def read_array(body: Any, dtype: np.dtype[Any] | None) -> Array:
         if not isinstance(body, dict) or len(body) != 1 or not {"array", "numpy"} >= set(body):
             raise ValueError("no array where one belongs")
-        # A sum over all axes is a number of numpy.
+        # A sum over all axes is a scalar of numpy.
         array: Array = arrays[f"a{body['array']}"] if "array" in body else read_value(body)
         if array.dtype != (dtype or array.dtype):
             raise ValueError(f"an array of dtype {array.dtype} is not expected here")
@@ -80,33 +80,34 @@ def _format(arrays: dict[str, Any], known: Mapping[str, Any]) -> Format:
     return form
 
 
-def _arrays(data: bytes) -> dict[str, Array]:
-    """Return the arrays of an uncompressed npz file; no more is allocated than the file is long."""
+def _parse_npz(data: bytes) -> dict[str, Array]:
+    """Return the arrays of an uncompressed npz file, with at most as much memory as the file."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         members = file.infolist()
         if sum(member.file_size for member in members) > len(data):
             raise CheckpointError("a stored state declares more than it holds")
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             raise CheckpointError("a stored state is compressed, as none is")
-        return {member.filename.removesuffix(".npy"): _array(file.read(member)) for member in members}
+        return {member.filename.removesuffix(".npy"): _parse_npy(file.read(member)) for member in members}
 
 
-def _array(data: bytes) -> Array:
-    """Return one array, whose header must agree with how much there is."""
+def _parse_npy(data: bytes) -> Array:
+    """Return an array of the npy format, whose header must match the number of bytes."""
     start = len(MAGIC) + 2
     length = int.from_bytes(data[len(MAGIC) : start], "little")
     header = HEADER.fullmatch(data[start : start + length])
     if not data.startswith(MAGIC) or header is None:
         raise CheckpointError("a stored state cannot be read: an array has another header")
     shape = [int(size) for size in re.findall(rb"\d+", header[3])]
-    order = -1 if header[2] == b"True" else 1  # of Fortran's arrays the last axis comes first
-    # A copy, because kernels take arrays that are aligned and may be written to.
+    order = -1 if header[2] == b"True" else 1  # in Fortran order the axes are reversed
+    # A copy, because kernels need aligned and writable arrays.
     content = bytearray(memoryview(data)[start + length :])
     array = array_of(np.dtype(header[1].decode()), shape[::order], content)
     return array if order == 1 else array.T
 
 
-def _stream(table: Any) -> Array:
+def _table_bytes(table: Any) -> Array:
+    """Return an Arrow table as the bytes of an IPC stream."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -115,8 +116,8 @@ def _stream(table: Any) -> Array:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _table(content: Array) -> Any:
-    """Return a table, after every buffer, offset and code of it was checked."""
+def _parse_table(content: Array) -> Any:
+    """Return an Arrow table from its bytes, after a check of all buffers, offsets and codes."""
     import pyarrow as pa
 
     result = pa.ipc.open_stream(pa.py_buffer(content)).read_all()

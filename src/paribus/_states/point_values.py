@@ -1,4 +1,4 @@
-"""Every row's prediction at each point: all of them, or as many as give the quantiles."""
+"""Predictions of the rows at each point, complete or thinned, and their quantiles."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from paribus._data.summary import quantiles
 
 @dataclass(frozen=True, eq=False)
 class PointValues:
-    r"""Predictions of the rows at each point, thinned out once they are of more than ``most`` rows.
+    r"""Predictions of the rows at each point, thinned if there are more than ``most`` rows.
 
-    Thinning keeps at each point the ``capacity`` = :math:`c` numbers at the ranks
-    :math:`(k + 1/2) W / c`, each of which then stands for :math:`W / c` of the weight :math:`W`. The rank of
-    any number is thereby rounded to a multiple of :math:`W / c`, so that it moves by :math:`W / (2 c)` at
-    most: that is added to ``error``, in units of weight. There is no chance in it, so the same rows in the
-    same blocks give the same bits; and while nothing is thinned, so do the same rows in any blocks.
+    Thinning keeps at each point the ``capacity`` = :math:`c` values at the ranks :math:`(k + 1/2) W / c`.
+    Each represents :math:`W / c` of the weight :math:`W`. This rounds ranks to multiples of :math:`W / c`,
+    so they move by at most :math:`W / (2 c)`, which is added to ``error`` in units of weight. Thinning is
+    deterministic: the same rows in the same blocks give exactly the same result. Before thinning, the
+    result does not depend on the blocks.
 
     Attributes
     ----------
     parts : tuple of (o, g, i)
-        What was not thinned yet, in the order of rows.
+        Predictions that are not thinned, in the order of rows.
     weights : tuple of (i,)
-        The weights of those rows, all positive; none where all count the same.
+        The weights of those rows, all positive; empty without weights.
     kept, ends : (o, g, c) and (o, g, 2), or None
-        The sorted numbers that stand for others, and the smallest and largest of these.
+        The sorted values after thinning, and the smallest and largest value before it.
     weight : float
-        Of the rows that ``kept`` stands for.
+        Weight of the rows that ``kept`` represents.
     """
 
     most: int
@@ -47,55 +47,45 @@ class PointValues:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, *, most: int, capacity: int) -> Self:
-        """Collect predictions of shape ``(o, g, i)``; every weight is positive."""
+        """Return the state of predictions ``(o, g, i)``, with positive weights."""
         state = cls(most, capacity, (values,), () if weights is None else (weights,))
         return state if values.shape[-1] <= most else state._thinned([])
 
     def merge(self, other: Self) -> Self:
-        """Return what is kept of both sets of rows."""
+        """Return the state of both sets of rows."""
         parts, weights = self.parts + other.parts, self.weights + other.weights
         joined = replace(self, parts=parts, weights=weights)
         thinned = [state for state in (self, other) if state.kept is not None]
-        if len(thinned) == 2 or joined._rows > self.most:
+        if len(thinned) == 2 or sum(part.shape[-1] for part in parts) > self.most:
             return joined._thinned(thinned)
         if not thinned:
             return joined
         return replace(thinned[0], parts=parts, weights=weights)
 
-    @property
-    def _rows(self) -> int:
-        """Number of rows that were not thinned yet."""
-        return sum(part.shape[-1] for part in self.parts)
-
     def quantiles(self, probabilities: Sequence[float], threads: int = 1) -> tuple[Floats, float]:
-        """Return quantiles ``(o, q, g)``, and by how much their rank may be off as a share of the weight."""
+        """Return quantiles ``(o, q, g)``, and a bound on the error of their rank as a share of the weight."""
         if self.kept is None:
-            return row_quantiles(self._line, self._shape, self._own_weights(), probabilities, threads), 0.0
+            weights = np.concatenate(self.weights) if self.weights else None
+            shape = self.parts[0].shape[:2]
+
+            def line(o: int, g: int) -> Floats:
+                return np.concatenate([part[o, g] for part in self.parts])
+
+            return row_quantiles(line, shape, weights, probabilities, threads), 0.0
         told = self._thinned([self]) if self.parts else self
         assert told.kept is not None
         assert told.ends is not None
         ranks = np.concatenate([[0.0], (np.arange(self.capacity) + 0.5) / self.capacity, [1.0]])
         heights = np.concatenate([told.ends[..., :1], told.kept, told.ends[..., 1:]], axis=-1)
         found = np.empty((heights.shape[0], len(probabilities), heights.shape[1]))
-        for o, g in product(*map(range, self._shape)):
-            line = heights[o, g]
-            found[o, :, g] = np.nan if np.isnan(line[-1]) else np.interp(probabilities, ranks, line)
+        for o, g in product(*map(range, heights.shape[:2])):
+            known = heights[o, g]
+            found[o, :, g] = np.nan if np.isnan(known[-1]) else np.interp(probabilities, ranks, known)
         return found, told.error / told.weight + 0.5 / self.capacity
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        outputs, points = (self.parts[0] if self.kept is None else self.kept).shape[:2]
-        return outputs, points
-
-    def _line(self, o: int, g: int) -> Floats:
-        return np.concatenate([part[o, g] for part in self.parts])
-
-    def _own_weights(self) -> Floats | None:
-        return np.concatenate(self.weights) if self.weights else None
-
     def _thinned(self, before: list[Self]) -> Self:
-        """Thin out these parts together with what was thinned ``before``."""
-        given = self.weights or (np.ones(self._rows),)
+        """Return the state with these parts and the thinned states ``before`` thinned together."""
+        given = self.weights or (np.ones(sum(part.shape[-1] for part in self.parts)),)
         each = [np.full(self.capacity, state.weight / self.capacity) for state in before]
         weights = np.concatenate([*each, *given])
         arrays = [*(state.kept for state in before if state.kept is not None), *self.parts]
@@ -114,10 +104,10 @@ class PointValues:
 
 
 def _thin(arrays: list[Floats], weights: Floats, capacity: int) -> tuple[Floats, Floats]:
-    """Return the numbers ``(o, g, c)`` in the middle of equal shares of the weight, and the two ends."""
+    """Return the values ``(o, g, c)`` in the middle of equal shares of the weight, and the extremes."""
     shares = (np.arange(capacity) + 0.5) / capacity
     last = len(weights) - 1
-    if (weights == weights[0]).all():  # then the same ranks are kept at every point
+    if (weights == weights[0]).all():  # the same ranks are kept at every point
         ordered = np.sort(np.concatenate(arrays, axis=-1), axis=-1)
         at = np.searchsorted(np.cumsum(weights), shares * weights.sum())
         return ordered[..., np.minimum(at, last)], ordered[..., [0, -1]]
@@ -125,7 +115,7 @@ def _thin(arrays: list[Floats], weights: Floats, capacity: int) -> tuple[Floats,
     kept, ends = np.empty((outputs, points, capacity)), np.empty((outputs, points, 2))
     for o, g in product(range(outputs), range(points)):
         line = np.concatenate([array[o, g] for array in arrays])
-        order = np.argsort(line, kind="stable")  # which makes use of what is sorted already
+        order = np.argsort(line, kind="stable")  # fast for the sorted parts
         upper = np.cumsum(weights[order])
         at = np.minimum(np.searchsorted(upper, shares * upper[-1]), last)
         kept[o, g], ends[o, g] = line[order[at]], line[order[[0, -1]]]
@@ -134,15 +124,15 @@ def _thin(arrays: list[Floats], weights: Floats, capacity: int) -> tuple[Floats,
 
 def row_quantiles(
     line: Callable[[int, int], Floats],
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     weights: Floats | None,
     probabilities: Sequence[float],
     threads: int = 1,
 ) -> Floats:
-    """Return quantiles ``(o, q, g)`` of what rows have at each point, rows of weight zero left out.
+    """Return quantiles ``(o, q, g)`` of the values of rows at each point, without rows of weight zero.
 
-    ``line`` returns the numbers ``(n,)`` of all rows for an output and a point. A quantile is that of
-    `paribus._data.summary.quantiles`; where one of the numbers is NaN, so is every quantile.
+    ``line`` returns the values ``(n,)`` of all rows for an output and a point, ``shape`` is ``(o, g)``.
+    Quantiles are those of `paribus._data.summary.quantiles`; they are NaN if any value is NaN.
     """
     mask = None if weights is None or weights.all() else weights > 0
     counted = weights if weights is None or mask is None else weights[mask]
@@ -169,6 +159,6 @@ def row_quantiles(
 def curve_quantiles(
     curves: Floats, weights: Floats | None, probabilities: Sequence[float], threads: int = 1
 ) -> Floats:
-    """Return quantiles ``(o, q, g)`` of the curves ``(o, n, g)`` of all rows, by weight if they have one."""
+    """Return quantiles ``(o, q, g)`` of the curves ``(o, n, g)`` of all rows, optionally weighted."""
     shape = curves.shape[0], curves.shape[2]
     return row_quantiles(lambda o, g: curves[o, :, g], shape, weights, probabilities, threads)

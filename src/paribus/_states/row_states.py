@@ -1,4 +1,4 @@
-"""Kept rows and quantile sketches."""
+"""States of single rows: curves, samples, ranked groups, quantile sketches and category weights."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from paribus._states.moments import CellMoments
 
 @dataclass(frozen=True, eq=False)
 class RowCurves:
-    """What is kept of each row, as parts ``(first row, (k, i, ...))``: predictions at points, or codes."""
+    """Values of each row, such as predictions or codes, as parts ``(first row, (k, i, ...))``."""
 
     parts: tuple[tuple[int, Array], ...]
 
     def merge(self, other: Self) -> Self:
-        """Put the parts side by side; nothing is copied before `finish`."""
+        """Return the parts of both; arrays are copied in `finish` only."""
         return type(self)(self.parts + other.parts)
 
     def finish(self) -> Array:
@@ -35,9 +35,9 @@ SEED = 0  # of the hash of row numbers
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """``values (q, k)`` and ``weights (k,)`` of at most ``most`` rows, chosen by a hash of their ``numbers``.
+    """``values (q, k)`` and ``weights (k,)`` of ``most`` or fewer rows, sampled by a hash of ``numbers``.
 
-    The choice depends on the numbers of the rows alone, in memory or read, whoever reads which rows.
+    The sample depends on the row numbers only, not on blocks or on the source of the rows.
     """
 
     most: int
@@ -47,13 +47,13 @@ class SampledRows:
 
     @classmethod
     def of(cls, numbers: Integers, values: Floats, weights: Floats | None, most: int) -> Self:
-        """Choose among rows in order, with values ``(q, i)``; every weight is positive."""
+        """Return a sample of sorted rows with values ``(q, i)`` and positive weights."""
         counted = np.ones(len(numbers)) if weights is None else weights
         chosen = sample_numbers(numbers, SEED, most)
         return cls(most, numbers[chosen], values[:, chosen], counted[chosen])
 
     def merge(self, other: Self) -> Self:
-        """Choose among the rows of both."""
+        """Return a sample of the rows of both."""
         numbers = np.concatenate([self.numbers, other.numbers])
         order = np.argsort(numbers)
         chosen = order[sample_numbers(numbers[order], SEED, self.most)]
@@ -68,18 +68,18 @@ MANTISSA = np.int64(2**63 - 1)
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Moments of the rows of each distinct number, such as a prediction, in the order of the numbers.
+    """Moments of rows grouped by a number, such as the prediction, in the order of the numbers.
 
-    While at most ``capacity`` numbers are distinct, each has a group of its own. Beyond that, numbers that
-    agree in all but their last ``shift`` bits share one, with the smallest ``shift`` that suffices: groups do
-    not overlap, and which rows are together depends on all rows, not on the order in which they came.
+    Up to ``capacity`` distinct numbers have one group each. With more, numbers that differ only in their
+    last ``shift`` bits share a group, with the smallest sufficient ``shift``. So groups do not overlap, and
+    they depend on the set of all rows, not on their order.
 
     Attributes
     ----------
     keys : (k,)
         The numbers without their last bits, as integers of the same order.
     moments : CellMoments
-        Of the rows of each group.
+        Moments of the rows of each group.
     """
 
     capacity: int
@@ -89,14 +89,16 @@ class RankedRows:
 
     @classmethod
     def of(cls, ranked: Floats, values: Floats, weights: Floats | None, capacity: int) -> Self:
-        """Collect values ``(q, i)`` of rows by finite numbers ``(i,)``; every weight is positive."""
-        keys, cells = np.unique(_ordered_integers(ranked), return_inverse=True)
+        """Return groups of rows with values ``(q, i)`` by finite numbers ``(i,)``; weights are positive."""
+        # Integers in the order of the floats; adding 0.0 makes -0.0 equal to 0.0.
+        bits = (np.asarray(ranked, dtype=np.float64) + 0.0).view(np.int64)
+        keys, cells = np.unique(bits ^ ((bits >> (BITS - 1)) & MANTISSA), return_inverse=True)
         moments = CellMoments.of(values, cells.ravel(), weights, len(keys))
         return cls(capacity, 0, keys, moments)._within()
 
     @property
     def exact(self) -> bool:
-        """Whether every distinct number has a group of its own."""
+        """Whether every distinct number has a separate group."""
         return self.shift == 0
 
     def merge(self, other: Self) -> Self:
@@ -108,14 +110,14 @@ class RankedRows:
         return type(self)(self.capacity, shift, keys, one.merge(two))._within()
 
     def _coarser(self, shift: int) -> Self:
-        """Return the groups of numbers without their last ``shift`` bits."""
+        """Return the groups of numbers that agree without their last ``shift`` bits."""
         if shift == self.shift:
             return self
         keys, cells = np.unique(self.keys >> (shift - self.shift), return_inverse=True)
         return type(self)(self.capacity, shift, keys, self.moments.joined(cells.ravel(), len(keys)))
 
     def _within(self) -> Self:
-        """Put groups together until there are no more than ``capacity``."""
+        """Return groups merged until there are at most ``capacity``."""
         if len(self.keys) <= self.capacity:
             return self
         differing = (self.keys[1:] ^ self.keys[:-1]).view(np.uint64)
@@ -125,29 +127,25 @@ class RankedRows:
         return self._coarser(self.shift + more)
 
 
-def _ordered_integers(numbers: Floats) -> Integers:
-    """Return integers in the order of finite floats, equal where these are."""
-    bits = (np.asarray(numbers, dtype=np.float64) + 0.0).view(np.int64)  # 0.0 and -0.0 are one number
-    return np.asarray(bits ^ ((bits >> (BITS - 1)) & MANTISSA))
-
-
-SPARE = 4  # times its capacity a sketch may hold before it is thinned out again: that costs time and error
+SPARE = 4  # a thinned sketch grows to this multiple of its capacity; thinning costs time and accuracy
 
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """Sorted numbers and their weights, thinned out once they are more than ``exact``.
+    """Sorted numbers and their weights, thinned if there are more than ``exact``.
 
-    Thinning puts consecutive numbers of about the same weight together and keeps the one in their middle,
-    for all of them. By how much that can move a rank is known: it is added to ``error``, in units of weight.
-    There is no chance in it, so the same numbers in the same blocks give the same bits. ``few`` are the
-    distinct numbers while these are fewer than ``limit``, with their weights; ``ends`` the smallest and the
-    largest.
+    Thinning replaces each group of consecutive numbers by the one in its middle; groups have about the same
+    weight. The largest possible change of a rank is added to ``error``, in units of weight. Thinning is
+    deterministic: the same numbers in the same blocks give exactly the same result.
 
     Attributes
     ----------
     values, weights : (k,)
-        The sorted numbers, and what each stands for; weights are None while each stands for itself.
+        The sorted numbers, and the weight that each represents, None for a weight of one.
+    ends : (2,) or None
+        The smallest and largest number of a thinned sketch.
+    few, few_weights : (d,) or None
+        The distinct numbers of a thinned sketch and their weights, if there are fewer than ``limit``.
     """
 
     values: Array
@@ -162,7 +160,7 @@ class Sketch:
 
     @classmethod
     def of(cls, values: Array, weights: Floats | None, *, exact: int, capacity: int, limit: int) -> Self:
-        """Sort numbers that are finite, with positive weights."""
+        """Return the sketch of finite numbers with positive weights."""
         if weights is None:
             return cls(np.sort(values), None, exact, capacity, limit)._within(exact)
         order = np.argsort(values, kind="stable")
@@ -170,12 +168,12 @@ class Sketch:
 
     @property
     def thinned(self) -> bool:
-        """Whether numbers stand for others."""
+        """Whether a number may represent others."""
         return self.ends is not None
 
     @property
     def bound(self) -> float:
-        """By how much the rank of a quantile may be off: what thinning did, and half a group in between."""
+        """Bound on the error of a quantile's rank: the error of thinning, and half a group."""
         return self.error + float(self._own_weights().max()) / 2 if self.thinned and len(self.values) else 0.0
 
     def merge(self, other: Self) -> Self:
@@ -189,13 +187,13 @@ class Sketch:
             order = np.argsort(values, kind="stable")
             joined = replace(one, values=values[order], weights=weights[order])
         if one.thinned:
-            ends, few, few_weights = _both(one, two)
+            ends, few, few_weights = _merged_ends(one, two)
             error = one.error + two.error
             joined = replace(joined, error=error, ends=ends, few=few, few_weights=few_weights)
         return joined._within(SPARE * self.capacity if one.thinned else self.exact)
 
     def quantiles(self, probabilities: Sequence[float]) -> Floats:
-        """Return quantiles: those of all numbers while they are kept, else interpolated between ranks."""
+        """Return exact quantiles if the sketch is not thinned, else interpolated between ranks."""
         if not self.thinned or self.ends is None:
             return quantiles(self.values, probabilities, self.weights)
         weights = self._own_weights()
@@ -208,13 +206,13 @@ class Sketch:
         return np.ones(len(self.values)) if self.weights is None else self.weights
 
     def limited(self, limit: int) -> Self:
-        """Return the sketch that lists distinct numbers only while these are fewer than ``limit``."""
+        """Return the sketch with distinct numbers only if there are fewer than ``limit``."""
         if self.few is None or len(self.few) < limit:
             return replace(self, limit=limit)
         return replace(self, limit=limit, few=None, few_weights=None)
 
     def with_ends(self) -> Self:
-        """Return the sketch with what thinning would lose: its ends, and the distinct numbers if few."""
+        """Return the sketch with its ends and few distinct numbers, which thinning would lose."""
         if self.thinned:
             return self
         few, few_weights = distinct_of(self.values, self.weights, self.limit)
@@ -222,7 +220,7 @@ class Sketch:
         return replace(self, ends=ends, few=few, few_weights=few_weights)
 
     def _within(self, most: int) -> Self:
-        """Thin the numbers out if there are more than ``most``."""
+        """Return the sketch, thinned if it has more than ``most`` numbers."""
         if len(self.values) <= most:
             return self
         middle, group, error = self._evenly() if self.weights is None else self._by_weight(self.weights)
@@ -234,14 +232,14 @@ class Sketch:
         )
 
     def _evenly(self) -> tuple[Integers, Floats, Floats]:
-        """Return the positions kept, what each then stands for, and by how much it may move a rank."""
+        """Return the positions kept, the weight each represents, and the largest change of its rank."""
         edges = np.arange(self.capacity + 1) * len(self.values) // self.capacity
         group = np.diff(edges)
         middle = edges[:-1] + (group - 1) // 2
         return middle, group.astype(np.float64), (edges[1:] - 1 - middle).astype(np.float64)
 
     def _by_weight(self, weights: Floats) -> tuple[Integers, Floats, Floats]:
-        """Return the same for weighted numbers; a heavy one stands by itself."""
+        """Return the same for weighted numbers; a heavy number is a separate group."""
         upper = np.cumsum(weights)
         cuts = np.searchsorted(upper, upper[-1] * np.arange(1, self.capacity) / self.capacity)
         starts = np.append(0, cuts[np.diff(cuts, prepend=0) > 0])
@@ -253,8 +251,8 @@ class Sketch:
         return middle, group, np.maximum(before, after)
 
 
-def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]:
-    """Return the ends and the few distinct numbers of two sketches that know theirs."""
+def _merged_ends(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]:
+    """Return the ends and the few distinct numbers, with their weights, of two sketches with ends."""
     assert one.ends is not None
     assert two.ends is not None
     ends = np.sort(np.concatenate([one.ends, two.ends]))
@@ -269,7 +267,7 @@ def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]
 
 @dataclass(frozen=True, eq=False)
 class CategoryWeights:
-    """Distinct values and their weights, in the order they were met; none if there are more than ``most``."""
+    """Distinct values and their weights, in order of first occurrence; none if more than ``most``."""
 
     found: tuple[object, ...]
     weights: Floats
@@ -277,17 +275,17 @@ class CategoryWeights:
     too_many: bool = False
 
     def merge(self, other: Self) -> Self:
-        """Add the weights of categories both have."""
+        """Return the categories of both, with the weights added."""
         if self.too_many or other.too_many:
             return type(self)((), np.zeros(0), self.most, too_many=True)
-        positions = {level: position for position, level in enumerate(self.found)}
-        for level in other.found:
-            positions.setdefault(level, len(positions))
+        positions = {category: position for position, category in enumerate(self.found)}
+        for category in other.found:
+            positions.setdefault(category, len(positions))
         weights = np.zeros(len(positions))
         weights[: len(self.found)] = self.weights
-        weights[[positions[level] for level in other.found]] += other.weights
+        weights[[positions[category] for category in other.found]] += other.weights
         return type(self)(tuple(positions), weights, self.most).within()
 
     def within(self) -> Self:
-        """Forget the categories if there are too many."""
+        """Return the state without categories if there are more than ``most``."""
         return type(self)((), np.zeros(0), self.most, True) if len(self.found) > self.most else self

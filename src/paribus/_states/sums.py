@@ -1,4 +1,4 @@
-"""Exact sums, counts and the order of merging."""
+"""Exact sums, counts, and the order in which states are merged."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from paribus._contracts import Array, Floats, Integers, Octets, S
 
-BIN = 8  # powers of two that share a bin: the smallest of its terms keeps its digits
+BIN = 8  # powers of two per bin; the smallest term of a bin keeps its precision
 
 
 @dataclass(frozen=True, eq=False)
 class ExactSum:
-    r"""Sums over rows, added without rounding, so that any order and any grouping gives the same bits.
+    r"""Sums over rows, added without rounding, so that the order and grouping of rows has no effect.
 
     A term :math:`x` with :math:`|x| \le b` is split into a multiple of a large unit, a multiple of a small
-    one and a rest that is dropped: :math:`q = (x + M) - M` rounds to multiples of the last place of
-    :math:`M`, chosen such that ``rows`` of them add up within the 53 bits of a float. What is dropped is
-    below :math:`2^{-101} n^2 b` a term, beyond the precision of the result.
+    unit and a remainder, which is dropped. :math:`q = (x + M) - M` rounds to multiples of the last digit of
+    :math:`M`, chosen so that the sum of ``rows`` terms is exact in 53 bits. The remainder is below
+    :math:`2^{-101} n^2 b` per term, less than the precision of the result.
 
     >>> import numpy as np
     >>> a, b = (ExactSum.of(np.array([[0.1, x]]), 1.0, 4) for x in (0.3, 0.7))
@@ -34,7 +34,7 @@ class ExactSum:
 
     @classmethod
     def of(cls, terms: Floats, bound: float, rows: int) -> Self:
-        """Add terms ``(..., i)`` over their last axis; at most ``rows`` of them will ever be added up."""
+        """Return the sum of terms ``(..., i)`` over the last axis; ``rows`` bounds all merged terms."""
         bits = math.ceil(math.log2(max(rows, 1))) + 1
         top = math.ceil(math.log2(bound)) + bits
         large, small = 1.5 * 2.0**top, 1.5 * 2.0 ** (top - 53 + bits)
@@ -46,7 +46,7 @@ class ExactSum:
         return cls(high.sum(axis=-1), low.sum(axis=-1))
 
     def merge(self, other: Self) -> Self:
-        """Add the sums."""
+        """Return the sum of both."""
         return type(self)(self.high + other.high, self.low + other.low)
 
     def total(self) -> Floats:
@@ -58,8 +58,8 @@ class ExactSum:
 class BinnedSum:
     """Sums over rows of terms of any size, added without rounding.
 
-    Terms are sorted into bins by their exponent, each an `ExactSum` of its own: next to a large bound, small
-    terms would lose their digits.
+    Each bin of exponents has a separate `ExactSum`, because small terms would lose precision with a large
+    bound.
 
     >>> import numpy as np
     >>> float(BinnedSum.of(np.array([1e-30, 1e30, -1e30]), 3).total())
@@ -70,7 +70,7 @@ class BinnedSum:
 
     @classmethod
     def of(cls, terms: Floats, rows: int) -> Self:
-        """Add terms ``(..., i)`` over their last axis; at most ``rows`` of them will ever be added up."""
+        """Return the sum of terms ``(..., i)`` over the last axis; ``rows`` bounds all merged terms."""
         position = np.frexp(terms)[1] // BIN
         sums = {}
         for number in np.unique(position).tolist():
@@ -79,34 +79,34 @@ class BinnedSum:
         return cls(sums)
 
     def merge(self, other: Self) -> Self:
-        """Add the sums, bin by bin."""
+        """Return the sum of both, bin by bin."""
         merged = dict(self.bins)
         for number, held in other.bins.items():
             merged[number] = merged[number].merge(held) if number in merged else held
         return type(self)(merged)
 
     def total(self) -> Floats:
-        """Return the sum, the bins added in one order: large ones first, so that they may cancel."""
+        """Return the sum of the bins, large ones first, because they may cancel."""
         return np.asarray(sum(self.bins[number].total() for number in sorted(self.bins, reverse=True)))
 
 
-LARGE = 2.0**600  # in units of which no sum and no square of a float overflows
+LARGE = 2.0**600  # sums and squares of floats divided by this do not overflow
 LARGEST = float(np.finfo(np.float64).max)
 
 
 def ignore_fp_errors() -> np.errstate:
-    """Let inf and NaN pass: what they touch is one of them, which the result notes."""
+    """Return a context in which inf and NaN raise no warnings; results note them."""
     return np.errstate(invalid="ignore", over="ignore")
 
 
 def enlarged(found: Any) -> Floats:
-    """Return what was found in units of `LARGE`; what is finite there is finite, whatever rounding does."""
+    """Return values multiplied by `LARGE`; finite ones stay finite, clipped at the largest float."""
     with ignore_fp_errors():
         return np.asarray(np.where(np.isfinite(found), np.clip(found * LARGE, -LARGEST, LARGEST), found))
 
 
 def scaled(function: Callable[[Floats], Any], values: Floats) -> Floats:
-    """Return a function that scales with its values, found in units of `LARGE` where it overflows.
+    """Return a homogeneous function of values, computed in units of `LARGE` where it overflows.
 
     >>> float(scaled(np.mean, np.full(3, 1.5e308)))
     1.5e+308
@@ -122,7 +122,7 @@ def deviations(values: Floats, weights: Floats) -> Floats:
     shares = weights / weights.sum()
 
     def deviation(values: Floats) -> Any:
-        # A mean of equal numbers may differ from them in its last bit.
+        # The mean of equal numbers may differ from them by rounding.
         flat = (values.min(axis=1) == values.max(axis=1)) & np.isfinite(values[:, 0])
         centered = np.where(flat[:, None], 0.0, values - (values @ shares)[:, None])
         return np.sqrt(centered**2 @ shares)
@@ -131,17 +131,17 @@ def deviations(values: Floats, weights: Floats) -> Floats:
 
 
 def between(one: Floats, other: Floats, share: Any) -> Floats:
-    """Return the mean of two means, of which the other has a ``share``."""
+    """Return the weighted mean of two means, where ``other`` has the weight ``share``."""
     with ignore_fp_errors():
         mixed = np.asarray(one * (1 - share) + other * share)
         if np.isfinite(mixed).all():
             return mixed
-        # Rounding may leave the range of floats where both are at its end.
+        # Rounding may overflow if both are near the largest float.
         return np.where(np.isfinite(one) & np.isfinite(other), np.clip(mixed, -LARGEST, LARGEST), mixed)
 
 
 def fitting(squares: Callable[[Any], Floats], unit: Any) -> tuple[Floats, Any]:
-    """Return sums of squares in a unit in which they do not overflow, point by point, and that unit."""
+    """Return sums of squares, and the unit of each point, which is `LARGE` where they overflow."""
     with ignore_fp_errors():
         found = squares(unit)
         finite = np.isfinite(found)
@@ -153,28 +153,28 @@ def fitting(squares: Callable[[Any], Floats], unit: Any) -> tuple[Floats, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weight of the rows in each cell of an array; integers when there are no weights."""
+    """Weight of the rows in each cell of an array; integers without weights."""
 
     cells: Array
 
     def merge(self, other: Self) -> Self:
-        """Add the counts."""
+        """Return the sum of both counts."""
         return type(self)(self.cells + other.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Occupied:
-    """Cells of tables ``(q, c)`` that some row lies in, as packed bits."""
+    """Cells of tables ``(q, c)`` that contain a row, as packed bits."""
 
     bits: Octets
 
     @classmethod
     def of(cls, tables: Array) -> Self:
-        """Pack tables of 0 and 1."""
+        """Return packed tables of 0 and 1."""
         return cls(np.packbits(tables, axis=-1))
 
     def merge(self, other: Self) -> Self:
-        """Return the cells that either has."""
+        """Return the cells of either."""
         return type(self)(self.bits | other.bits)
 
     def tables(self) -> Array:
@@ -182,16 +182,15 @@ class Occupied:
         return np.unpackbits(self.bits, axis=-1)
 
 
-LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
+LONGEST = 2**62  # bound of keys, which are 64-bit integers
 
 
 @dataclass(frozen=True, eq=False)
 class CodeTuples:
-    """Distinct tuples ``(c, t)`` in lexicographic order; of more than ``most`` the first ``most + 1``.
+    """Distinct tuples ``(c, t)`` in lexicographic order: all, or the first ``most + 1``.
 
-    ``weight (t,)`` is that of the rows which have each of them. The first tuples of a union are the same in
-    whatever order it is made. A run may be resumed with more memory, or less: the smaller ``most`` of two
-    counts.
+    ``weight (t,)`` is the weight of the rows with each tuple. The first tuples of a union do not depend on
+    the order of merges. Merging uses the smaller ``most``, because a resumed run may have other memory.
     """
 
     tuples: Array
@@ -200,7 +199,7 @@ class CodeTuples:
 
     @classmethod
     def of(cls, codes: Array, most: int, weights: Array | None = None) -> Self:
-        """Find the distinct tuples among those of rows, ``(c, i)``, whose ``weights`` are one by default."""
+        """Return the distinct tuples of rows ``(c, i)``, whose ``weights`` are one by default."""
         number = np.zeros(codes.shape[1], np.int64)
         for _, key in keys_of(codes, codes.max(axis=1, initial=0) + 1, number):
             number[:] = np.searchsorted(np.unique(key), key)
@@ -210,7 +209,7 @@ class CodeTuples:
         return cls(codes[:, row[: most + 1]], weight[: most + 1], most)
 
     def merge(self, other: Self) -> Self:
-        """Return the tuples that either has."""
+        """Return the tuples of either, with the weights added."""
         most = min(self.most, other.most)
         if self.most == most and np.array_equal(self.tuples, other.tuples):
             return type(self)(self.tuples, self.weight + other.weight, most)
@@ -219,10 +218,10 @@ class CodeTuples:
 
 
 def keys_of(codes: Array, sizes: Array, number: Integers) -> Iterator[tuple[int, Integers]]:
-    """Yield keys that order tuples as some first columns do, more at a time, and where each portion ends.
+    """Yield the end of a portion of columns, and keys that order tuples by all columns up to there.
 
-    ``number (i,)``, which is below 2**31, is that of the columns before, to be set by whoever takes the key.
-    Columns have ``sizes`` codes.
+    ``sizes`` are the numbers of codes of the columns. ``number (i,)`` is the rank of each tuple by the
+    columns before, below 2**31; the caller must set it from the key in each iteration.
     """
     column = 0
     while column < len(sizes):
@@ -237,12 +236,12 @@ def keys_of(codes: Array, sizes: Array, number: Integers) -> Iterator[tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """States by key, such as ``("moments", 3)`` for the moments of grid 3; without any it is neutral."""
+    """States by key, such as ``("moments", 3)`` for the moments of grid 3; an empty one is neutral."""
 
     parts: Mapping[tuple[str, int], Any]
 
     def merge(self, other: Self) -> Self:
-        """Merge what both have, keep what only one has."""
+        """Return the states of both; those with the same key are merged."""
         merged = dict(self.parts)
         for key, state in other.parts.items():
             merged[key] = merged[key].merge(state) if key in merged else state
@@ -250,10 +249,11 @@ class Keyed:
 
 
 class Merger(Generic[S]):
-    """States that come one after the other, merged along a binary tree over their numbers.
+    """Consecutive states, merged along a binary tree over their numbers.
 
-    0 with 1, 2 with 3, then those two, and so on. The tree depends on the number of states alone, so any
-    executor that follows it gives the same bits; only logarithmically many states are held at a time.
+    State 0 is merged with 1, 2 with 3, then those two results, and so on. The tree depends only on the
+    number of states, so all executors give exactly the same result. A logarithmic number of states is in
+    memory at a time.
     """
 
     def __init__(self) -> None:
@@ -263,7 +263,7 @@ class Merger(Generic[S]):
         return bool(self._waiting)
 
     def add(self, state: S) -> None:
-        """Merge with those before it that complete a branch."""
+        """Add a state, and merge all branches that it completes."""
         height = 0
         while self._waiting and self._waiting[-1][0] == height:
             state = self._waiting.pop()[1].merge(state)
@@ -271,7 +271,7 @@ class Merger(Generic[S]):
         self._waiting.append((height, state))
 
     def finish(self, zero: S | None = None) -> S:
-        """Return the state of all, ``zero`` of none."""
+        """Return the merged state of all, or ``zero`` without states."""
         if not self._waiting:
             if zero is None:
                 raise ValueError("no states to merge, and no zero to return instead")
@@ -283,10 +283,10 @@ class Merger(Generic[S]):
 
 
 def merge_in_order(states: Iterable[S], zero: S | None = None) -> S:
-    """Merge states along the tree of `Merger`; ``zero`` is the state of none.
+    """Return states merged along the tree of `Merger`, or ``zero`` without states.
 
-    A range of blocks that begins at a multiple of its length, a power of two, is a branch of the tree: it
-    may be merged by itself first, anywhere, and so may a shorter range at the end (see `ranges_of`).
+    A range of blocks is a branch of the tree if its length is a power of two and its start a multiple of
+    it. Branches can be merged separately, and so can a shorter range at the end (see `ranges_of`).
     """
     merger = Merger[S]()
     for state in states:
@@ -295,7 +295,7 @@ def merge_in_order(states: Iterable[S], zero: S | None = None) -> S:
 
 
 def ranges_of(count: int, most: int) -> list[tuple[int, int]]:
-    """Cut blocks into at most ``most`` ranges that are branches of the tree of merges.
+    """Return at most ``most`` ranges of blocks that are branches of the tree of merges.
 
     >>> ranges_of(10, 4)
     [(0, 4), (4, 8), (8, 10)]

@@ -1,32 +1,29 @@
-"""What came out: frozen, with its provenance inside."""
+"""Results: frozen records with their provenance."""
 
-from paribus.errors import RefusalCode
 from paribus.meaning import Association, Estimand, Refusal, Scale
-from paribus.notes import Note, NoteCode
-from paribus.results.comparison import Comparison, Comparisons, compare
+from paribus.results.ale import AccumulatedLocalEffect
+from paribus.results.comparison import Comparison, Difference
 from paribus.results.cost_estimate import CostEstimate
-from paribus.results.curve_parts import Extrapolation, IceQuantiles, ModelSpread
-from paribus.results.difference import Difference, Differences
+from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.drift import Change, Drift, EffectDrift
 from paribus.results.effects import Effects
 from paribus.results.explanation import Explanation
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
-from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing, LocalEffects
-from paribus.results.marginal import Marginal, MarginalAtMissing, Marginals
-from paribus.results.overlay import Overlay, Overlays, overlay
-from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing, Tails
+from paribus.results.marginal import Marginal
+from paribus.results.partial_dependence import PartialDependence, Tails
+from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance
-from paribus.results.storage import load
+from paribus.results.shape import Shape
 
 __all__ = [
+    "AccumulatedLocalEffect",
     "Association",
+    "AtMissing",
     "Change",
     "Comparison",
-    "Comparisons",
     "CostEstimate",
     "Difference",
-    "Differences",
     "Drift",
     "EffectDrift",
     "Effects",
@@ -37,25 +34,13 @@ __all__ = [
     "IceQuantiles",
     "Importance",
     "Interaction",
-    "LocalEffect",
-    "LocalEffectAtMissing",
-    "LocalEffects",
     "Marginal",
-    "MarginalAtMissing",
-    "Marginals",
     "ModelSpread",
-    "Note",
-    "NoteCode",
-    "Overlay",
-    "Overlays",
     "PartialDependence",
-    "PartialDependenceAtMissing",
+    "Performance",
     "Provenance",
     "Refusal",
-    "RefusalCode",
     "Scale",
+    "Shape",
     "Tails",
-    "compare",
-    "load",
-    "overlay",
 ]

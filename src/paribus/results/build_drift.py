@@ -14,8 +14,8 @@ from paribus._states.sums import ignore_fp_errors
 from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
+from paribus.results.comparison import INDEPENDENT
 from paribus.results.curve_values import as_numbers, at_values, check_same, neighbor_range, shared_values
-from paribus.results.difference import INDEPENDENT
 from paribus.results.drift import (
     OTHER_ROWS,
     Bounds,
@@ -210,11 +210,7 @@ def _shared(one: ComparedCurve, two: ComparedCurve) -> tuple[Array, bool]:
         return one.grid[:0], False
     values = shared_values(one.grid, two.grid, _nominal(one))
     comparable = len(values) or len(one.grid) == len(two.grid) == 0  # columns without any value are alike
-    return values, bool(comparable) and all(_has_missing(curve) for curve in (one, two))
-
-
-def _has_missing(curve: ComparedCurve) -> bool:
-    return bool(curve.average.shape[1] > len(curve.grid))
+    return values, bool(comparable) and all(c.average.shape[1] > len(c.grid) for c in (one, two))
 
 
 def _moved(

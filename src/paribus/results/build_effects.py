@@ -18,13 +18,18 @@ from paribus._models import Model, rounding_notes
 from paribus._models.predictor import unsteady_notes
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_parts import Extrapolation, IceQuantiles, ModelSpread, model_spread_notes
+from paribus.results.ale import AccumulatedLocalEffect
+from paribus.results.curve_parts import (
+    AtMissing,
+    Extrapolation,
+    IceQuantiles,
+    ModelSpread,
+    model_spread_notes,
+)
 from paribus.results.curve_values import root_mean_square, split_points, strength_of
-from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing
-from paribus.results.marginal import Marginal, MarginalAtMissing
+from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import (
     PartialDependence,
-    PartialDependenceAtMissing,
     Tails,
     tail_notes,
 )
@@ -94,7 +99,9 @@ class EffectBuilder:
         missing, weights, spread = None, support.ravel(), None
         if grid.includes_missing:
             share, weight = grid.axes[0].missing_share, grid.axes[0].missing * self.unit
-            missing = PartialDependenceAtMissing(share, weight, average[1], error[1], curves[1])
+            missing = AtMissing(
+                share, weight, average=average[1], standard_error=error[1], individual=curves[1]
+            )
             weights = np.append(support, weight)
         if request.quantiles is not None and quantiles[0] is not None:
             probabilities = np.array(request.quantiles.probabilities)
@@ -103,14 +110,7 @@ class EffectBuilder:
         where = "; its effect there is reported for it alone" if len(grid.axes) > 1 else APART
         own = self._effect_notes(extrapolation, len(grid.axes))
         notes = self._notes(grid.axes, own, where, estimate.average, LOST_POINT)
-        interventional = self.provenance.estimand is not Estimand.PATH_DEPENDENT
-        covered = rows * (1 - COVERED)
         tails = self._tails(grid.axes[0], outer, 1 - weights.sum() / rows) if averaged else None
-        strength = np.nan
-        if estimate.strength is not None:
-            strength = root_mean_square(estimate.strength)
-        elif len(grid.axes) > 1 or request.few_calls or not interventional or weights.sum() >= covered:
-            strength = strength_of(estimate.average, weights)
         effect = PartialDependence(
             **named,
             average=average[0],
@@ -119,7 +119,7 @@ class EffectBuilder:
             support=support,
             extrapolation=extrapolation,
             missing=missing,
-            strength=strength,
+            strength=self._strength(request, grid, estimate, weights, rows),
             notes=tuple(notes),
             tails=tails,
             tail_points=_tail_points(grid.axes),
@@ -129,6 +129,18 @@ class EffectBuilder:
         )
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks))
+
+    def _strength(
+        self, request: EvaluationRequest, grid: Grid, estimate: EffectEstimate, weights: Floats, rows: float
+    ) -> float:
+        """Return the standard deviation over the rows; NaN if it needs more predictions than the curve."""
+        if estimate.strength is not None:
+            return root_mean_square(estimate.strength)
+        interventional = self.provenance.estimand is not Estimand.PATH_DEPENDENT
+        covered = weights.sum() >= rows * (1 - COVERED)
+        if len(grid.axes) > 1 or request.few_calls or not interventional or covered:
+            return strength_of(estimate.average, weights)
+        return float("nan")
 
     def _tails(self, axis: Axis, outer: EffectEstimate | None, share: float) -> Tails | None:
         if outer is None or axis.outer is None:
@@ -147,10 +159,10 @@ class EffectBuilder:
             )
             yield Note(NoteCode.TRAINING_PATHS, text)
 
-    def local_effect(
+    def accumulated_local_effect(
         self, grid: AleGrid, estimate: AleEstimate, total: float, remarks: tuple[Note, ...] = ()
-    ) -> LocalEffect:
-        """Return a local effect; ``total`` is the weight of the rows, ``remarks`` how it was computed."""
+    ) -> AccumulatedLocalEffect:
+        """Return an accumulated local effect; ``total`` is the weight of the rows, ``remarks`` are notes."""
         values, weights = estimate.ale.reshape(len(self.output_names), -1), estimate.node_weight.ravel()
         if len(grid.bins) == 1 and grid.bins[0].alone:
             weights = np.array([grid.bins[0].alone])
@@ -160,14 +172,20 @@ class EffectBuilder:
             anchor = axis.values[grid.bins[0].anchor]
             anchor = anchor.item() if isinstance(anchor, (np.number, np.bool_)) else anchor
             share, weight = axis.missing_share, axis.missing * self.unit
-            missing = LocalEffectAtMissing(share, weight, anchor, *map(np.copy, estimate.missing))
+            missing = AtMissing(
+                share,
+                weight,
+                anchor=anchor,
+                ale=estimate.missing[0].copy(),
+                standard_error=estimate.missing[1].copy(),
+            )
             values = np.concatenate([values, estimate.missing[0][:, None]], axis=1)
             weights = np.append(weights, estimate.missing_weight)
         named, by_model = self._named(grid.axes), self._by_model(estimate.by_model, estimate.missing_by_model)
         where = LEFT_OUT if missing is None else APART
         own = _local_notes(grid, estimate, total)
         notes = self._notes(grid.axes, own, where, estimate.ale, LOST_DIFFERENCE)
-        return LocalEffect(
+        return AccumulatedLocalEffect(
             **named,
             ale=estimate.ale,
             standard_error=estimate.error,
@@ -197,7 +215,7 @@ class EffectBuilder:
         if rows[missing]:
             last = None if by_model is None else by_model[..., missing].copy()
             averages = _averages(moments, means, np.array([missing]))
-            apart = MarginalAtMissing(
+            apart = AtMissing(
                 share=float(weight[missing] / total),
                 support=float(weight[missing] * self.unit),
                 rows=int(rows[missing]),

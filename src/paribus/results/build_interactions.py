@@ -88,7 +88,7 @@ class InteractionBuilder:
         lost, lost_errors = _strengths(self.statistics.left_out)
         return Importance(
             **self._named,
-            method="effect",
+            kind="effect",
             unit=f"standard deviation of the effect ({self.models[0].scale})",
             values=values,
             standard_error=errors,

@@ -1,33 +1,50 @@
-"""Several estimands of the same feature side by side, and the distance between them."""
+"""Curves of one feature side by side: of several models, rows or estimands, and their differences."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Floats
+from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._text import at_point, number
-from paribus.errors import InputError
+from paribus._typing import ErrorBasis
+from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
+from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_parts import ROUNDING
-from paribus.results.curve_values import at_values, check_alike, check_same, curves_of, neighbor_range
-from paribus.results.effects import EffectMapping, Effects
-from paribus.results.local_effect import LocalEffect, LocalEffects
-from paribus.results.marginal import Marginal, Marginals
-from paribus.results.mixins import PlotMixin
+from paribus.results.curve_values import (
+    at_values,
+    check_alike,
+    check_same,
+    curves_of,
+    neighbor_range,
+    shared_values,
+)
+from paribus.results.marginal import Marginal
+from paribus.results.mixins import PlotMixin, Result
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
-from paribus.results.schema import array, record
+from paribus.results.schema import array, labels, record
 from paribus.results.tidy import LongTable, table_of
+from paribus.results.transforms import moments_of
 
+Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
+PARTS = (PartialDependence, AccumulatedLocalEffect, Marginal)
+ESTIMANDS = {PartialDependence: "PD", AccumulatedLocalEffect: "ALE", Marginal: "averages"}
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
+
+INDEPENDENT = (
+    "standard errors are those of independent samples, as independent=True states; they do not hold if rows "
+    "are in both"
+)
 
 
 @record
 class Comparison(PlotMixin):
-    """Partial dependence, accumulated local effects and averages of one feature, side by side.
+    """Curves of one feature side by side: of several models or slices of the data, or of several estimands.
 
     Partial dependence sets the feature to a value in all rows; accumulated local effects move rows within
     their bin only; averages near a value change no row and therefore include the effects of dependent
@@ -35,13 +52,13 @@ class Comparison(PlotMixin):
 
     Attributes
     ----------
-    effect : PartialDependence
-    local : LocalEffect or None
-    marginal : Marginal or None
-    local_offset : ndarray of shape (n_outputs,) or None
+    parts : dict of str to PartialDependence, AccumulatedLocalEffect or Marginal
+        The results by name, in the order they were given. Each keeps its own axis. They are of one type, or
+        each of another type, named ``"PD"``, ``"ALE"`` and ``"averages"``.
+    ale_offset : ndarray of shape (n_outputs,) or None
         Constant added to the ALE curve, whose average is zero, to align it with the partial dependence: the
-        mean distance of the two over the data on the grid of the latter.
-    difference : ndarray of shape (n_outputs,) or None
+        mean distance of the two over the data on the grid of the latter. None without both.
+    distance : ndarray of shape (n_outputs,) or None
         Largest distance between the aligned curves, in units of the prediction. Within a bin, ALE is known
         to lie between the values at its edges only, and the distance is that from this range.
     share : ndarray of shape (n_outputs,) or None
@@ -49,63 +66,91 @@ class Comparison(PlotMixin):
     at : tuple or None
         The value at which it is attained, for each output.
     notes : tuple of Note
-        Caveats over all parts, and by how much they differ.
+        Caveats, each once, after the names of its parts if they are not all; and by how much ALE differs.
 
     Notes
     -----
-    The table of `to_frame` has the columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on
-    it, ``"predicted"`` or ``"observed"``), ``output``, the feature, ``height`` and ``error``.
+    The table of `to_frame` has the columns ``part`` and then those of the tables of the parts, if these are
+    of one type. For several estimands it has ``curve`` (``"partial dependence"``, ``"ALE"``, aligned,
+    ``"predicted"`` or ``"observed"``), ``output``, the feature, ``height`` and ``error``.
     """
 
     stored = "comparison"
 
-    effect: PartialDependence
-    local: LocalEffect | None
-    marginal: Marginal | None
-    local_offset: Floats | None = array("output")
-    difference: Floats | None = array("output")
-    share: Floats | None = array("output")
-    at: tuple[Any, ...] | None = array("output")
-    notes: tuple[Note, ...]
+    parts: dict[str, Part]
+    ale_offset: Floats | None = array("output", default=None)
+    distance: Floats | None = array("output", default=None)
+    share: Floats | None = array("output", default=None)
+    at: tuple[Any, ...] | None = array("output", default=None)
+    notes: tuple[Note, ...] = ()
 
     def _check(self) -> None:
-        """Refuse parts that `compare` would refuse."""
-        check_parts(self.effect, self.local, self.marginal)
-        values = (self.local_offset, self.difference, self.share, self.at)
-        if any((one is None) != (self.local is None) for one in values):
-            raise InputError("local and the distances from it need each other; pass all or none")
+        check_parts(self.parts)
+        values = (self.ale_offset, self.distance, self.share, self.at)
+        needed = self.effect is not None and self.ale is not None and self.several_estimands
+        if any((one is None) == needed for one in values):
+            raise InputError("PD, ALE and the distances between them need each other; pass all or none")
+
+    def _first(self, kind: type[Any] | tuple[type[Any], ...] = PARTS) -> Any:
+        return next((part for part in self.parts.values() if isinstance(part, kind)), None)
+
+    @property
+    def several_estimands(self) -> bool:
+        """Whether the parts are of different types, and not of several models or slices of the data."""
+        return len({type(part) for part in self.parts.values()}) == len(self.parts)
+
+    @property
+    def effect(self) -> PartialDependence | None:
+        """The first partial dependence."""
+        return self._first(PartialDependence)  # type: ignore[no-any-return]
+
+    @property
+    def ale(self) -> AccumulatedLocalEffect | None:
+        """The first accumulated local effect."""
+        return self._first(AccumulatedLocalEffect)  # type: ignore[no-any-return]
+
+    @property
+    def marginal(self) -> Marginal | None:
+        """The first averages near a value."""
+        return self._first(Marginal)  # type: ignore[no-any-return]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Name of the feature."""
-        return self.effect.feature_names
+        return self._first().feature_names  # type: ignore[no-any-return]
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs."""
-        return self.effect.output_names
+        return self._first().output_names  # type: ignore[no-any-return]
 
     @property
     def strength(self) -> float:
-        """Strength of the partial dependence."""
-        return self.effect.strength
+        """The strength of the partial dependence, or the largest of a part; NaN if none has any."""
+        if self.several_estimands and self.effect is not None:
+            return self.effect.strength
+        known = [part.strength for part in self.parts.values() if not np.isnan(part.strength)]
+        return max(known, default=float("nan"))
 
     @property
     def provenance(self) -> Provenance:
-        """Provenance of the partial dependence."""
-        return self.effect.provenance
+        """Provenance of the first part."""
+        return self._first().provenance  # type: ignore[no-any-return]
 
     def _tables(self) -> list[LongTable]:
-        """Return a table of each curve."""
-        effect, local, marginal = self.effect, self.local, self.marginal
-        curves: dict[str, tuple[Any, ...]] = {
-            "partial dependence": (effect, effect.average, effect.standard_error)
-        }
-        if local is not None and self.local_offset is not None:
-            curves["local effect"] = local, local.ale + self.local_offset[:, None], local.standard_error
-        for name in ("predicted", "observed"):
-            if marginal is not None and name in marginal:
-                curves[name] = marginal, marginal[name], marginal[f"{name}_error"]
+        """Return a table of each part, or of each curve of several estimands."""
+        if not self.several_estimands:
+            return [table_of(part, part=name) for name, part in self.parts.items()]
+        curves: dict[str, tuple[Any, ...]] = {}
+        for part in self.parts.values():
+            if isinstance(part, PartialDependence):
+                curves["partial dependence"] = part, part.average, part.standard_error
+            elif isinstance(part, Marginal):
+                names = [name for name in ("predicted", "observed") if name in part]
+                curves |= {name: (part, part[name], part[f"{name}_error"]) for name in names}
+            else:
+                offset = 0.0 if self.ale_offset is None else self.ale_offset[:, None]
+                curves["ALE"] = part, part.ale + offset, part.standard_error
         return [
             table_of(part, {"height": height, "error": error}, curve=name)
             for name, (part, height, error) in curves.items()
@@ -113,132 +158,203 @@ class Comparison(PlotMixin):
 
     def to_xarray(self) -> dict[str, Any]:
         """Return the arrays of each part, see there, under its name."""
-        parts = {"effect": self.effect, "local": self.local, "marginal": self.marginal}
-        return {name: part.to_xarray() for name, part in parts.items() if part is not None}
+        return {name: part.to_xarray() for name, part in self.parts.items()}
+
+    def difference(
+        self,
+        part: str | None = None,
+        *,
+        reference: str | None = None,
+        curve: str | None = None,
+        independent: bool = False,
+    ) -> Difference:
+        r"""Return the difference of two parts of one type, with its standard error.
+
+        Parameters
+        ----------
+        part : str, optional
+            The part to compare; with two parts the one that is not ``reference``.
+        reference : str, optional
+            The part it is compared with; the first by default.
+        curve : {"predicted", "observed", "residual"}, optional
+            Which average of `Marginal` to compare; the first available one by default.
+        independent : bool
+            Declare that the two are based on independent samples without common rows, such as two years. By
+            default rows may overlap.
+
+        Returns
+        -------
+        Difference
+            On the common grid; ``errors`` and a note say how its standard error was computed.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 3.0], [3.0, 4.0]])
+        >>> models = {"old": lambda X: X[:, 0], "new": lambda X: 2 * X[:, 0] + X[:, 1]}
+        >>> found = {name: paribus.partial_dependence(f, X, 0, kind="both") for name, f in models.items()}
+        >>> paribus.compare(found).difference()
+        Difference new minus old on x0: average at 4 points, 1 output (prediction)
+          prediction: from 2.25 at x0 = 0 to 5.25 at x0 = 3
+          prediction: largest 5.25 ± 0.75 at x0 = 3, 7 standard errors
+          note: both are over the same rows: standard errors are those of the rows' own differences
+        """
+        return difference_of(self, part, reference, curve, independent)
 
 
 @record
-class Comparisons(EffectMapping[Comparison]):
-    """A mapping from a feature's name to its `Comparison`, strongest effect first.
+class Difference(Result):
+    r"""Difference of two parts of a comparison, on their common grid.
 
-    The table of `to_frame` has the columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for
-    categories and dates), ``output``, ``height`` and ``error``.
+    With the two curves :math:`A(x)` and :math:`B(x)` and their standard errors :math:`s_A` and :math:`s_B`
+
+    .. math:: D(x) = A(x) - B(x)
+
+    and ``errors`` says how the standard error of D was computed. If the results may share rows it is at most
+    :math:`s_A + s_B`. For the same rows with individual curves (``kind="both"``) it is that of the mean of
+    the row-wise differences. For independent samples, which only the caller can declare, it is
+    :math:`\sqrt{s_A^2 + s_B^2}`.
 
     Attributes
     ----------
-    effects : tuple of Comparison
-        The values of the mapping, in its order.
-    skipped : tuple of str
-        Why features were skipped when all features were requested.
+    part, reference : str
+        Names of the two: the difference is the first minus the second.
+    curve : str
+        Name of the compared curve: ``"average"`` of partial dependence, ``"ale"`` of accumulated local
+        effects, ``"predicted"``, ``"observed"`` or ``"residual"`` of averages near a value.
+    grid_values : tuple of one ndarray of shape (g,)
+        For numeric features and dates, the union of both grids within their common range; curves are
+        interpolated linearly, and so are standard errors, which is an upper bound. For categorical features,
+        the common categories.
+    difference, standard_error : ndarray of shape (n_outputs, g)
+        The difference and its standard error; NaN where one of the two is unknown.
+    missing_difference, missing_error : ndarray of shape (n_outputs,) or None
+        The same at a missing value, if both have that point.
+    errors : {"upper bound", "row by row", "independent"}
+        How the standard error was computed; ``"independent"`` if ``independent=True`` was passed.
+    feature_names, output_names, kinds, ordered
+        As in the two parts.
+    notes : tuple of Note
+        Caveats about the standard errors and the grid.
+    provenances : dict of str to Provenance
+        Provenance of the two, by name.
+
+    Notes
+    -----
+    The table of `to_frame` has the columns ``output``, the feature, ``difference`` and ``standard_error``.
+    The effect at a missing value is the row with a null feature.
     """
 
-    stored = "comparisons"
+    stored = "difference"
 
-    effects: tuple[Comparison, ...]
+    part: str
+    reference: str
+    curve: str
+    feature_names: tuple[str, ...] = array(1)
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array(1)
+    ordered: tuple[bool, ...] = array(1)
+    grid_values: tuple[Array, ...] = array(1)
+    difference: Floats = array("output", "grid")
+    standard_error: Floats = array("output", "grid")
+    missing_difference: Floats | None = array("output", optional=True)
+    missing_error: Floats | None = array("output", optional=True)
+    errors: ErrorBasis
+    notes: tuple[Note, ...]
+    provenances: dict[str, Provenance]
+
+    def _check(self) -> None:
+        if set(self.provenances) != {self.part, self.reference} or len(self.provenances) != 2:
+            raise InputError("provenances are of other parts; pass those of part and reference")
+        if (self.missing_difference is None) != (self.missing_error is None):
+            raise InputError("missing_difference and missing_error need each other; pass both or none")
+
+    @property
+    def provenance(self) -> Provenance:
+        """Provenance of the part."""
+        return self.provenances[self.part]
+
+    @property
+    def strength(self) -> float:
+        """Largest absolute difference; NaN if none is known."""
+        known = np.abs(self.difference[np.isfinite(self.difference)])
+        return float(known.max()) if known.size else float("nan")
+
+    def _at_missing(self) -> dict[str, Any]:
+        if self.missing_difference is None:
+            return {}
+        return {"difference": self.missing_difference, "standard_error": self.missing_error}
 
 
-@overload
-def compare(
-    effect: PartialDependence, local: LocalEffect | None = None, marginal: Marginal | None = None
-) -> Comparison: ...
+def comparison_of(parts: Mapping[str, Part]) -> Comparison:
+    """Return parts side by side, and the distance of ALE from partial dependence if it has both."""
+    check_parts(parts)
+    comparable = {type(part): part for part in parts.values()}
+    if len(comparable) < len(parts):
+        return Comparison(dict(parts), notes=_shared_notes(parts))
+    effect, local = comparable.get(PartialDependence), comparable.get(AccumulatedLocalEffect)
+    notes: list[Note] = []
+    distance: dict[str, Any] = {}
+    if isinstance(effect, PartialDependence):
+        far = None if effect.extrapolation is None else effect.extrapolation.note("curve")
+        notes += [] if far is None else [far]  # the two that matter most come first
+        if isinstance(local, AccumulatedLocalEffect):
+            distance, different = _ale_distance(effect, local)
+            notes += different
+    for part in parts.values():
+        # The effect reports missing values already.
+        known = isinstance(part, Marginal) and effect is not None
+        notes += [note for note in part.notes if not known or note.code is not NoteCode.MISSING_VALUES]
+    return Comparison(dict(parts), **distance, notes=tuple(dict.fromkeys(notes)))
 
 
-@overload
-def compare(
-    effect: Effects, local: LocalEffects | None = None, marginal: Marginals | None = None
-) -> Comparisons: ...
-
-
-def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison | Comparisons:
-    """Compare partial dependence, accumulated local effects and averages of the same feature.
-
-    Parameters
-    ----------
-    effect : PartialDependence or Effects
-        Result of `partial_dependence` or `effects`.
-    local : LocalEffect or LocalEffects, optional
-        Result of `accumulated_local_effects` for the same model and rows.
-    marginal : Marginal or Marginals, optional
-        Result of `marginal` for the same model and rows.
-
-    Returns
-    -------
-    Comparison or Comparisons
-        For one feature, or for every one-way effect in ``effect``.
-
-    Examples
-    --------
-    >>> import numpy as np, paribus
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> predict = lambda X: X[:, 0] + X[:, 1]
-    >>> effect = paribus.partial_dependence(predict, X, 0)
-    >>> local = paribus.accumulated_local_effects(predict, X, 0)["x0"]
-    >>> float(paribus.compare(effect, local).share[0].round(6))
-    0.0
-    """
-    if not isinstance(effect, Effects):
-        check_parts(effect, local, marginal)
-        return _compared(effect, local, marginal)
-    _given((Effects, LocalEffects, Marginals), effect, local, marginal)
-    several = tuple(
-        compare(one, *(None if many is None else many.get(key) for many in (local, marginal)))
-        for key, one in effect.items()
-        if isinstance(key, str)
+def _shared_notes(parts: Mapping[str, Part]) -> tuple[Note, ...]:
+    """Return the notes of parts, each once, after the names of its parts if they are not all."""
+    by_note: dict[Note, list[str]] = {}
+    for name, part in parts.items():
+        for note in dict.fromkeys(part.notes):
+            by_note.setdefault(note, []).append(name)
+    return tuple(
+        note if len(names) == len(parts) else note.of(", ".join(names)) for note, names in by_note.items()
     )
-    if not several:
-        raise InputError(
-            "effect= has no effect of a single feature to compare; request one feature at a time"
-        )
-    return Comparisons(several)
 
 
-def _given(kinds: tuple[type, ...], *results: Any) -> dict[str, Any]:
-    """Return the results that are given by their arguments; refuse what is of another type."""
-    given: dict[str, Any] = {}
-    for name, kind, result in zip(("effect=", "local=", "marginal="), kinds, results, strict=True):
-        if result is not None or not given:  # the first is needed
-            given[name] = result
-            if not isinstance(result, kind):
-                raise InputError(f"{name} must be a {kind.__name__}, not a {type(result).__name__}")
-    return given
-
-
-def check_parts(effect: Any, local: Any, marginal: Any) -> None:
-    """Refuse what is not about the same feature, rows and model."""
-    parts = _given((PartialDependence, LocalEffect, Marginal), effect, local, marginal)
-    check_alike(parts)
-    # A fingerprint reveals other values of y as well, which partial dependence does not know.
-    unseen = {name: part for name, part in parts.items() if "observed" not in part}
+def check_parts(parts: Mapping[str, Any]) -> None:
+    """Refuse curves that do not belong on one axis, and estimands of other rows or another model."""
+    named = {repr(name): part for name, part in parts.items()}
+    if not parts or not all(isinstance(part, PARTS) for part in parts.values()):
+        raise InputError("compare() takes results of one feature, such as PartialDependence")
+    check_alike(named)
+    check_same(named, "on another kind of axis", _axis_kind)
+    kinds = {type(part) for part in parts.values()}
+    if len(kinds) == 1:
+        same = "an average of something else"
+        check_same(named, same, lambda part: " and ".join(curves_of(part)[:2]))
+        return
+    if len(kinds) < len(parts):
+        raise InputError("compare() takes results of one type, or one of each type; two of several types")
+    # A fingerprint covers values of y as well, which partial dependence does not know.
+    unseen = {name: part for name, part in named.items() if "observed" not in part}
     rows, fingerprint = "over other rows or weights", attrgetter("provenance.fingerprint")
-    check_same(parts, rows, attrgetter("provenance.rows", "provenance.weights"), _background)
+    shown = attrgetter("provenance.rows", "provenance.weights")
+    check_same(named, rows, shown, lambda part: part.provenance.background())
     check_same(unseen, f"{rows}, by its fingerprint", fingerprint)
-    predicted = {name: part for name, part in parts.items() if curves_of(part)[0] != "observed"}
+    predicted = {name: part for name, part in named.items() if curves_of(part)[0] != "observed"}
     digest, model = attrgetter("provenance.model_digest"), attrgetter("provenance.model")
     check_same(predicted, "of another model, by its model_digest", digest, model)
 
 
-def _background(part: Any) -> Any:
-    return part.provenance.background()
+def _axis_kind(part: Part) -> str:
+    kind = part.grid_values[0].dtype.kind
+    return "categories" if part.kinds[0] in NOMINAL else {"M": "dates", "m": "durations"}.get(kind, "numbers")
 
 
-def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
-    far = None if effect.extrapolation is None else effect.extrapolation.note("curve")
-    notes = [] if far is None else [far]  # the two that matter most come first
-    distance: dict[str, Any] = dict.fromkeys(("local_offset", "difference", "share", "at"))
-    if local is not None:
-        distance, different = _apart(effect, local)
-        notes += different
-    notes += [note for part in (effect, local) if part is not None for note in part.notes]
-    if marginal is not None:
-        # The effect reports missing values already.
-        notes += [note for note in marginal.notes if note.code is not NoteCode.MISSING_VALUES]
-    return Comparison(effect, local, marginal, **distance, notes=tuple(dict.fromkeys(notes)))
+def _ale_distance(
+    effect: PartialDependence, local: AccumulatedLocalEffect
+) -> tuple[dict[str, Any], list[Note]]:
+    """Align ALE with the partial dependence, and find where they are furthest apart.
 
-
-def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any], list[Note]]:
-    """Lay local effects on the partial dependence, and find where they are furthest from it.
-
-    A note reports what is more than two standard errors of both.
+    A note reports a distance of more than two standard errors of both.
     """
     assert effect.average is not None
     outputs, nominal = len(effect.output_names), effect.kinds[0] in NOMINAL
@@ -246,7 +362,7 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
     other, known = at_values(own, wanted, local.ale, nominal)
     average, weights, values = effect.average[:, known], effect.support[known], wanted[known]
     if not known.any():
-        names = ("local_offset", "difference", "share")
+        names = ("ale_offset", "distance", "share")
         return {**{name: np.full(outputs, np.nan) for name in names}, "at": (None,) * outputs}, []
     if not weights.any():
         weights = np.ones(len(weights))
@@ -254,21 +370,21 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
     laid = other + offset[:, None]
     low, high = neighbor_range(own, wanted, local.ale, nominal)
     apart = np.maximum(0.0, np.maximum(low + offset[:, None] - average, average - high - offset[:, None]))
-    largest, difference = apart.argmax(axis=1), apart.max(axis=1)
+    largest, distance = apart.argmax(axis=1), apart.max(axis=1)
     range_ = np.ptp(np.concatenate([average, laid], axis=1), axis=1)
     moves = range_ > ROUNDING * np.abs(average).max(axis=1)  # else it is rounding
-    share = np.divide(difference, range_, out=np.zeros(outputs), where=moves)
+    share = np.divide(distance, range_, out=np.zeros(outputs), where=moves)
     errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
-    beyond = difference > 2 * errors[np.arange(outputs), largest]
-    found = {"local_offset": offset, "difference": difference, "share": share}
+    beyond = distance > 2 * errors[np.arange(outputs), largest]
+    found = {"ale_offset": offset, "distance": distance, "share": share}
     found["at"] = tuple(values[g] for g in largest)
     relative = np.nan_to_num(np.where(beyond, share, 0.0))
     worst = int(np.argmax(relative))
     if relative[worst] < NOTE_SHARE:
         return found, []
-    size, of = difference[worst], f" ({effect.output_names[worst]})" * (outputs > 1)
+    size, of = distance[worst], f" ({effect.output_names[worst]})" * (outputs > 1)
     where = at_point(effect.feature_names, (values,), (largest[worst],))
     share_of_range = f"{relative[worst]:.0%} of the range{of}"
     text = (
@@ -276,3 +392,115 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
         "depend on each other, or interactions, can cause this"
     )
     return found, [Note(NoteCode.ALE_DIFFERS, text, effect.feature_names[0], size)]
+
+
+def difference_of(
+    comparison: Comparison, part: str | None, reference: str | None, curve: str | None, independent: bool
+) -> Difference:
+    """Return one part of a comparison less another."""
+    part, reference = _part_names(tuple(comparison.parts), part, reference)
+    one, other = pair = comparison.parts[part], comparison.parts[reference]
+    if type(one) is not type(other):
+        raise InputError("difference() needs two parts of one type, such as two models; these are estimands")
+    basis, reason = _error_basis(pair, (part, reference), independent)
+    grids, nominal = (one.grid_values[0], other.grid_values[0]), one.kinds[0] in NOMINAL
+    values = shared_values(*grids, nominal)
+    if not len(values):
+        raise InputError(
+            f"{part!r} and {reference!r} have no value of {comparison.feature_names[0]} in common; compute "
+            "both at the same custom_values"
+        )
+    if curve is not None:
+        check_choice("curve", curve, curves_of(one))
+    curve = curve or curves_of(one)[0]
+    last = one.missing is not None and other.missing is not None
+    apart = _subtracted(pair, curve, values, last)
+    if isinstance(one, PartialDependence) and basis == "row by row":
+        error = moments_of(_subtracted(pair, "individual", values, last), one.row_weights).standard_error()
+    else:
+        name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
+        first, second = (_curves_at(one, name, values, last) for one in pair)
+        error = np.hypot(first, second) if basis == "independent" else first + second
+    notes = [Note(NoteCode.ERROR_BASIS, reason)]
+    if not nominal and not all(np.isin(values, grid).all() for grid in grids):
+        lines = "the grids of the two differ: between its own grid values a curve is a straight line"
+        notes.append(Note(NoteCode.INTERPOLATED, lines))
+    return Difference(
+        part=part,
+        reference=reference,
+        curve=curve,
+        feature_names=one.feature_names,
+        output_names=one.output_names,
+        kinds=one.kinds,
+        ordered=(not nominal,) if isinstance(one, AccumulatedLocalEffect) else one.ordered,
+        grid_values=(values,),
+        difference=apart[:, : len(values)].copy(),
+        standard_error=error[:, : len(values)].copy(),
+        missing_difference=apart[:, -1].copy() if last else None,
+        missing_error=error[:, -1].copy() if last else None,
+        errors=basis,
+        notes=tuple(notes),
+        provenances={part: one.provenance, reference: other.provenance},
+    )
+
+
+def _part_names(names: tuple[str, ...], part: str | None, reference: str | None) -> tuple[str, str]:
+    """Return the part and what it is compared with: of two, the second less the first."""
+    for argument, name in (("part", part), ("reference", reference)):
+        if name is not None and name not in names:
+            raise OptionError(f"{argument}={name!r} is not a part{did_you_mean(str(name), names)}")
+    reference = reference or next(name for name in names if name != part)
+    others = [name for name in names if name != reference]
+    if part is None and len(others) > 1:
+        raise OptionError(f"difference() compares two of {len(names)} parts; pass part= one of {others}")
+    part = part or others[0]
+    if part == reference:
+        raise OptionError(f"part={part!r} and reference={reference!r} are the same; name two")
+    return part, reference
+
+
+def _curves_at(part: Part, name: str, values: Array, last: bool) -> Floats:
+    """Return curves ``(..., g)`` of a part at shared values, the missing one last if both have it."""
+    curves, size = getattr(part, name), (len(part.output_names), len(part.grid_values[0]))
+    curves = np.full(size, np.nan) if curves is None else curves
+    result, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
+    if not last:
+        return result
+    point = getattr(part.missing, name)
+    point = np.full(result.shape[:-1], np.nan) if point is None else point
+    return np.concatenate([result, point[..., None]], axis=-1)
+
+
+def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -> Floats:
+    one, other = (_curves_at(part, name, values, last) for part in pair)
+    with np.errstate(invalid="ignore"):  # infinities of both
+        return one - other
+
+
+def _error_basis(
+    pair: tuple[Part, Part], names: tuple[str, str], independent: bool
+) -> tuple[ErrorBasis, str]:
+    """Return how the standard error is found, and the reason.
+
+    Other fingerprints do not show other rows: those of some columns of a table, of its rows in another order
+    or of a slice of it are other ones, too.
+    """
+    same_rows = len({part.provenance.fingerprint for part in pair}) == 1
+    if not isinstance(independent, bool):
+        raise OptionError(f"independent={independent!r} must be True or False")
+    if independent and same_rows:
+        both = " and ".join(map(repr, names))
+        raise OptionError(f"independent=True, but {both} are over the same rows; omit it")
+    if independent:
+        return "independent", INDEPENDENT
+    # Curves are in the order of the rows if these are in memory, and the model is one.
+    in_order = all(
+        isinstance(part, PartialDependence) and part.by_model is None and part.provenance.source is None
+        for part in pair
+    )
+    rows, remedy = "rows may be in both", "; pass independent=True if these are independent samples"
+    if same_rows:
+        rows, remedy = "both are over the same rows", "; kind='both' gives the exact ones" * in_order
+        if in_order and all("individual" in part for part in pair):
+            return "row by row", f"{rows}: standard errors are those of the rows' own differences"
+    return "upper bound", f"{rows}: standard errors are the sum of theirs, an upper bound{remedy}"

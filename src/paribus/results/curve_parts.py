@@ -10,9 +10,55 @@ import numpy as np
 from paribus._contracts import Flags, Floats
 from paribus._states.sums import scaled
 from paribus._text import at_point, number
+from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
 from paribus.results.schema import Record, TableColumn, array, labels, record
+
+
+@record
+class AtMissing(Record):
+    """Values at a missing value of the feature, apart from the curve.
+
+    Arrays that the result does not have are None. Rows without a value are in no bin of an accumulated local
+    effect: ``ale`` is its value at ``anchor``, plus the average change of these rows if the value at
+    ``anchor`` is replaced by a missing one.
+
+    Attributes
+    ----------
+    share : float
+        Share of the data's weight whose value is missing.
+    support : float
+        That weight itself.
+    rows : int or None
+        Number of these rows, for `Marginal`.
+    anchor : number, date or category
+        For accumulated local effects, the edge nearest the median, or the most frequent category.
+    average, standard_error : ndarray of shape (n_outputs,) or None
+        Partial dependence at missing, and its standard error, or that of ``ale``.
+    individual : ndarray of shape (n_outputs, n_rows) or None
+        Prediction of each row with the feature missing.
+    ale : ndarray of shape (n_outputs,) or None
+        Accumulated local effect, on the scale of the curve.
+    predicted, predicted_error, observed, observed_error, residual, residual_error : ndarray of shape \
+(n_outputs,) or None
+        Averages over the rows whose value is missing, as in `Marginal`.
+    """
+
+    share: float
+    support: float
+    rows: int | None = None
+    anchor: Any = None
+    average: Floats | None = array("output", default=None)
+    standard_error: Floats | None = array("output", default=None)
+    individual: Floats | None = array("output", "row", default=None)
+    ale: Floats | None = array("output", default=None)
+    predicted: Floats | None = array("output", default=None)
+    predicted_error: Floats | None = array("output", default=None)
+    observed: Floats | None = array("output", default=None)
+    observed_error: Floats | None = array("output", default=None)
+    residual: Floats | None = array("output", default=None)
+    residual_error: Floats | None = array("output", default=None)
 
 
 @record
@@ -277,3 +323,16 @@ class Extrapolation(Record):
             f"compare accumulated_local_effects"
         )
         return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)
+
+
+def chosen(names: tuple[str, ...], output: str | int | None) -> list[int]:
+    """Return the selected outputs: all of them, or one by name or position."""
+    if output is None:
+        return list(range(len(names)))
+    if isinstance(output, str):
+        if output not in names:
+            raise OptionError(f"output={output!r} is not an output{did_you_mean(output, names)}")
+        return [names.index(output)]
+    if not 0 <= output < len(names):
+        raise OptionError(f"output={output} is not one of the outputs 0 to {len(names) - 1}")
+    return [int(output)]

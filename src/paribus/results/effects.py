@@ -1,53 +1,65 @@
-"""Effects by feature."""
+"""Effects by feature, and comparisons of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
+from paribus.results.ale import AccumulatedLocalEffect
+from paribus.results.comparison import (
+    ESTIMANDS,
+    PARTS,
+    Comparison,
+    Difference,
+    Part,
+    comparison_of,
+    difference_of,
+)
+from paribus.results.curve_values import check_same
+from paribus.results.marginal import Marginal
 from paribus.results.mixins import PlotMixin
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.schema import record
+from paribus.results.storage import Saveable
 from paribus.results.tidy import long_frame
 from paribus.results.transforms import interaction
 
-
-def chosen(names: tuple[str, ...], output: str | int | None) -> list[int]:
-    """Return the selected outputs: all of them, or one by name or position."""
-    if output is None:
-        return list(range(len(names)))
-    if isinstance(output, str):
-        if output not in names:
-            raise OptionError(f"output={output!r} is not an output{did_you_mean(output, names)}")
-        return [names.index(output)]
-    if not 0 <= output < len(names):
-        raise OptionError(f"output={output} is not one of the outputs 0 to {len(names) - 1}")
-    return [int(output)]
-
-
 Key: TypeAlias = str | tuple[str, ...]
-
-
-E = TypeVar("E", bound=Any)  # a result that has a strength
+Effect: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal | Comparison | Difference
+E = TypeVar("E", bound=Effect)
 
 
 @record
-class EffectMapping(PlotMixin, Mapping[Key, E], Generic[E]):
+class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
+
+    Effects are partial dependence (`PartialDependence`), accumulated local effects
+    (`AccumulatedLocalEffect`), averages near values (`Marginal`), comparisons (`Comparison`) or differences
+    (`Difference`), all of one type. Strength is a standard deviation over the data, in units of the
+    prediction; for differences it is the largest one.
+
+    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing point),
+    ``number`` (None for categories and dates), for effects of several features the same with ``_2``, ``_3``,
+    ..., then ``output`` and the numbers of the table of one effect. For partial dependence these are
+    ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation between models if
+    there are several, and ``q10``, ``q25``, ... of the spread. A table of comparisons begins with ``part``,
+    or ``curve`` for several estimands.
 
     Attributes
     ----------
     effects : tuple
-        The effects, in this order.
+        The values of the mapping, in its order.
     skipped : tuple of str
         Why features were skipped when all features were requested.
     """
+
+    stored = "effects"
 
     effects: tuple[E, ...]
     skipped: tuple[str, ...] = ()
@@ -61,10 +73,16 @@ class EffectMapping(PlotMixin, Mapping[Key, E], Generic[E]):
     def _check(self) -> None:
         if not self.effects or len(self) != len(self.effects):
             raise InputError("effects are none, or two have one name; pass each once")
+        if len({type(effect) for effect in self.effects}) > 1:
+            raise InputError("effects are of several types; pass effects of one type")
 
     @cached_property
     def _by_key(self) -> dict[Key, E]:
-        return {_key(effect.feature_names): effect for effect in self.effects}
+        return {
+            names[0] if len(names) == 1 else names: effect
+            for effect in self.effects
+            for names in (effect.feature_names,)
+        }
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all effects.
@@ -111,35 +129,6 @@ class EffectMapping(PlotMixin, Mapping[Key, E], Generic[E]):
     def __len__(self) -> int:
         return len(self._by_key)
 
-
-def _key(names: tuple[str, ...]) -> Key:
-    return names[0] if len(names) == 1 else names
-
-
-@record
-class Effects(EffectMapping[PartialDependence]):
-    """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
-
-    Strength is `PartialDependence.strength`: the standard deviation of the partial dependence over the
-    data, in units of the prediction.
-
-    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing point),
-    ``number`` (None for categories and dates), for effects of several features the same with ``_2``, ``_3``,
-    ..., then ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard
-    deviation between models if there are several, and ``q10``, ``q25``, ... of the spread.
-
-    Attributes
-    ----------
-    effects : tuple of PartialDependence
-        The values of the mapping, in its order.
-    skipped : tuple of str
-        Why features were skipped when all features were requested.
-    """
-
-    stored = "effects"
-
-    effects: tuple[PartialDependence, ...]
-
     def interaction(self, first: str, second: str) -> PartialDependence:
         r"""Return the interaction of two features: their joint effect minus the individual effects.
 
@@ -171,4 +160,146 @@ class Effects(EffectMapping[PartialDependence]):
         array([[ 1., -1.],
                [-1.,  1.]])
         """
-        return interaction(self, first, second)
+        if not all(isinstance(effect, PartialDependence) for effect in self.effects):
+            raise InputError("interaction() needs effects of `paribus.effects`; these are of another type")
+        return interaction(self, first, second)  # type: ignore[arg-type]
+
+    def difference(
+        self,
+        part: str | None = None,
+        *,
+        reference: str | None = None,
+        curve: str | None = None,
+        independent: bool = False,
+    ) -> Effects[Difference]:
+        """Return the difference of two parts for every feature of comparisons, largest first.
+
+        Parameters are those of `Comparison.difference`.
+        """
+        differences, skipped = [], []
+        for name, one in self.items():
+            if not isinstance(one, Comparison):
+                raise InputError("difference() needs comparisons; pass effects by name to paribus.compare")
+            try:
+                differences.append(difference_of(one, part, reference, curve, independent))
+            except OptionError:
+                raise
+            except InputError as error:
+                skipped.append(f"{name}: {error}")
+        if not differences:
+            raise InputError(f"difference() has no feature to compare: {'; '.join(skipped[:3])}")
+        return Effects(tuple(differences), (*self.skipped, *skipped))
+
+
+@overload
+def compare(results: Mapping[str, Part], /) -> Comparison: ...
+
+
+@overload
+def compare(results: Mapping[str, Effects[Any]], /) -> Effects[Comparison]: ...
+
+
+@overload
+def compare(effect: PartialDependence, /, *others: Part | None) -> Comparison: ...
+
+
+@overload
+def compare(effect: Effects[Any], /, *others: Effects[Any] | None) -> Effects[Comparison]: ...
+
+
+def compare(*results: Any) -> Comparison | Effects[Comparison]:
+    """Compare results of the same feature: of several models, slices of the data, or estimands.
+
+    Parameters
+    ----------
+    *results : results, or one mapping of str to result
+        Either partial dependence, accumulated local effects and averages (`marginal`) of the same model and
+        rows; None is left out. Or a mapping from names to two or more results of one type, such as those of
+        several models or slices of the data: their models, rows and grids may differ, but not outputs and
+        scale. Results are of one feature, or `Effects` of many.
+
+    Returns
+    -------
+    Comparison or Effects
+        For one feature, or for every feature with a one-way effect in all results.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> predict = lambda X: X[:, 0] + X[:, 1]
+    >>> effect = paribus.partial_dependence(predict, X, 0)
+    >>> ale = paribus.accumulated_local_effects(predict, X, 0)["x0"]
+    >>> float(paribus.compare(effect, ale).share[0].round(6))
+    0.0
+
+    Two slices of the data:
+
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 3.0], [3.0, 3.0]])
+    >>> predict = lambda X: X[:, 0] * X[:, 1]
+    >>> early, late = (paribus.partial_dependence(predict, rows, 0) for rows in (X[:2], X[2:]))
+    >>> paribus.compare({"2019": early, "2020": late})
+    Comparison of 2 parts on x0: PartialDependence, 1 output (prediction)
+      2019: from 0 at x0 = 0 to 1 at x0 = 1
+      2020: from 6 at x0 = 2 to 9 at x0 = 3
+    """
+    named = len(results) == 1 and isinstance(results[0], Mapping) and not isinstance(results[0], Saveable)
+    parts = _named_results(results[0]) if named else _estimands(results)
+    if not isinstance(next(iter(parts.values())), Effects):
+        return comparison_of(parts)
+    features = dict.fromkeys(key for many in parts.values() for key in many if isinstance(key, str))
+    lacking = {name: [part for part, many in parts.items() if name not in many] for name in features}
+    needed = list(parts) if named else list(parts)[:1]
+    everywhere = [name for name in features if not set(needed) & set(lacking[name])]
+    if not everywhere:
+        raise InputError(f"compare() needs a one-way effect that all of {', '.join(map(repr, needed))} have")
+    skipped = [f"{name} is not in {', '.join(missing)}" for name, missing in lacking.items() if missing]
+    compared = (
+        comparison_of({part: many[name] for part, many in parts.items() if name in many})
+        for name in everywhere
+    )
+    return Effects(tuple(compared), tuple(skipped) if named else ())
+
+
+def _named_results(results: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return two or more results of one type by name, or refuse others."""
+    for name, part in results.items():
+        if not isinstance(name, str):
+            raise InputError(f"compare() needs names that are text; {name!r} is not")
+        if not isinstance(part, (*PARTS, Effects)):
+            raise InputError(f"compare() takes results such as PartialDependence; {name!r} is not one")
+    if len(results) < 2:
+        raise InputError(f"compare() needs two results at least; there are {len(results)}")
+    check_same({repr(name): part for name, part in results.items()}, "of another type", _kind_of)
+    return dict(results)
+
+
+def _estimands(results: tuple[Any, ...]) -> dict[str, Any]:
+    """Return results of different types by the abbreviation of their estimand, or refuse others."""
+    parts: dict[str, Any] = {}
+    for part in results:
+        if part is None:
+            continue
+        if not isinstance(part, (*PARTS, Effects)):
+            raise InputError(
+                f"compare() takes results such as PartialDependence, not a {type(part).__name__}"
+            )
+        kind: Any = type(part.effects[0]) if isinstance(part, Effects) else type(part)
+        name = ESTIMANDS.get(kind)
+        if name is None or name in parts:
+            raise InputError(
+                "compare() takes one result of each type: PD, ALE and averages; pass a mapping from names to "
+                "results for several models or slices of the data"
+            )
+        parts[name] = part
+    if "PD" not in parts:
+        raise InputError("compare() compares others with partial dependence; pass that as well")
+    if len({isinstance(part, Effects) for part in parts.values()}) > 1:
+        raise InputError("compare() takes results of one feature, or Effects of many; these are both")
+    return parts
+
+
+def _kind_of(result: Any) -> str:
+    if not isinstance(result, Effects):
+        return type(result).__name__
+    return f"Effects of {type(result.effects[0]).__name__}"

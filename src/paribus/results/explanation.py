@@ -10,18 +10,19 @@ from paribus._text import count, shown_of
 from paribus._typing import DriftMeasure, DriftUnit, FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
+from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.build_drift import bounds_of, drift_of
 from paribus.results.effects import Effects
 from paribus.results.feature_table import FeatureTable
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
-from paribus.results.local_effect import LocalEffects
-from paribus.results.marginal import Marginals
+from paribus.results.marginal import Marginal
 from paribus.results.mixins import ReportMixin
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
+from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
-from paribus.results.schema import added, record
+from paribus.results.schema import record
 from paribus.results.shape import Shapes
 from paribus.results.verdict import Check, Verdict, finding_line
 
@@ -42,9 +43,9 @@ class Explanation(ReportMixin):
     ----------
     effects : Effects
         Partial dependence on every feature, with quantiles of the individual curves, strongest first.
-    local_effects : LocalEffects
+    ale : Effects
         Accumulated local effects of every feature.
-    averages : Marginals
+    averages : Effects
         Average prediction, and observed and residual with ``y``, over the rows near each value.
     importance : Importance
         Importance of every feature by its effect.
@@ -73,12 +74,12 @@ class Explanation(ReportMixin):
 
     stored = "explanation"
 
-    effects: Effects
-    local_effects: LocalEffects
-    averages: Marginals
+    effects: Effects[PartialDependence]
+    ale: Effects[AccumulatedLocalEffect]
+    averages: Effects[Marginal]
     importance: Importance
     interactions: HStatistics | None
-    surfaces: Effects | None
+    surfaces: Effects[PartialDependence] | None
     shapes: Shapes
     performance: Performance | None
     predictions: RowPredictions
@@ -86,8 +87,8 @@ class Explanation(ReportMixin):
     columns: tuple[ColumnRecord, ...]
     verdict: Verdict
     checks: tuple[Check, ...]
-    target: tuple[TargetRecord, ...] = added(default=())
-    files: tuple[FileRecord, ...] = added(default=())
+    target: tuple[TargetRecord, ...] = ()
+    files: tuple[FileRecord, ...] = ()
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
@@ -133,7 +134,7 @@ class Explanation(ReportMixin):
 
     def to_xarray(self) -> dict[str, Any]:
         """Return the arrays of each part, under its name; see there."""
-        parts = ("effects", "local_effects", "averages", "importance", "interactions", "surfaces")
+        parts = ("effects", "ale", "averages", "importance", "interactions", "surfaces")
         return {name: part.to_xarray() for name in parts if (part := getattr(self, name)) is not None}
 
     def figure(self, *, k: int = PANELS, **options: Any) -> Figure:

@@ -13,8 +13,9 @@ from paribus._evaluators.interactions import Ratio
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
-from paribus.results.effects import chosen
+from paribus.results.curve_parts import chosen
 from paribus.results.mixins import NotebookReprMixin
+from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Dim, array, labels, nested, record
 from paribus.results.tidy import interactions_frame
@@ -334,7 +335,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
-        effects: Effects | None = None,
+        effects: Effects[PartialDependence] | None = None,
     ) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.
 
@@ -352,7 +353,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
-        effects: Effects | None = None,
+        effects: Effects[PartialDependence] | None = None,
         ax: Any = None,
         backend: PlotBackend = "matplotlib",
     ) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._typing import ImportanceMethod
+from paribus._typing import ImportanceKind
 from paribus.notes import Note
 from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
@@ -26,7 +26,7 @@ class Importance(BarsMixin):
 
     Attributes
     ----------
-    method : {"effect", "permutation", "model"}
+    kind : {"effect", "permutation", "model"}
         Definition of importance.
     unit : str
         Description of the values, for labels.
@@ -34,7 +34,7 @@ class Importance(BarsMixin):
         The features or groups as requested.
     feature_names, output_names : tuple of str
         Their names, a group's joined with ``" + "``, and those of the outputs that values distinguish (one
-        unless ``method`` is effect).
+        unless ``kind`` is effect).
     values, standard_error : ndarray of shape (k,), or (k, n_outputs) with several outputs
         The importance and its standard error; NaN where it has none.
     with_interactions, standard_error_with_interactions : ndarray of the shape of ``values`` or None
@@ -59,7 +59,7 @@ class Importance(BarsMixin):
     stored = "importance"
     table = ("feature", "outputs")
 
-    method: ImportanceMethod
+    kind: ImportanceKind
     unit: str
     features: tuple[Group, ...] = array("feature")
     feature_names: tuple[str, ...] = labels("feature")

@@ -1,41 +1,14 @@
-"""What is predicted and what came out for the rows near each value of a feature."""
+"""Averages of predictions and targets over the rows near each value of a feature."""
 
 from __future__ import annotations
 
 from paribus._contracts import Array, Floats, Integers, Kind
 from paribus.errors import InputError
 from paribus.notes import Note
-from paribus.results.curve_parts import ModelSpread
-from paribus.results.effects import EffectMapping
+from paribus.results.curve_parts import AtMissing, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
-from paribus.results.schema import Record, added, array, labels, nested, record
-
-
-@record
-class MarginalAtMissing(Record):
-    """The same averages over the rows whose value is missing.
-
-    Attributes
-    ----------
-    share, support : float
-        Their share of the weight, and that weight itself.
-    rows : int
-        Their number.
-    predicted, predicted_error, observed, observed_error, residual, residual_error : ndarray of shape \
-(n_outputs,) or None
-        As in `Marginal`.
-    """
-
-    share: float
-    support: float
-    rows: int
-    predicted: Floats | None = array("output")
-    predicted_error: Floats | None = array("output")
-    observed: Floats | None = array("output")
-    observed_error: Floats | None = array("output")
-    residual: Floats | None = array("output")
-    residual_error: Floats | None = array("output")
+from paribus.results.schema import array, labels, nested, record
 
 
 @record
@@ -60,7 +33,7 @@ class Marginal(Result):
         Weight of the rows in each cell.
     rows : ndarray of shape (g,)
         Number of rows in each cell, those of weight zero not counted.
-    missing : MarginalAtMissing or None
+    missing : AtMissing or None
         The same for the rows whose value is missing, if there are any.
     outside : float
         Share of the weight outside all cells: beyond the ends of the grid, or in categories not on it.
@@ -106,14 +79,14 @@ class Marginal(Result):
     residual_error: Floats | None = array("output", "grid", optional=True)
     support: Floats = array("grid", column="support")
     rows: Integers = array("grid", column="rows")
-    missing: MarginalAtMissing | None = nested()
+    missing: AtMissing | None = nested()
     outside: float
     deciles: tuple[Array | None, ...] = array(1)
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
     by_model: ModelSpread | None = nested(default=None)
-    tail_points: tuple[int, int] = added(default=(0, 0))
+    tail_points: tuple[int, int] = (0, 0)
 
     def _check(self) -> None:
         for name in ("predicted", "observed", "residual"):
@@ -122,25 +95,3 @@ class Marginal(Result):
         if self.predicted is None and self.observed is None:
             raise InputError("there are no averages; pass predicted or observed")
         super()._check()
-
-
-@record
-class Marginals(EffectMapping[Marginal]):
-    """A mapping from a feature's name to its `Marginal`, strongest first.
-
-    Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.
-
-    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for missing ones),
-    ``number`` (None for categories and dates), ``output`` and the numbers of the table of one feature.
-
-    Attributes
-    ----------
-    effects : tuple of Marginal
-        The values of the mapping, in its order.
-    skipped : tuple of str
-        Why features were skipped when all features were requested.
-    """
-
-    stored = "marginals"
-
-    effects: tuple[Marginal, ...]

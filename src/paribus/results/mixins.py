@@ -235,7 +235,7 @@ class Result(PlotMixin, Mapping[str, Any]):
         if missing is not None and len(self["grid_values"]) != 1:
             raise InputError("missing is of several features together; leave it out")
         for name in () if missing is None else missing.declared:
-            if (getattr(self, name) is None) != (getattr(missing, name) is None):
+            if (getattr(self, name, None) is None) != (getattr(missing, name) is None):
                 raise InputError(f"{name} and missing.{name} need each other; pass both or none")
         for name, declared in self.declared.items():
             part = getattr(self, name)

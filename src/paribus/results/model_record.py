@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus._contracts import Floats, Integers, Kind
-from paribus.results.schema import Record, added, array, record
+from paribus.results.schema import Record, array, record
 
 
 @record
@@ -89,9 +89,9 @@ class ModelRecord(Record):
     structure: str | None
     versions: dict[str, str]
     platform: str
-    objective: str | None = added(default=None)
-    file: FileRecord | None = added(default=None)
-    structure_digest: str = added(default="")
+    objective: str | None = None
+    file: FileRecord | None = None
+    structure_digest: str = ""
 
 
 @record

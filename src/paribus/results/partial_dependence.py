@@ -14,10 +14,10 @@ from paribus._text import at_value, number, percent
 from paribus._typing import FrameBackend, TableKind
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_parts import Extrapolation, IceQuantiles, ModelSpread
+from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
-from paribus.results.schema import Record, added, array, labels, nested, record
+from paribus.results.schema import Record, array, labels, nested, record
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
@@ -154,29 +154,6 @@ def _sentence(inner: PartialDependence, tails: Tails, code: NoteCode, o: int, at
 
 
 @record
-class PartialDependenceAtMissing(Record):
-    """The effect at a missing value, apart from the curve.
-
-    Attributes
-    ----------
-    share : float
-        Share of the data's weight whose value is missing.
-    support : float
-        That weight itself.
-    average, standard_error : ndarray of shape (n_outputs,) or None
-        The partial dependence at missing; None when only individual curves were requested.
-    individual : ndarray of shape (n_outputs, n_rows) or None
-        Every row's prediction with the feature missing.
-    """
-
-    share: float
-    support: float
-    average: Floats | None = array("output")
-    standard_error: Floats | None = array("output")
-    individual: Floats | None = array("output", "row")
-
-
-@record
 class PartialDependence(Result):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
@@ -204,7 +181,7 @@ class PartialDependence(Result):
         Weight of the data around each grid point, without rows with a missing value.
     extrapolation : Extrapolation or None
         Share of the effect that combines values of two features that do not occur together.
-    missing : PartialDependenceAtMissing or None
+    missing : AtMissing or None
         The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
@@ -243,7 +220,7 @@ class PartialDependence(Result):
     individual: Floats | None = array("output", "row", "grid", optional=True)
     support: Floats = array("grid", column="support")
     extrapolation: Extrapolation | None = nested()
-    missing: PartialDependenceAtMissing | None = nested()
+    missing: AtMissing | None = nested()
     deciles: tuple[Array | None, ...] = array("feature")
     strength: float
     notes: tuple[Note, ...]
@@ -251,8 +228,8 @@ class PartialDependence(Result):
     quantiles: IceQuantiles | None = nested(optional=True, default=None)
     row_weights: Floats | None = array("row", optional=True, default=None)
     by_model: ModelSpread | None = nested(optional=True, default=None)
-    tails: Tails | None = nested(added=True, default=None)
-    tail_points: tuple[int, int] = added(default=(0, 0))
+    tails: Tails | None = nested(default=None)
+    tail_points: tuple[int, int] = (0, 0)
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:

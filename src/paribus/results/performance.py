@@ -11,7 +11,8 @@ from paribus._text import at_value, count, number, shown_of, with_error
 from paribus._typing import Better, FrameBackend, PlotBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note
-from paribus.results.marginal import Marginal, Marginals
+from paribus.results.effects import Effects
+from paribus.results.marginal import Marginal
 from paribus.results.mixins import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
@@ -316,7 +317,7 @@ def residual_errors(observed: Floats, predicted: Floats, error: Floats, rows: In
         return np.asarray(np.fmax(np.fmax(error, likely), wilson))
 
 
-def observed_expected(averages: Marginals) -> ObservedExpected:
+def observed_expected(averages: Effects[Marginal]) -> ObservedExpected:
     """Return the table of all cells that have rows, or refuse averages without both."""
     tables = [_cells(one) for one in averages.effects]
     columns = {name: [entry for table in tables for entry in table[name]] for name in tables[0]}

@@ -209,7 +209,9 @@ def short_source(source: str, parts: int = 2) -> str:
 def _lines(value: Any) -> list[str]:
     """Return a value as lines: one for each entry of a mapping, and for each text of several."""
     if isinstance(value, dict):
-        return [f"{key}: {entry}" for key, entry in value.items()] or ["none"]
+        parts = {key: getattr(entry, "part", None) for key, entry in value.items()}
+        named = {key: f"{key} ({part})" if part else key for key, part in parts.items()}
+        return [f"{named[key]}: {entry}" for key, entry in value.items()] or ["none"]
     texts = isinstance(value, tuple) and all(isinstance(entry, str) for entry in value)
     return (list(value) or ["none"]) if texts else [str(value)]
 

@@ -15,13 +15,11 @@ from paribus.results.curve_values import curves_of
 from paribus.results.provenance import brute_lines, skipped_notes
 
 if TYPE_CHECKING:
-    from paribus.results.comparison import Comparison
-    from paribus.results.difference import Difference
-    from paribus.results.effects import EffectMapping
+    from paribus.results.comparison import Comparison, Difference, Part
+    from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal
-    from paribus.results.overlay import Overlay, Part
     from paribus.results.performance import Metric, Performance
     from paribus.results.provenance import Provenance
 
@@ -29,6 +27,7 @@ SHOWN = 5  # entries of a ranking that are shown
 OUTPUTS = 3  # outputs that are shown
 FEW = 10  # rows of a cell whose standard error is no more than a guess
 ROUNDING = 1e-12  # of what came out: a smaller residual is none
+EFFECTS = {"AccumulatedLocalEffect": " (ALE)", "Marginal": " (averages)", "Comparison": " (compared)"}
 AT_MISSING = {"average": "the average", "ale": "the effect"}  # what curves are called there
 
 
@@ -38,11 +37,12 @@ def describe(result: Any) -> str:
     Of a mapping, the caveats are those of the call; each of its results has its own.
     """
     name, many = type(result).__name__, hasattr(result, "skipped")
-    head, *lines = LINES[name](result)
+    kind = EFFECTS.get(type(next(iter(result.values()))).__name__, "") if many else ""
+    head, *lines = LINES.get(name, _plain_lines)(result)
     notes = _notes_of_call(result) if many else result.notes
     lines += [f"note: {note}" for note in notes]
     lines += [f"skipped: {reason}" for reason in (result.skipped if many else ())]
-    return "\n  ".join([f"{name} {head}", *lines])
+    return "\n  ".join([f"{name}{kind} {head}", *lines])
 
 
 def _notes_of_call(results: Any) -> list[Note]:
@@ -58,6 +58,12 @@ def _head(result: Any, what: str, kind: str) -> str:
 def _points(result: Part | Difference) -> str:
     sizes = [len(values) for values in result.grid_values]
     return f"{' x '.join(map(str, sizes))} point{'s' * (sizes != [1])}"
+
+
+def _plain_lines(result: Any) -> Iterator[str]:
+    """Yield the model, the rows and the evaluator of a result without a text of its type."""
+    yield f"of {_source(result.provenance)} ({result.provenance.scale})"
+    yield from _how(result.provenance)
 
 
 def _by_output(result: Any, lines: Callable[[int], list[str]]) -> Iterator[str]:
@@ -190,7 +196,7 @@ def _how(p: Provenance, beside: str = "") -> Iterator[str]:
 
 
 def _mapping(
-    results: EffectMapping[Any], what: str, text: Callable[[Any], str], first: str = "strongest"
+    results: Effects[Any], what: str, text: Callable[[Any], str], first: str = "strongest"
 ) -> Iterator[str]:
     """Yield the first results, and how many more there are."""
     names = {key: key if isinstance(key, str) else " x ".join(key) for key in results}
@@ -201,10 +207,17 @@ def _mapping(
     yield from _more(len(names) - len(first_ones))
 
 
-def _effects(effects: EffectMapping[Any]) -> Iterator[str]:
-    yield from _mapping(effects, f"of {_source(effects.provenance)}", _strength)
-    yield from _how(effects.provenance)
-    yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
+def _effects(effects: Effects[Any]) -> Iterator[str]:
+    first = next(iter(effects.values()))
+    if type(first).__name__ in ("PartialDependence", "AccumulatedLocalEffect", "Marginal"):
+        yield from _mapping(effects, f"of {_source(effects.provenance)}", _strength)
+        yield from _how(effects.provenance)
+        yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
+    elif type(first).__name__ == "Difference":
+        yield from _mapping(effects, f"{first.part} minus {first.reference}", _largest_of_all, "largest")
+    else:
+        of = effects.provenance.model if first.several_estimands else ", ".join(first.parts)
+        yield from _mapping(effects, f"of {of}", _distance)
 
 
 def _strength(effect: Part) -> str:
@@ -213,52 +226,43 @@ def _strength(effect: Part) -> str:
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
-    local, averages = ", local effects" * (comparison.local is not None), ", averages"
-    kinds = f"partial dependence{local}{averages * (comparison.marginal is not None)}"
-    yield _head(comparison, f"of {comparison.provenance.model}", kinds)
-    if comparison.difference is not None and comparison.share is not None:
+    if not comparison.several_estimands:
+        yield from _parts_lines(comparison)
+        return
+    yield _head(comparison, f"of {comparison.provenance.model}", ", ".join(comparison.parts))
+    if comparison.distance is not None and comparison.share is not None:
         apart = [
-            f"local effects are up to {number(float(size))} from it, {share:.1%} of the range"
-            for size, share in zip(comparison.difference, comparison.share, strict=True)
+            f"ALE is up to {number(float(size))} from PD, {share:.1%} of the range"
+            for size, share in zip(comparison.distance, comparison.share, strict=True)
         ]
         yield from _by_output(comparison, lambda o: [apart[o]])
 
 
 def _distance(one: Comparison) -> str:
+    if not one.several_estimands:
+        return ", ".join(f"{number(part.strength)} ({name})" for name, part in one.parts.items())
     most = np.nan if one.share is None else np.nanmax(one.share, initial=-np.inf)
-    apart = f", local effects {most:.1%} of the range away" if np.isfinite(most) else ""
+    apart = f", ALE {most:.1%} of the range away" if np.isfinite(most) else ""
     return f"{number(one.strength)}{apart}"
 
 
-def _overlay(overlay: Overlay) -> Iterator[str]:
-    kind, names = type(next(iter(overlay.parts.values()))).__name__, overlay.output_names
-    yield _head(overlay, f"of {count(len(overlay.parts), 'part')}", kind)
+def _parts_lines(comparison: Comparison) -> Iterator[str]:
+    kind, names = type(next(iter(comparison.parts.values()))).__name__, comparison.output_names
+    yield _head(comparison, f"of {count(len(comparison.parts), 'part')}", kind)
     shown = shown_of(len(names), OUTPUTS)
-    for name, part in overlay.parts.items():
+    for name, part in comparison.parts.items():
         for o, output in enumerate(names[:shown]):
             label = f"{name}, {output}" if len(names) > 1 else name
             yield from (f"{label}: {line}" for line in _curves(part, o))
     yield from _more(len(names) - shown, " output")
 
 
-def _strengths(overlay: Overlay) -> str:
-    return ", ".join(f"{number(part.strength)} ({name})" for name, part in overlay.parts.items())
-
-
 def _difference(result: Difference) -> Iterator[str]:
-    yield _head(result, _minus(result), f"{result.curve} at {_points(result)}")
+    yield _head(result, f"{result.part} minus {result.reference}", f"{result.curve} at {_points(result)}")
     yield from _by_output(result, lambda o: [_range(result.difference[o], result), *_largest(result, o)])
     if result.missing_difference is not None and result.missing_error is not None:
         pairs = zip(result.missing_difference.tolist(), result.missing_error.tolist(), strict=True)
         yield f"at a missing value: {', '.join(with_error(*pair) for pair in list(pairs)[:OUTPUTS])}"
-
-
-def _minus(result: Difference) -> str:
-    return f"{result.part} minus {result.reference}"
-
-
-def _first(results: EffectMapping[Any]) -> Any:
-    return next(iter(results.values()))
 
 
 def _largest(result: Difference, o: int) -> list[str]:
@@ -321,7 +325,7 @@ def _importance(result: Importance) -> Iterator[str]:
     p, outputs = result.provenance, len(result.output_names)
     of = f", {outputs} outputs" if outputs > 1 else ""
     features = count(len(result.features), "feature")
-    yield f"of {features} for {p.model} by {result.method}{of}: {result.unit}, most important first"
+    yield f"of {features} for {p.model} by {result.kind}{of}: {result.unit}, most important first"
     shown = shown_of(len(result.features), SHOWN)
     for position in result.order[:shown]:
         yield f"{result.feature_names[position]}: {_sizes(result, position)}"
@@ -362,14 +366,10 @@ def _ends_of(values: Floats) -> str:
 
 
 LINES: dict[str, Callable[[Any], Iterator[str]]] = {
-    **dict.fromkeys(("PartialDependence", "LocalEffect", "Marginal"), _effect),
-    **dict.fromkeys(("Effects", "LocalEffects", "Marginals"), _effects),
+    **dict.fromkeys(("PartialDependence", "AccumulatedLocalEffect", "Marginal"), _effect),
+    "Effects": _effects,
     "Comparison": _comparison,
-    "Comparisons": lambda found: _mapping(found, f"of {found.provenance.model}", _distance),
-    "Overlay": _overlay,
-    "Overlays": lambda found: _mapping(found, f"of {', '.join(_first(found).parts)}", _strengths),
     "Difference": _difference,
-    "Differences": lambda found: _mapping(found, _minus(_first(found)), _largest_of_all, "largest"),
     "HStatistics": _interactions,
     "Importance": _importance,
     "Performance": _performance,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
-from paribus._codec.records import ADDED, checker, hints_of, spelled
+from paribus._codec.records import checker, hints_of, spelled
 from paribus._contracts import NOMINAL
 from paribus.errors import InputError
 
@@ -37,11 +37,6 @@ class Declaration(NamedTuple):
     filled: bool = False
     labels: bool = False
     nested: bool = False
-
-
-def added(*, default: Any) -> Any:
-    """Declare a field that earlier files lack, and that files leave out where it has its default."""
-    return dataclasses.field(default=default, metadata={ADDED: True})
 
 
 def array(
@@ -72,23 +67,21 @@ def labels(dim: Dim) -> Any:
     return _field(Declaration((dim,), labels=True), {})
 
 
-def nested(*dims: Dim, optional: bool = False, added: bool = False, **field: Any) -> Any:
+def nested(*dims: Dim, optional: bool = False, **field: Any) -> Any:
     """Declare a part whose dimensions are those of the record it is in.
 
     Parameters
     ----------
     *dims : str or int
         Dimensions of all its arrays, if it does not declare them itself.
-    added : bool
-        Whether earlier files lack it.
     optional, **field
         As in `array`.
     """
-    return _field(Declaration(dims, optional, nested=True), field, **{ADDED: True} if added else {})
+    return _field(Declaration(dims, optional, nested=True), field)
 
 
-def _field(declared: Declaration, options: dict[str, Any], **more: Any) -> Any:
-    return dataclasses.field(**options, metadata={"declared": declared, **more})
+def _field(declared: Declaration, options: dict[str, Any]) -> Any:
+    return dataclasses.field(**options, metadata={"declared": declared})
 
 
 def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -102,7 +95,7 @@ def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 @dataclass_transform(
-    frozen_default=True, eq_default=False, field_specifiers=(array, labels, nested, added, dataclasses.field)
+    frozen_default=True, eq_default=False, field_specifiers=(array, labels, nested, dataclasses.field)
 )
 def record(kind: type[T]) -> type[T]:
     """Make a class a frozen dataclass; one that has a name in files, ``stored``, can be loaded."""

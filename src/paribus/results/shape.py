@@ -173,7 +173,7 @@ MOST_STEPS = 4  # more of them are a slope
 
 
 def shapes_of(
-    effects: Effects,
+    effects: Effects[PartialDependence],
     covariances: Mapping[str, CurveCovariance],
     declared: Mapping[str, Mapping[str, Direction]],
 ) -> tuple[Shape, ...]:

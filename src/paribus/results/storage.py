@@ -128,7 +128,7 @@ def _traits(value: Any) -> tuple[Any, ...]:
 
 
 FORMAT = "paribus"
-VERSION = 1
+VERSION = 2
 
 # What reading a file raises that was made to harm, or was damaged.
 WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, zlib.error)
@@ -234,8 +234,8 @@ def load(path: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals, HStatistics, Importance, \
-Comparison, Comparisons, Overlay, Overlays, Difference, Differences or Explanation
+    PartialDependence, AccumulatedLocalEffect, Marginal, Effects, HStatistics, Importance, Comparison, \
+Difference or Explanation
         Identical to the saved result, including types. Of a page, without what differs between runs:
         see `Provenance.reproducible`.
 

@@ -19,8 +19,9 @@ from paribus.results.curve_parts import IceQuantiles, ModelSpread, model_spread_
 from paribus.results.curve_values import flat_points, split_points, strength_of
 
 if TYPE_CHECKING:
+    from paribus.results.curve_parts import AtMissing
     from paribus.results.effects import Effects
-    from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
+    from paribus.results.partial_dependence import PartialDependence
 
 NO_CURVES = "have no standard error and no spread without every row's curve; request kind='both'"
 NO_ROWS = "have no standard error; needs a single model, for kind='both'"
@@ -86,7 +87,7 @@ def transformed(
     *,
     scale: dict[str, Any],
     notes: tuple[Note, ...] = (),
-    missing: PartialDependenceAtMissing | None = None,
+    missing: AtMissing | None = None,
     weights: Floats | None = None,
 ) -> PartialDependence:
     """Return the first of some effects with other numbers: those that ``change`` makes of all of them.
@@ -211,7 +212,7 @@ def _along_axis(effect: PartialDependence) -> tuple[Floats, str]:
     return at, "day" if dated else f"unit of {name}"
 
 
-def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
+def interaction(effects: Effects[PartialDependence], first: str, second: str) -> PartialDependence:
     """Return the surface of two features without the curve of either."""
     surface, rows, columns = _parts(effects, first, second)
     shape, support = surface.support.shape, surface.support.ravel()
@@ -235,7 +236,7 @@ def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
 
 
 def _parts(
-    effects: Effects, first: str, second: str
+    effects: Effects[PartialDependence], first: str, second: str
 ) -> tuple[PartialDependence, PartialDependence, PartialDependence]:
     """Return the surface, and the curves along its two axes."""
     call = f"interaction({first!r}, {second!r})"

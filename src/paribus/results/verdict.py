@@ -15,12 +15,11 @@ from paribus._contracts import Flags, Floats, Integers
 from paribus._text import at_value, count, multiple, number, percent, with_error
 from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
-from paribus.results.comparison import compare
-from paribus.results.effects import Effects
+from paribus.results.ale import AccumulatedLocalEffect
+from paribus.results.effects import Effects, compare
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
-from paribus.results.local_effect import LocalEffects
-from paribus.results.marginal import Marginal, Marginals
+from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric, Performance, residual_errors
 from paribus.results.schema import Record, record
@@ -108,7 +107,7 @@ def _share(part: float) -> str:
     return percent(part).replace(" %", "%")
 
 
-def support_notes(effects: Effects) -> Iterator[Note]:
+def support_notes(effects: Effects[PartialDependence]) -> Iterator[Note]:
     """Yield notes on curves that move most where hardly any data is."""
     for effect in effects.effects:
         if len(effect.feature_names) == 1 and effect.ordered[0] and effect.average is not None:
@@ -137,13 +136,15 @@ def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, f
     return share, float(shares[thin].sum())
 
 
-def comparison_notes(effects: Effects, local_effects: LocalEffects, unit: float) -> Iterator[Note]:
+def comparison_notes(
+    effects: Effects[PartialDependence], ale: Effects[AccumulatedLocalEffect], unit: float
+) -> Iterator[Note]:
     """Yield notes on features whose accumulated local effects lead to another reading of the curve.
 
     ``unit`` is the largest range of a curve. A feature is as strong as the stronger of its two curves.
     """
-    compared = compare(effects, local_effects).effects
-    strengths = [max(one.strength, 0.0 if one.local is None else one.local.strength) for one in compared]
+    compared = compare(effects, ale).effects
+    strengths = [max(one.strength, 0.0 if one.ale is None else one.ale.strength) for one in compared]
     for one, strength in zip(compared, strengths, strict=True):
         share = 0.0 if one.share is None else float(np.nanmax(one.share, initial=0.0))
         if share >= DIFFERENT and strength >= DIFFERENT_OF * max(strengths):
@@ -194,7 +195,7 @@ def _alone(importance: Importance) -> list[tuple[float, float]]:
     return [(float(size), float(error)) for size, error in zip(values, errors, strict=True)]
 
 
-def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
+def strength_notes(effects: Effects[PartialDependence], importance: Importance) -> Iterator[Note]:
     """Yield notes on features without any effect, and on one that has most of it.
 
     A feature with a single value has no effect to show, and of a constant prediction none has.
@@ -239,7 +240,7 @@ class ResidualCells:
         if part.missing is not None:
             last = (getattr(part.missing, name) for name in names)
             arrays = [np.column_stack(pair) for pair in zip(arrays, last, strict=True)]
-            rows, support = np.append(rows, part.missing.rows), np.append(support, part.missing.support)
+            rows, support = np.append(rows, part.missing.rows or 0), np.append(support, part.missing.support)
         within = (1 - part.outside) / max(np.finfo(float).tiny, support.sum())
         observed, predicted, residual, error = arrays
         return cls(part, observed, predicted, residual, error, rows, support * within)
@@ -272,7 +273,7 @@ class ResidualCells:
         )
 
 
-def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
+def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]:
     """Yield a note for each feature with a cell whose residual is larger than chance explains.
 
     ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
@@ -336,57 +337,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
 
 
 NAMED = 3  # other features that a finding lists by name
-# Codes whose number is in units of the prediction; others are shares, or numbers of rows and files.
-IN_UNITS = (
-    NoteCode.ALE_DIFFERS,
-    NoteCode.CELL_DIFFERS,
-    NoteCode.DIRECTION_REVERSED,
-    NoteCode.DIRECTION_VIOLATED,
-    NoteCode.MODELS_DIFFER,
-    NoteCode.RECURSION_DIFFERS,
-)
-# What stands first, whatever its number: a target among the features, a requirement that is not met, a model
-# that predicts nothing.
-FIRST = (NoteCode.TARGET_AMONG_FEATURES, NoteCode.DIRECTION_VIOLATED, NoteCode.NO_SKILL)
-# What stands last: calibration, as rows may be those of the training; about pairs that hardly matter; about
-# how one statistic is defined or which could not be computed.
-MINOR = (
-    NoteCode.POOR_CALIBRATION,
-    NoteCode.SHRUNKEN_PREDICTIONS,
-    NoteCode.WEAK_DENOMINATOR,
-    NoteCode.H_ABOVE_ONE,
-    NoteCode.H_UNDEFINED,
-    NoteCode.CATEGORY_ORDER,
-    NoteCode.PROBABILITY_SCALE,
-    NoteCode.METRIC_LEFT_OUT,
-    NoteCode.SHARED_RANKS,
-)
 EXTRAPOLATES = 0.1  # share of a curve: less changes no reading of it
-# What every explanation looks for.
-ALWAYS = (
-    NoteCode.EXTRAPOLATION,
-    NoteCode.MISSING_VALUES,
-    NoteCode.NEARLY_CONSTANT,
-    NoteCode.SINGLE_VALUE,
-    NoteCode.NO_VALUE,
-    NoteCode.INFINITE_VALUES,
-    NoteCode.NARROW_RANGE,
-    NoteCode.RARE_CATEGORIES,
-    NoteCode.OUTSIDE_GRID,
-    NoteCode.EMPTY_CELLS,
-    NoteCode.FEATURE_SKIPPED,
-    NoteCode.THIN_SUPPORT,
-    NoteCode.COLUMNS_IGNORED,
-    NoteCode.UNKNOWN_CATEGORIES,
-    NoteCode.NOT_FINITE,
-    NoteCode.ROW_DEPENDENT,
-    NoteCode.CONSTANT_PREDICTION,
-    NoteCode.ALE_DIFFERS,
-    NoteCode.DIRECTION_REVERSED,
-    NoteCode.NO_EFFECT,
-    NoteCode.DOMINANT_FEATURE,
-)
-WITH_PAIRS = (NoteCode.HIDDEN_INTERACTION, NoteCode.WEAK_DENOMINATOR, NoteCode.H_ABOVE_ONE)
 
 
 class Verdict(tuple[Note, ...]):
@@ -446,12 +397,12 @@ class Check(Record):
 class Parts:
     """The parts of an explanation that a verdict is about."""
 
-    effects: Effects
-    local_effects: LocalEffects
-    averages: Marginals
+    effects: Effects[PartialDependence]
+    ale: Effects[AccumulatedLocalEffect]
+    averages: Effects[Marginal]
     importance: Importance
     interactions: HStatistics | None
-    surfaces: Effects | None
+    surfaces: Effects[PartialDependence] | None
     shapes: tuple[Shape, ...]
     performance: Performance | None
 
@@ -460,7 +411,7 @@ class Parts:
         """Those that have notes, the one whose words are kept first."""
         named = (
             self.effects,
-            self.local_effects,
+            self.ale,
             self.averages,
             self.importance,
             self.interactions,
@@ -485,7 +436,7 @@ class Parts:
         """Return all notes, those that only the parts together show last."""
         found = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
         found += [*direction_notes(self.shapes), *support_notes(self.effects)]
-        found += comparison_notes(self.effects, self.local_effects, self.unit)
+        found += comparison_notes(self.effects, self.ale, self.unit)
         found += strength_notes(self.effects, self.importance)
         if self.interactions is not None:
             found += interaction_notes(self.interactions, self.importance)
@@ -503,7 +454,8 @@ class Parts:
 
     def looked_for(self) -> list[NoteCode]:
         """Return the kinds of caveats that these parts look for."""
-        codes = [*ALWAYS, *(WITH_PAIRS if self.interactions is not None else ())]
+        wanted = ["always", *(["with pairs"] if self.interactions is not None else [])]
+        codes = [code for when in wanted for code in NoteCode if code.traits.checked == when]
         declared = [
             shape.monotonicity is not None and shape.monotonicity.is_declared for shape in self.shapes
         ]
@@ -571,14 +523,14 @@ class Sizes:
         A share counts as much as its feature is strong; a number in units of the prediction has that in it.
         What stands first counts one more.
         """
-        if note.code in MINOR:
+        if note.code.traits.order == "last":
             return 0.0
         value = 1.0 if note.value is None else abs(note.value)
-        if note.code in IN_UNITS:
+        if note.code.traits.unit == "prediction":
             size = min(1.0, value / self.unit) if self.unit > 0 else 0.0
         else:
             size = self.strengths.get(note.feature or "", 1.0) * min(1.0, value)
-        return size + (note.code in FIRST) if np.isfinite(size) else 1.0
+        return size + (note.code.traits.order == "first") if np.isfinite(size) else 1.0
 
 
 def distinct(notes: Iterable[Note]) -> list[Note]:
@@ -590,7 +542,9 @@ def distinct(notes: Iterable[Note]) -> list[Note]:
     for note in notes:
         key = note.code, note.text if note.feature is None else f"feature {note.feature}"
         before = kept.get(key)
-        if before is None or (note.code in IN_UNITS and (note.value or 0) > (before.value or 0)):
+        if before is None or (
+            note.code.traits.unit == "prediction" and (note.value or 0) > (before.value or 0)
+        ):
             kept[key] = note
     return list(kept.values())
 
@@ -611,7 +565,7 @@ def _grouped(notes: list[Note], sizes: Sizes) -> Note:
 
 def _named(note: Note) -> str:
     """Return the feature of a note, with its number where that is in units of the prediction."""
-    if note.code not in IN_UNITS or note.value is None:
+    if note.code.traits.unit != "prediction" or note.value is None:
         return str(note.feature)
     return f"{note.feature} ({number(note.value)})"
 

@@ -184,9 +184,9 @@ def test_columns_are_found_by_name_in_any_order_and_library(tmp_path):
     np.testing.assert_array_equal(read.classes_, model.classes_)
     for other in (frame[["word two", "z", "y", "x"]].assign(more=1.0), frame.to_numpy(dtype=object)):
         np.testing.assert_array_equal(read.predict(other), expected)
-    with pytest.raises(paribus.TableError, match="no column 'z'"):
+    with pytest.raises(paribus.errors.TableError, match="no column 'z'"):
         read.predict(frame.drop(columns="z"))
-    with pytest.raises(paribus.TableError, match=r"3 columns, and .* was fitted on 4"):
+    with pytest.raises(paribus.errors.TableError, match=r"3 columns, and .* was fitted on 4"):
         read.predict(frame.to_numpy(dtype=object)[:, :3])
     again = pickle.loads(pickle.dumps(read))
     np.testing.assert_array_equal(again.predict(frame), expected)
@@ -342,7 +342,7 @@ def test_a_small_file_takes_little_memory_and_one_that_grows_is_refused(tmp_path
     path.write_text('{"learner": 12}')
     monkeypatch.setattr(model_file.os, "fstat", lambda handle: SimpleNamespace(st_size=size))
     with pytest.raises(ModelFileError, match=f"has more than {size} bytes, or is growing"):
-        model_file._content(path)
+        model_file._checked_content(path)
 
 
 HEADER = b"""tree
@@ -398,7 +398,7 @@ def peak():  # that of getrusage begins at the peak of the parent
 before = peak()
 try:
     paribus.read_model(sys.argv[1])
-except paribus.ModelFileError as error:
+except paribus.errors.ModelFileError as error:
     print((peak() - before) / float(sys.argv[2]), error)
 """
     size, path = 20_000_000, tmp_path / "model"

@@ -373,7 +373,7 @@ def test_refused_trees():
     with pytest.raises(RefusalError, match="of the kind Other"):
         columns.splits([{"split_type": "Other"}])
     with pytest.raises(RefusalError, match="has no trees"):
-        reader._forest({"oblivious_trees": []}, columns)
+        reader._catboost_forest({"oblivious_trees": []}, columns)
 
 
 def test_fields_that_are_not_known_are_refused_and_the_installed_version_has_none():

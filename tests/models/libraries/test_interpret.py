@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 import paribus
 from additive_examples import QUIET, agree
 from ale_examples import same
-from paribus import RefusalError, partial_dependence
+from paribus import partial_dependence
+from paribus.errors import RefusalError
 
 glassbox = pytest.importorskip("interpret.glassbox")
 FITTED = {"outer_bags": 1, "max_rounds": 30, "n_jobs": 1, "random_state": 0}
@@ -109,7 +110,7 @@ def test_all_statistics_go_through_its_terms():
         paribus.accumulated_local_effects(model, X, ["a", "city"], method=how, **QUIET)
         for how in ("auto", "brute")
     )
-    assert local.provenance.evaluator == "tree_local"
+    assert local.provenance.evaluator == "tree_ale"
     for key, effect in local.items():
         same(effect, brute[key], 1e-9)
     splits = partial_dependence(model, X, "b", grid_resolution="splits", verify=True, **QUIET)

@@ -1,1 +1,1 @@
-"""What each function computes, as passes over the rows and what follows from them."""
+"""Statistics: the passes over the rows, and the results, of each function."""

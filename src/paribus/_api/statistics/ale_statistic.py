@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paribus._api.combine import combine_facts, label, mean_ale_estimate
+from paribus._api.combine import combine_facts, combined_estimates, label, mean_ale_estimate
 from paribus._api.cost import (
     PredictionBudget,
     bound_note,
@@ -38,17 +38,18 @@ from paribus._evaluators.planner import Plan, apart, within_rounding
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus.errors import FeatureError
 from paribus.notes import Note
-from paribus.results import LocalEffect, LocalEffects, Provenance
+from paribus.results import AccumulatedLocalEffect, Effects, Provenance
 from paribus.results.build_effects import EffectBuilder
 
-VERIFIED = 512  # rows on which differences read off trees are compared with those of the model
+VERIFIED = 512  # rows on which the result is compared with brute force
 
 
 @dataclass(frozen=True, eq=False)
 class AleStatistic:
-    """Average changes of the prediction within bins of each feature, or pair, added up.
+    """Accumulated local effects: average changes of the prediction within bins, added up.
 
-    ``after`` is a fact that rows which are read wait for, where categories need an order.
+    ``after`` names a fact to wait for if categories need an order and rows are out of core, so that both
+    share a pass.
     """
 
     groups: Groups
@@ -71,24 +72,24 @@ class AleStatistic:
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out about which feature."""
+        """The summary that it needs of each feature."""
         return self.axes.wanted
 
     @property
     def reads_trees(self) -> bool:
-        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
+        """Lay out the bins, sampling rows if categories need an order, then evaluate every model."""
         try:
             grids, skipped = self._grids(context, _no_order)
         except OrderNeededError:
-            # Fewer rows of wide tables.
+            # Fewer rows for wide tables.
             size = min(SAMPLED, head_rows(len(context.rows.table.names)) * SAMPLED // MOST_FEW)
             some = yield from context.subsample(size, SEED, self.verb)
             if self.after is not None and not context.rows.in_memory:
-                yield Needed(self.after)  # rows that are read again anyway are read for both
+                yield Needed(self.after)  # to share the next pass over the rows
             grids, skipped = self._grids(context, partial(similar_order, some))
         request = self._request(context, grids)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
@@ -99,7 +100,7 @@ class AleStatistic:
         return partial(self._result, context, request, estimated, skipped, verified)
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return what comparing on a few rows takes, which are predicted once or both ways."""
+        """Return the cost of the comparison on a few rows; brute force predicts them twice."""
         if not self.verify:
             return Verification()
         few, ways = (
@@ -115,6 +116,7 @@ class AleStatistic:
     def _evaluated(
         self, context: RunContext, request: AleRequest, index: int, budget: PredictionBudget | None
     ) -> Rounds:
+        """Return the estimates of one model."""
         model, bound = context.models[index], None
         if budget is not None:
             few = min(VERIFIED, context.rows.n_weighted) if self.verify else 0
@@ -126,13 +128,13 @@ class AleStatistic:
             lambda candidate: request,
             self.method,
             label(self.verb, index, len(context.models)),
-            sample=None if budget is None else budget.draw,
+            sample=None if budget is None else budget.sample,
             bound=bound,
         )
         return estimated
 
     def _verified(self, context: RunContext, one: ModelEstimates, request: AleRequest) -> float:
-        """Compare with the model itself on a few rows."""
+        """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
         rows = Rows(context.rows.head_sample(SEED), None)
         rows = rows.keep(rows.chosen(VERIFIED, SEED))
@@ -145,7 +147,7 @@ class AleStatistic:
     def _grids(
         self, context: RunContext, order: Callable[[int, Array], tuple[Array, str]]
     ) -> tuple[tuple[AleGrid, ...], tuple[str, ...]]:
-        """Lay out the bins of each feature, for curves and for surfaces."""
+        """Return the grids of bins, and the errors of skipped columns; ``order`` sorts categories."""
         wanted = sorted({(j, len(group) - 1) for group in self.groups for j in group})
 
         def laid_out(one: tuple[int, int]) -> AleBins | FeatureError:
@@ -177,6 +179,7 @@ class AleStatistic:
         return grids, tuple(str(error) for error in refused.values())
 
     def _request(self, context: RunContext, grids: tuple[AleGrid, ...]) -> AleRequest:
+        """Return the request for all grids."""
         rows = context.rows
         return AleRequest(
             grids,
@@ -199,19 +202,20 @@ class AleStatistic:
         estimated: list[ModelEstimates],
         skipped: tuple[str, ...],
         verified: list[float] | None,
-    ) -> LocalEffects:
+    ) -> Effects[AccumulatedLocalEffect]:
+        """Build the result."""
         provenance = context.record(
             **combine_facts(estimated, verified),
             grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
             points=request.points,
             rank_error=context.data.rank_error(self.wanted),
         )
-        joined = self._joined(context, estimated)
+        joined = combined_estimates(context, estimated, mean_ale_estimate)
         grids, sampled = request.ale_grids, fewest_rows(estimated, len(joined))
         several = zip(
             sampled, grids, joined, quantile_notes(grids, context, self.wanted, "bins"), strict=True
         )
-        return LocalEffects(tuple(self._effect(context, provenance, *one) for one in several), skipped)
+        return Effects(tuple(self._effect(context, provenance, *one) for one in several), skipped)
 
     def _effect(
         self,
@@ -221,33 +225,27 @@ class AleStatistic:
         grid: AleGrid,
         estimate: AleEstimate,
         remarks: tuple[Note, ...],
-    ) -> LocalEffect:
+    ) -> AccumulatedLocalEffect:
+        """Build one local effect."""
         models, own = context.models, sampled_provenance(provenance, sampled, SEED)
         if sampled is not None and self.max_predictions is not None:
             share = share_of_range(estimate.ale, estimate.error)
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
-        return builder.local_effect(grid, estimate, (sampled or context.rows).total, remarks)
-
-    def _joined(self, context: RunContext, estimated: list[ModelEstimates]) -> list[AleEstimate]:
-        """Return each effect: that of the one model, or the mean of those of a list."""
-        if not context.several:
-            return estimated[0].estimates
-        return [
-            mean_ale_estimate(estimates)
-            for estimates in zip(*(one.estimates for one in estimated), strict=True)
-        ]
+        return builder.accumulated_local_effect(grid, estimate, (sampled or context.rows).total, remarks)
 
 
 class OrderNeededError(Exception):
-    """Raised where categories have no order of their own and no rows were sampled that suggest one."""
+    """Raised if unordered categories must be ordered by similarity, which needs sampled rows."""
 
 
 def _no_order(feature: int, categories: Array) -> tuple[Array, str]:
+    """Raise, because no rows have been sampled to order categories."""
     raise OrderNeededError
 
 
 def _check_pair(grid: AleGrid) -> None:
+    """Raise for a pair of categorical features."""
     if len(grid.bins) == 2 and all(bins.nominal for bins in grid.bins):
         names = " and ".join(repr(bins.axis.name) for bins in grid.bins)
         raise FeatureError(

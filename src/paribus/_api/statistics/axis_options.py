@@ -1,4 +1,4 @@
-"""Which values of each feature effects are evaluated at."""
+"""Layout of the axes of features, and notes on estimated quantiles."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from paribus._text import shown_of
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
 
-NAMED = 3  # features that a note names
+NAMED = 3  # features that a note lists
 Groups = tuple[tuple[int, ...], ...]
 
 
 def groups_of(features: Any, header: Header) -> Groups:
-    """Return the columns of each effect in a list; without one, each column by itself."""
+    """Return the columns of each effect; with ``features=None``, each column by itself."""
     if features is None:
         return tuple((j,) for j in range(len(header.names)))
     return resolve_many(features, header)
@@ -35,9 +35,11 @@ def groups_of(features: Any, header: Header) -> Groups:
 
 @dataclass(frozen=True)
 class AxisOptions:
-    """Which features need an axis, and what is said about how to lay it out.
+    """The features that need an axis, and the options of its layout.
 
-    ``surveyed`` are the features that a survey looks at, where those that need an axis are found out later.
+    ``nominal`` are features that the user declared categorical. ``given`` maps features to custom values.
+    ``skip`` says that unsupported columns are skipped, else they raise. ``bins`` are the numbers of bins of
+    ALE. ``surveyed`` are the features to summarize if ``features`` are chosen only after the survey.
     """
 
     header: Header
@@ -60,7 +62,7 @@ class AxisOptions:
         skip: bool,
         bins: tuple[int, ...] = (),
     ) -> AxisOptions:
-        """Read what is said of features."""
+        """Resolve the user's arguments."""
         features = tuple(sorted({feature for group in groups for feature in group}))
         nominal = resolve_set("categorical_features", categorical_features, header)
         given = values_by_position(custom_values, header, set(features))
@@ -68,7 +70,7 @@ class AxisOptions:
 
     @cached_property
     def wanted(self) -> dict[int, SummarySpec]:
-        """What a survey must find out."""
+        """The summary that each feature needs."""
         options = self.grid.resolution, self.grid.percentiles
         return {
             j: SummarySpec(j in self.nominal, *options, given=j in self.given, bins=self.bins)
@@ -76,11 +78,12 @@ class AxisOptions:
         }
 
     def laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        """Lay out each axis once, however many grids and statistics share it."""
+        """Return the axes by feature and the errors of skipped columns, computed once per run."""
         found: tuple[dict[int, Axis], tuple[str, ...]] = context.once(self, partial(self._laid_out, context))
         return found
 
     def _laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
+        """Lay out the axes of all features in parallel."""
         like = context.rows.table
         sides = _sides(context.models, like) if self.grid.splits else None
 
@@ -110,9 +113,10 @@ class AxisOptions:
 def quantile_notes(
     grids: Sequence[Grid], context: RunContext, wanted: Mapping[int, SummarySpec], what: str = "grid points"
 ) -> list[tuple[Note, ...]]:
-    """Return, for each grid, the note of the call on features that estimates of quantiles placed.
+    """Return the note on estimated quantiles for each grid whose points they placed.
 
-    It is the same for all of them, so that it is said once of many. ``what`` is what they placed.
+    The note lists all such features, and is the same for all grids, so that results show it once. ``what``
+    names the points in the note.
     """
     placed = {axis.feature: axis for grid in grids for axis in grid.axes if axis.rank_error > 0}
     off = {placed[feature].name: placed[feature].rank_error for feature in sorted(placed)}
@@ -132,7 +136,7 @@ def quantile_notes(
 
 
 def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], Array]:
-    """Return a function for the numbers on both sides of the thresholds of all models."""
+    """Return a function that finds the values on both sides of the thresholds of all models."""
     each = []
     for model in models:
         try:

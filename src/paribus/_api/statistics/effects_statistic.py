@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
+from paribus._api.combine import combine_facts, combine_remarks, combined_estimates, label, mean_estimate
 from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance, share_of_range
 from paribus._api.run import (
     Fact,
@@ -43,7 +43,7 @@ from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
-from paribus._text import at_value, number
+from paribus._text import at_point, number
 from paribus._typing import AUTO
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.meaning import Estimand
@@ -52,17 +52,20 @@ from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder, extrapolation_of
 from paribus.results.curve_parts import Extrapolation
 
-VARIED = "features that can be varied"  # a fact: their positions in the table
-QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
-QUANTILE_SHARE = 4  # one part in so many of it
-SAMPLE = 1_024  # draws of rows for standard errors: they are then known to about 2 %
-# The weight around the points of each grid, and which cells of two features have rows.
+VARIED = "features that can be varied"  # name of a fact: positions of supported columns
+QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
+QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
+SAMPLE = 1_024  # sampled rows for standard errors, whose relative error is then about 2 %
+# The weight around the points of each grid, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
 
 
 @dataclass(frozen=True, eq=False)
 class EffectsStatistic:
-    """Average predictions with the features of each group set to the points of a grid."""
+    """Partial dependence: average predictions with the features of each group set to grid points.
+
+    ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
+    """
 
     groups: Groups
     axes: AxisOptions
@@ -81,29 +84,35 @@ class EffectsStatistic:
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out about which feature."""
+        """The summary that it needs of each feature."""
         return self.axes.wanted
 
     @property
     def reads_trees(self) -> bool:
-        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
+        """Lay out the grids, then evaluate every model in one pass; the first one also counts rows."""
         axes, skipped = self.axes.laid_out(context)
         if self.verb == "effects":
             yield Fact(VARIED, tuple(axes))
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )
-        outer = {n: axis for n, grid in enumerate(grids) if (axis := self._outer(context, grid)) is not None}
+        # Values beyond the ends of the grid of a single feature.
+        outer = {
+            n: axis
+            for n, grid in enumerate(grids)
+            if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
+        }
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
         rows, request = context.rows, self._request(context, every)
         probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
-        # Training paths are about no rows that might not exist.
-        counting = SupportCounts.of(every, outlook, rows.weight_scale, joint=self.method != "recursion")
+        # Recursion follows training paths, so that it does not extrapolate to unobserved combinations.
+        occupancy = None if self.method == "recursion" else Occupancy.of(outlook)
+        counting = SupportCounts(SupportCounter(every), occupancy, outlook, rows.weight_scale)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         evaluating = [
             self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
@@ -116,7 +125,7 @@ class EffectsStatistic:
         verified = [self._verified(context, one, every) for one in estimated]
         sampled = fewest_rows(estimated, len(every))
         far = [extrapolation_of(grid, joint, probe, context.data.header.names) for grid in grids]
-        joined = self._joined(context, estimated)
+        joined = combined_estimates(context, estimated, mean_estimate)
         beyond = dict(zip(outer, joined[len(grids) :], strict=True))
         own = dict(zip(grids, joined, strict=False))
         strong = yield from self._with_strengths(context, axes, own, crossed)
@@ -126,31 +135,27 @@ class EffectsStatistic:
         several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
         return partial(self._result, context, request, estimated, verified, list(several), skipped)
 
-    def _outer(self, context: RunContext, grid: Grid) -> Axis | None:
-        """Return the values beyond the ends of the grid of a single feature."""
-        return outer_axis(grid.axes[0], context.rows.table) if len(grid.axes) == 1 else None
-
     @property
     def _crossed_if_needed(self) -> bool:
-        """Whether strengths that do not follow from sums are worth further predictions."""
+        """Whether strengths that sums do not give are computed by crossing rows."""
         bounded = self.max_predictions is not None or self.method == "recursion"
         return self.strengths and not self.alone and not bounded
 
     def _crossed(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
-        """Return the strengths where it is known before that they do not follow from sums."""
+        """Return strengths from crossed rows, if a model is known to need these."""
         if self._crossed_if_needed and (self.method == "brute" or any(map(crosses, context.models))):
             return (yield from self._strengths(context, axes))
         return None
 
     def _strengths(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
-        """Return the strength ``(o,)`` of each single feature, as `feature_importance` finds it."""
+        """Return the strength ``(o,)`` of each single feature, as in `feature_importance`."""
         single = {group[0] for group in self.groups if len(group) == 1 and group[0] in axes}
         if not single:
             return {}
         return (yield from self._strengths_of(context, tuple(sorted(single))))
 
     def _strengths_of(self, context: RunContext, features: tuple[int, ...]) -> Rounds:
-        """Return strengths of all features at once, or of as many at a time as memory allows."""
+        """Return the strengths of features, halving these until they fit in memory."""
         own = InteractionStatistic(self.verb, features, features, AUTO, SEED, pairwise=False, overall=False)
         try:
             found = yield from replace(own, method=self.method).statistics(context)
@@ -169,7 +174,7 @@ class EffectsStatistic:
         estimates: Mapping[Grid, EffectEstimate],
         crossed: dict[int, Floats] | None,
     ) -> Rounds:
-        """Return the estimates with the strengths of single features, all of them found in the same way."""
+        """Return the estimates with strengths; if one is missing, those of all features are by crossing."""
         single = {grid: grid.axes[0].feature for grid in estimates if len(grid.axes) == 1}
         known = all(estimates[grid].strength is not None for grid in single)
         if known or not self._crossed_if_needed:
@@ -182,11 +187,16 @@ class EffectsStatistic:
         ]
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return what comparing at a few points takes: each is predicted by itself."""
+        """Return the cost of recomputing a few points, each in calls by itself."""
         if not self.verify:
             return Verification()
         predictions = calls = 0
-        grids = {n: grid for plan in plans for n, grid in zip(plan.numbers, _grids(plan), strict=True)}
+        grids = {
+            n: grid
+            for plan in plans
+            if isinstance(plan.evaluator.request, EvaluationRequest)
+            for n, grid in zip(plan.numbers, plan.evaluator.request.grids, strict=True)
+        }
         points = points_recomputed(tuple(grids[number] for number in sorted(grids)))
         for plan in plans:
             rows = context.rows.n_weighted if plan.sampled is None else len(plan.sampled)
@@ -196,7 +206,11 @@ class EffectsStatistic:
         return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
 
     def _request(self, context: RunContext, grids: tuple[Grid, ...]) -> EvaluationRequest:
-        rows = context.rows
+        """Return the request for all grids."""
+        rows, quantiles = context.rows, None
+        if self.quantiles is not None:
+            most = context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
+            quantiles = QuantileRequest(self.quantiles, most)
         return EvaluationRequest(
             grids,
             self.kind,
@@ -208,17 +222,10 @@ class EffectsStatistic:
             rows.weighted,
             rows.sample(SAMPLE, SEED),
             out_of_core=not rows.in_memory,
-            quantiles=self._quantile_request(context),
+            quantiles=quantiles,
             memory_was_given=context.memory_was_given,
             few_calls=self.max_predictions is not None,
             strengths=self.strengths,
-        )
-
-    def _quantile_request(self, context: RunContext) -> QuantileRequest | None:
-        if self.quantiles is None:
-            return None
-        return QuantileRequest(
-            self.quantiles, context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
         )
 
     def _evaluated(
@@ -229,6 +236,7 @@ class EffectsStatistic:
         counting: SupportCounts,
         budget: PredictionBudget | None,
     ) -> Rounds:
+        """Return the estimates of one model; the first one also counts rows."""
         model, bound = context.models[index], None
         if budget is not None:
             recomputed = points_recomputed(request.grids) if self.verify else ()
@@ -241,7 +249,7 @@ class EffectsStatistic:
             label(self.verb, index, len(context.models)),
             beside=() if index else counting.parts,
             settings=() if index else counting.settings,
-            sample=None if budget is None else budget.draw,
+            sample=None if budget is None else budget.sample,
             bound=bound,
         )
         return estimated
@@ -249,14 +257,15 @@ class EffectsStatistic:
     def _remarks(
         self, context: RunContext, one: ModelEstimates, request: EvaluationRequest
     ) -> list[tuple[Note, ...]]:
+        """Return the notes of each grid on differences between recursion and exact effects."""
         assert one.model is not None
         exactly = partial(self._exact, context, one.model, request)
         return recursion_notes(one.plans[0], exactly, request.grids, one.estimates)
 
     def _exact(self, context: RunContext, model: Model, request: EvaluationRequest) -> list[EffectEstimate]:
-        """Evaluate exactly on a few rows, to compare: on all of them it could take longer than the rest.
+        """Return exact effects for comparison, on a few rows to save time.
 
-        Where rows have weights, on all: the few are chosen without.
+        Weighted rows are all used, because the few rows are sampled without weights.
         """
         rows, some = context.rows, request
         if not rows.weighted:
@@ -270,20 +279,13 @@ class EffectsStatistic:
         return estimates
 
     def _verified(self, context: RunContext, one: ModelEstimates, grids: tuple[Grid, ...]) -> float | None:
+        """Return the largest difference from brute force at a few points, None without ``verify``."""
         if not self.verify:
             return None
         assert one.model is not None
         rows = {number: plan.sampled or context.rows for plan in one.plans for number in plan.numbers}
         context.runner.passes += any(not some.in_memory for some in rows.values())
         return largest_difference(one.model, rows, grids, one.estimates)
-
-    def _joined(self, context: RunContext, estimated: list[ModelEstimates]) -> list[EffectEstimate]:
-        """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
-        if not context.several:
-            return estimated[0].estimates
-        return [
-            mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
-        ]
 
     def _result(
         self,
@@ -293,7 +295,8 @@ class EffectsStatistic:
         verified: list[float | None],
         several: list[Any],
         skipped: tuple[str, ...],
-    ) -> Effects | PartialDependence:
+    ) -> Effects[PartialDependence] | PartialDependence:
+        """Build the result; ``several`` has the arguments of `_effect` for each grid."""
         grid = self.axes.grid
         provenance = context.record(
             **combine_facts(estimated, verified),
@@ -318,6 +321,7 @@ class EffectsStatistic:
         remarks: tuple[Note, ...],
         outer: EffectEstimate | None,
     ) -> PartialDependence:
+        """Build one effect; ``outer`` is the estimate beyond the ends of its grid."""
         models, own = context.models, sampled_provenance(provenance, sampled, SEED)
         if sampled is not None and self.max_predictions is not None:
             averaged = self.kind != "individual"
@@ -328,45 +332,36 @@ class EffectsStatistic:
         return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
 
 
-def _grids(plan: Plan) -> tuple[Grid, ...]:
-    assert isinstance(plan.evaluator.request, EvaluationRequest)
-    return plan.evaluator.request.grids
-
-
 @dataclass(frozen=True, eq=False)
 class SupportCounts:
-    """Counts how much data lies around each point and, unless None, which values occur together."""
+    """Counts of the weight around each point and, unless ``occupancy`` is None, of joint occurrences.
+
+    ``unit`` is the scale of the weights.
+    """
 
     support: SupportCounter
     occupancy: Occupancy | None
     outlook: PairSelection
     unit: float
 
-    @classmethod
-    def of(
-        cls, grids: tuple[Grid, ...], outlook: PairSelection, unit: float, *, joint: bool
-    ) -> SupportCounts:
-        """Prepare to count; ``joint`` says that it matters which values occur together."""
-        return cls(SupportCounter(grids), Occupancy.of(outlook) if joint else None, outlook, unit)
-
     @property
     def parts(self) -> tuple[SupportCounter | Occupancy, ...]:
-        """Who counts."""
+        """The evaluators that count."""
         return (self.support,) if self.occupancy is None else (self.support, self.occupancy)
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """What a kept state depends on besides the rows and the points."""
+        """Settings on which a stored state depends, besides rows and points."""
         return () if self.occupancy is None else self.occupancy.settings
 
     def finish(self, state: Keyed) -> Counted:
-        """Return what was counted."""
+        """Return the counts of a state."""
         joint = None if self.occupancy is None else self.occupancy.finish(state, self.outlook)
         return self.support.finish(state, self.unit), joint
 
 
 def _sampled_notes(rows: Background) -> tuple[Note, ...]:
-    """Return the note that strengths are of fewer rows than the curves."""
+    """Return the note that strengths use fewer rows than curves, if they do."""
     if rows.n_weighted <= SUBSAMPLE:
         return ()
     text = (
@@ -378,9 +373,9 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceStatistic:
-    """The surfaces of the ``count`` strongest pairs of features, in the first pass after these are known.
+    """Surfaces of the ``count`` strongest pairs of features, evaluated once these are known.
 
-    With ``any_pairs``, the surfaces of as many pairs, whichever they are, which take as long.
+    With ``any_pairs``, surfaces of as many arbitrary pairs, for cost estimates.
     """
 
     features: tuple[int, ...]
@@ -397,11 +392,11 @@ class SurfaceStatistic:
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out: any feature may be in a pair."""
+        """The summary of each feature, because any of them may be in a pair."""
         return self.axes.wanted
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Wait for the pairs, and evaluate them."""
+        """Wait for the pairs, and evaluate their surfaces."""
         if self.any_pairs:
             varied = (yield Needed(VARIED)) or ()
             among = combinations((one for one in self.features if one in varied), 2)
@@ -409,25 +404,19 @@ class SurfaceStatistic:
         else:
             pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
         if not pairs:
-            return _nothing
-        build: Callable[[], object] = yield from self._effects(pairs).evaluate(context)
+            return lambda: None
+        features = tuple(sorted({feature for pair in pairs for feature in pair}))
+        axes = replace(self.axes, features=features, surveyed=self.axes.features)
+        effects = EffectsStatistic(pairs, axes, verb=self.verb, max_predictions=self.max_predictions)
+        build: Callable[[], object] = yield from effects.evaluate(context)
         return build
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Nothing is compared."""
+        """Return no cost, because nothing is verified."""
         return Verification()
 
-    def _effects(self, pairs: tuple[tuple[int, ...], ...]) -> EffectsStatistic:
-        features = tuple(sorted({feature for pair in pairs for feature in pair}))
-        axes = replace(self.axes, features=features, surveyed=self.axes.features)
-        return EffectsStatistic(pairs, axes, verb=self.verb, max_predictions=self.max_predictions)
 
-
-def _nothing() -> None:
-    """Build no surfaces: no pair interacts."""
-
-
-ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
+ROUNDING = 1e-9  # relative difference that counts as rounding
 
 
 def recursion_notes(
@@ -436,7 +425,7 @@ def recursion_notes(
     grids: tuple[Grid, ...],
     estimates: list[EffectEstimate],
 ) -> list[tuple[Note, ...]]:
-    """Return for each estimate by another estimand how far it is from the exact one; nothing for others."""
+    """Return notes on differences from exact effects, for estimates by recursion."""
     if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
         return [()] * len(grids)
     try:
@@ -444,11 +433,11 @@ def recursion_notes(
     except (RefusalError, MemoryBoundError) as refusal:
         text = f"recursion could not be compared with exact: {refusal}"
         return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(grids)
-    return [_apart(*one) for one in zip(grids, estimates, exact, strict=True)]
+    return [_recursion_difference(*one) for one in zip(grids, estimates, exact, strict=True)]
 
 
-def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
-    """Return where the two differ most, if by more than the standard error."""
+def _recursion_difference(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
+    """Return the note on the largest difference, if it exceeds the standard error."""
     apart = np.abs(estimate.average - exact.average)
     error = np.nan_to_num(exact.standard_error)
     beyond = np.where(apart > error + ROUNDING * np.abs(exact.average), apart, 0.0)
@@ -464,9 +453,7 @@ def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple
 
 
 def _point_text(grid: Grid, point: int) -> str:
-    """Return a point as text."""
+    """Return a grid point as text."""
     if grid.includes_missing and point == grid.n_points - 1:
         return f"{grid.names[0]} missing"
-    index = grid.index(point, point + 1)[0]
-    values = (axis.values[position] for axis, position in zip(grid.axes, index, strict=True))
-    return ", ".join(f"{name} = {at_value(value)}" for name, value in zip(grid.names, values, strict=True))
+    return at_point(grid.names, (axis.values for axis in grid.axes), grid.index(point, point + 1)[0])

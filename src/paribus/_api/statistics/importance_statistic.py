@@ -1,4 +1,4 @@
-"""Importance by permutation, and by the model's own account."""
+"""Permutation importance, and importance stored in a fitted model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ WAYS_OUT = "raise it, name fewer features or lower n_repeats"
 
 @dataclass(frozen=True, eq=False)
 class PermutationStatistic:
-    """How much worse predictions get when the values of a feature are shuffled among the rows."""
+    """Permutation importance: the loss of score when the values of a feature are permuted.
+
+    ``groups`` are permuted jointly, ``repeats`` times each, on at most ``max_rows`` rows.
+    """
 
     estimators: tuple[Any, ...]
     y: Any
@@ -53,12 +56,16 @@ class PermutationStatistic:
     needs_model: ClassVar[bool] = False
 
     def evaluate(self, context: RunContext) -> Rounds:
-        """Shuffle for each model."""
+        """Evaluate the permutations of each model."""
         requests = [self._request(context, estimator) for estimator in self.estimators]
         estimated = yield from each_model(
             [
                 evaluate_model(
-                    context, None, partial(_same, request), "auto", label(self.verb, index, len(requests))
+                    context,
+                    None,
+                    partial(_unchanged_request, request),
+                    "auto",
+                    label(self.verb, index, len(requests)),
                 )
                 for index, request in enumerate(requests)
             ]
@@ -66,11 +73,12 @@ class PermutationStatistic:
         return partial(self._result, context, requests, estimated)
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Nothing is compared."""
+        """Return no cost, because nothing is verified."""
         return Verification()
 
     def _request(self, context: RunContext, estimator: Any) -> PermutationRequest:
-        rows = context.data.in_memory("method='permutation'")
+        """Return the request of one model, with the score and the sampled rows."""
+        rows = context.data.in_memory("kind='permutation'")
         counted, chosen = rows.chosen(None, self.seed), rows.chosen(self._size(rows), self.seed)
         target = target_of(self.y, rows)[chosen[counted]]
         rows = rows.keep(chosen)
@@ -87,11 +95,13 @@ class PermutationStatistic:
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
 
     def _size(self, rows: Rows) -> int | None:
-        """Return how many rows to use: the fewer of those requested and those ``max_predictions`` allows."""
+        """Return the number of rows to use, None for all, within ``max_rows`` and ``max_predictions``."""
         if self.max_predictions is None:
             return self.max_rows
         own = self.scoring is None or (isinstance(self.scoring, str) and self.scoring in NAMES)
-        each = (1 if own else 2) + self.repeats * len(self.groups)  # a scorer scores the rows twice
+        each = (1 if own else 2) + self.repeats * len(
+            self.groups
+        )  # a scorer scores the unpermuted rows twice
         spent = most_tried(rows.table) + (0 if own else TRIAL_ROWS)
         most = self.max_predictions // len(self.estimators) - spent
         bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
@@ -101,6 +111,7 @@ class PermutationStatistic:
     def _bound_note(
         self, context: RunContext, provenance: Provenance, values: Floats, error: Floats
     ) -> list[Note]:
+        """Return the note that ``max_predictions`` reduced the number of rows, if it did."""
         wanted = min(self.max_rows or np.inf, context.rows.n_weighted)
         used = provenance.sampled_rows
         if self.max_predictions is None or used is None or used >= wanted:
@@ -111,6 +122,7 @@ class PermutationStatistic:
     def _result(
         self, context: RunContext, requests: list[PermutationRequest], estimated: list[ModelEstimates]
     ) -> Importance:
+        """Build the result, averaged over several models."""
         permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
         rows, table = len(requests[0].rows), context.rows.table
         models = [
@@ -120,7 +132,7 @@ class PermutationStatistic:
             for estimator, request in zip(self.estimators, requests, strict=True)
         ]
         provenance = context.record(
-            **{**combine_facts(estimated, models=models), "why": "requested by method='permutation'"},
+            **{**combine_facts(estimated, models=models), "why": "requested by kind='permutation'"},
             sampled_rows=rows if rows < context.rows.n_weighted else None,
             seed=self.seed,
         )
@@ -130,7 +142,7 @@ class PermutationStatistic:
         values = every.mean(axis=0) if several else permuted[0].values
         error = errors.mean(axis=0) if several else permuted[0].standard_error
         return Importance(
-            method="permutation",
+            kind="permutation",
             unit=permuted[0].unit,
             features=self.tokens,
             feature_names=tuple(" + ".join(table.names[j] for j in group) for group in self.groups),
@@ -150,13 +162,14 @@ class PermutationStatistic:
         )
 
 
-def _same(request: PermutationRequest, candidate: Any) -> PermutationRequest:
+def _unchanged_request(request: PermutationRequest, candidate: Any) -> PermutationRequest:
+    """Return the request, which is the same for every evaluator."""
     return request
 
 
 @dataclass(frozen=True, eq=False)
 class OwnStatistic:
-    """What a model recorded itself when it was fitted."""
+    """Importance that the model stored when it was fitted."""
 
     estimator: Any
     features: tuple[int, ...]
@@ -171,16 +184,17 @@ class OwnStatistic:
     max_predictions: ClassVar[None] = None
 
     def evaluate(self, context: RunContext) -> Rounds:
-        """Read what the model has; no pass over the rows is needed."""
-        context.data.in_memory("method='model'")
+        """Read the importance; no pass over the rows is needed."""
+        context.data.in_memory("kind='model'")
         return partial(self._result, context)
         yield  # a generator without passes
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Nothing is compared."""
+        """Return no cost, because nothing is verified."""
         return Verification()
 
     def _result(self, context: RunContext) -> Importance:
+        """Build the result."""
         table, chosen = context.rows.table, list(self.features)
         own = own_importance(self.estimator, table)
         facts: dict[str, Any] = {**of_estimator(self.estimator, "own importance", "share")}
@@ -188,7 +202,7 @@ class OwnStatistic:
             **facts,
             estimand=Estimand.TRAINING,
             evaluator="model",
-            why="requested by method='model'",
+            why="requested by kind='model'",
             how=f"reads {own.what}",
             block_rows=len(context.rows),
             threads=1,
@@ -196,7 +210,7 @@ class OwnStatistic:
             passes=1,
         )
         return Importance(
-            method="model",
+            kind="model",
             unit=f"share of {own.what}",
             features=self.tokens,
             feature_names=tuple(table.names[j] for j in chosen),

@@ -37,21 +37,20 @@ from paribus._models import Model, structure_of
 from paribus._models.combination import Combination
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, OptionError, RefusalError
-from paribus.notes import Note
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
-VERIFIED = 40  # rows on which strengths of trees are compared with the definition
-SUBSAMPLE = 500  # rows where they are crossed with each other, by default
-STRONGEST_PAIRS = "strongest pairs"  # a fact: positions in the table, the strongest first
+VERIFIED = 40  # rows on which the result is compared with brute force
+SUBSAMPLE = 500  # default number of rows that are crossed with each other
+STRONGEST_PAIRS = "strongest pairs"  # name of a fact: pairs of positions in the table, strongest first
 Pair = tuple[int, int]
 Found = TypeVar("Found", HStatistics, Importance)
 
 
 def crosses(model: Model) -> bool:
-    """Return whether effects at every row need rows that are crossed with each other.
+    """Return whether the effects at all rows need rows that are crossed with each other.
 
-    They do not where outputs are a sum over leaves or terms, whose means follow from sums over the rows.
+    They do not if outputs are sums over leaves or terms, whose means follow from sums over the rows.
     """
     try:
         structure = structure_of(model)
@@ -60,15 +59,11 @@ def crosses(model: Model) -> bool:
     return isinstance(structure, Combination) or not structure.link.linear
 
 
-def _nothing() -> None:
-    """Build no result."""
-
-
 @dataclass(eq=False)
 class PairRanking:
-    """Mean squares of the interactions of pairs for each of several models, filled in while these are found.
+    """Mean squares of the pairwise interactions of each model, filled in as they become known.
 
-    Pairs are of positions among ``features``, which are positions in the table.
+    Pairs are positions in ``features``, which are positions in the table.
     """
 
     features: tuple[int, ...]
@@ -77,20 +72,20 @@ class PairRanking:
 
     @property
     def known(self) -> bool:
-        """Whether every model has been seen."""
+        """Whether the squares of every model are known."""
         return len(self._squares) == self.models
 
     def previewed(self, model: int, joint: Any) -> None:
-        """Take what is known before the last pass: pairs that are not among them do not interact."""
+        """Add a preview before the last pass, which has all pairs that interact."""
         self.finished(model, joint.groups, joint.numerator)
 
     def finished(self, model: int, pairs: tuple[Pair, ...], squares: Floats) -> None:
-        """Take the mean squares ``(t, o)`` of one model, unless they are known from before."""
+        """Add the mean squares ``(t, o)`` of the pairs of one model, unless they are known already."""
         sums = np.nan_to_num(squares).sum(axis=1).tolist()
         self._squares.setdefault(model, dict(zip(pairs, sums, strict=True)))
 
     def strongest(self) -> tuple[Pair, ...]:
-        """Return the pairs that interact, the largest sum of squares over outputs and models first."""
+        """Return the pairs that interact, by decreasing sum of squares over outputs and models."""
         totals: dict[Pair, float] = {}
         for squares in self._squares.values():
             for pair, square in squares.items():
@@ -101,7 +96,13 @@ class PairRanking:
 
 @dataclass(frozen=True, eq=False)
 class InteractionStatistic:
-    """How much of a model is interaction, and between which features; or how much each feature matters."""
+    """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
+
+    ``size`` is the number of rows to sample, None for all, or "auto" for ``crossed_rows`` if rows are
+    crossed. ``paired`` limits the features whose pairs are evaluated by crossing rows. ``with_importance``
+    returns both results. ``varied`` names the fact that restricts the features. ``ranks_pairs`` yields the
+    strongest pairs as a fact. With ``only_crossed``, the result is None if no model needs crossed rows.
+    """
 
     verb: str
     features: tuple[int, ...]
@@ -128,16 +129,16 @@ class InteractionStatistic:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seed of whatever is sampled."""
+        """Seed of the sample."""
         return (self.seed,)
 
     @property
     def reads_trees(self) -> bool:
-        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
     def statistics(self, context: RunContext) -> Rounds:
-        """Return the statistics alone, for others that need them; those of several models are their mean."""
+        """Return the statistics for use by others, averaged over several models."""
         budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
         estimated = yield from each_model(
             [self._evaluated(context, index, budget) for index in range(len(context.models))]
@@ -146,17 +147,12 @@ class InteractionStatistic:
         return mean_statistics(found) if context.several else found[0]
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Evaluate every model as often as it takes.
-
-        With ``only_crossed``, there is no result if no model needs rows that are crossed with each other.
-        With ``ranks_pairs``, the strongest pairs are told as soon as they are known.
-        """
+        """Evaluate every model, and verify on a few rows if requested."""
         if self.only_crossed and not any(map(crosses, context.models)):
-            return _nothing
+            return lambda: None
         if self.varied is not None:
             features = yield Needed(self.varied)
-            among = self.features if features is None else features
-            return (yield from self._among(among).evaluate(context))
+            return (yield from self._among(self.features if features is None else features).evaluate(context))
         budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
         if self.threeway and context.several:
             raise OptionError(
@@ -179,8 +175,9 @@ class InteractionStatistic:
         return partial(self._result, context, estimated, verified)
 
     def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
-        """Run rounds, and tell the strongest pairs once, as soon as they are known of every model."""
+        """Run rounds; with ``ranks_pairs``, yield the strongest pairs once, as soon as they are known."""
         states, told = None, not self.ranks_pairs
+        every = tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
         while True:
             try:
                 passes = rounds.send(states)  # type: ignore[arg-type]
@@ -195,12 +192,12 @@ class InteractionStatistic:
             for index, one in enumerate(estimated):
                 ratio, pairs = one.estimates[0].pairwise, one.estimates[0].pairs
                 squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
-                ranking.finished(index, self._pairs if pairs is None else pairs, squares)
+                ranking.finished(index, every if pairs is None else pairs, squares)
             yield Fact(STRONGEST_PAIRS, ranking.strongest())
         return estimated
 
     def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
-        """Return the statistics of those features that can be varied; a single one has no interactions."""
+        """Return the statistic of a subset of the features; a single one has no interactions."""
         kept = [one for one in zip(self.features, self.tokens, strict=True) if one[0] in features]
         chosen, tokens = (tuple(part) for part in zip(*kept, strict=True))
         pairwise = self.pairwise and len(chosen) > 1
@@ -213,11 +210,16 @@ class InteractionStatistic:
         budget: PredictionBudget | None,
         observe: Callable[[Any], None] | None = None,
     ) -> Rounds:
-        model = context.models[index]
+        """Return the estimates of one model."""
+        model, bound = context.models[index], None
+        if budget is not None:
+            few = min(VERIFIED, context.rows.n_weighted) if self.verify else 0
+            verified = few * few * self._crossings(threeway=0)
+            bound = budget.bound(model, reads=self.reads_trees, verified=verified)
         estimated = yield from evaluate_model(
             context,
             model,
-            partial(self._requested, context, self._bound(budget, model)),
+            partial(self._requested, context, bound),
             self.method,
             label(self.verb, index, len(context.models)),
             sample=partial(self._sample, context),
@@ -226,7 +228,7 @@ class InteractionStatistic:
         return estimated
 
     def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:
-        """Compare with the definition on a few rows, all of which are crossed with each other."""
+        """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
         few = replace(self._requested(context, None, None, rows), threeway=0, sampled_from=None)
         (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
@@ -236,7 +238,7 @@ class InteractionStatistic:
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return what comparing on a few rows takes at most, which are predicted once or both ways."""
+        """Return the maximum cost of the comparison on a few rows; brute force predicts them twice."""
         if not self.verify:
             return Verification()
         few, ways = (
@@ -248,20 +250,15 @@ class InteractionStatistic:
         return Verification(ways * few * few * crossings, ways * calls, 1)
 
     def _sample(self, context: RunContext, size: int) -> Generator[Any, Any, None]:
+        """Sample rows for `_rows`."""
         self._sampled[context, size] = yield from context.subsample(size, self.seed, self.verb)
 
     def _crossings(self, threeway: int) -> int:
-        """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
+        """Return the maximum number of crossings of all rows: for features, pairs and triples."""
         count = len(self.features)
         among = count if self.paired is None else min(count, self.paired)
         pairs = math.comb(among, 2) if self.pairwise else 0
         return count + pairs + TRIPLE_PARTS * math.comb(min(threeway, count), 3)
-
-    def _bound(self, budget: PredictionBudget | None, model: Model) -> PredictionBound | None:
-        if budget is None:
-            return None
-        few = min(VERIFIED, budget.context.rows.n_weighted) if self.verify else 0
-        return budget.bound(model, reads=self.reads_trees, verified=few * few * self._crossings(threeway=0))
 
     def _requested(
         self,
@@ -270,6 +267,7 @@ class InteractionStatistic:
         candidate: type[Any] | None,
         some: Rows | None = None,
     ) -> InteractionRequest:
+        """Return the request to a candidate evaluator, on the rows that it needs or on ``some`` rows."""
         crosses, predicts = (
             (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
         )
@@ -292,7 +290,7 @@ class InteractionStatistic:
     def _rows(
         self, context: RunContext, bound: PredictionBound | None, crosses: bool, predicts: bool
     ) -> Background:
-        """Return the rows to use: those with positive weight, or a sample where they are crossed."""
+        """Return all rows or a sample; raise `RowsNeededError` if the sample is not available yet."""
         rows = context.rows
         size = self.crossed_rows if self.size == AUTO and crosses else self.size
         if bound is not None:
@@ -311,7 +309,7 @@ class InteractionStatistic:
         return rows.subsample(None, self.seed)
 
     def _within(self, bound: PredictionBound, size: int | str | None, predicts: bool) -> int | str | None:
-        """Return how many rows may be used: the fewer of those requested and those the bound allows."""
+        """Return the number of rows to use: the requested one, or fewer if the bound requires it."""
         if not predicts:
             bound.check_verified(bound.verified)
             return size
@@ -322,6 +320,7 @@ class InteractionStatistic:
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
     ) -> HStatistics | Importance | tuple[HStatistics | None, Importance]:
+        """Build the result."""
         provenance = self._provenance(context, estimated, verified)
         statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
         request = estimated[0].plans[0].evaluator.request
@@ -339,19 +338,7 @@ class InteractionStatistic:
         return self._noted(context, estimated, builder.importance())
 
     def _noted(self, context: RunContext, estimated: list[ModelEstimates], result: Found) -> Found:
-        """Return a result with what is said of rows that were drawn."""
-        note = self._bound_note(context, estimated, result)
-        return result if note is None else replace(result, notes=(*result.notes, note))
-
-    @property
-    def _pairs(self) -> tuple[tuple[int, int], ...]:
-        """The pairs, as positions among the features, in the order of what is found of them."""
-        return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
-
-    def _bound_note(
-        self, context: RunContext, estimated: list[ModelEstimates], result: HStatistics | Importance
-    ) -> Note | None:
-        """Return what is said where fewer rows than requested were used to keep ``max_predictions``."""
+        """Return a result with a note if ``max_predictions`` reduced the number of rows."""
         requested = self.crossed_rows if self.size == AUTO else self.size
         wanted = (
             min(requested, context.rows.n_weighted) if isinstance(requested, int) else context.rows.n_weighted
@@ -359,18 +346,19 @@ class InteractionStatistic:
         brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
         used = result.provenance.sampled_rows
         if self.max_predictions is None or not brute or used is None or used >= wanted:
-            return None
+            return result
         if isinstance(result, Importance):
-            share = share_of_largest(result.values, result.standard_error)
-            return bound_note(result.provenance, self.max_predictions, share, "the largest importance")
-        strengths = result.pairwise.strength, result.pairwise.strength_error
-        return bound_note(
-            result.provenance, self.max_predictions, share_of_largest(*strengths), "the largest strength"
-        )
+            share, of = share_of_largest(result.values, result.standard_error), "the largest importance"
+        else:
+            strengths = result.pairwise.strength, result.pairwise.strength_error
+            share, of = share_of_largest(*strengths), "the largest strength"
+        note = bound_note(result.provenance, self.max_predictions, share, of)
+        return replace(result, notes=(*result.notes, note))
 
     def _provenance(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
     ) -> Provenance:
+        """Return the record, with the number of rows used."""
         evaluators = [one.plans[0].evaluator for one in estimated]
         used, all_rows = (
             (evaluators[0].request.background or context.rows).n_weighted,

@@ -1,4 +1,4 @@
-"""Averages over the rows near each value, as they are."""
+"""Averages of predictions and target over the rows near each value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from paribus._api.combine import combine_facts, label, mean_cells
+from paribus._api.combine import combine_facts, combined_estimates, label, mean_cells
 from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
@@ -21,13 +21,13 @@ from paribus._models.adapter import named_outputs
 from paribus._models.scoring import Outcome, outcome_of
 from paribus.errors import FeatureError, OptionError
 from paribus.notes import Note
-from paribus.results import Marginals
+from paribus.results import Effects, Marginal
 from paribus.results.build_effects import EffectBuilder
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalStatistic:
-    """Average predictions, and what came out, over the rows in the cells around each point of an axis."""
+    """Averages of predictions and target over the rows in the cell around each point of an axis."""
 
     groups: Groups
     axes: AxisOptions
@@ -51,11 +51,11 @@ class MarginalStatistic:
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out about which feature."""
+        """The summary that it needs of each feature."""
         return self.axes.wanted
 
     def evaluate(self, context: RunContext) -> Rounds:
-        """Lay out the axes, then predict every row once by each model."""
+        """Lay out the axes, then predict every row once with each model."""
         models: tuple[Model | None, ...] = context.models or (None,)
         estimators = self.estimators or (None,)
         outcomes = [self._outcome(context, model, one) for model, one in zip(models, estimators, strict=True)]
@@ -72,7 +72,7 @@ class MarginalStatistic:
         return partial(self._result, context, estimated, skipped)
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Nothing is compared."""
+        """Return no cost, because nothing is verified."""
         return Verification()
 
     def _evaluated(
@@ -83,6 +83,7 @@ class MarginalStatistic:
         name: str,
         budget: PredictionBudget | None,
     ) -> Rounds:
+        """Return the passes of one model."""
         beside = self._beside(context, model, request)
         options: dict[str, Any] = {
             "beside": beside,
@@ -91,30 +92,31 @@ class MarginalStatistic:
         if budget is not None and model is not None:
             options["sample"] = partial(self._sampled, context, budget)
             options["bound"] = budget.bound(model, reads=False)
-        return evaluate_model(context, model, partial(_same, request), "auto", name, **options)
+        return evaluate_model(context, model, lambda candidate: request, "auto", name, **options)
 
     def _beside(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
-        """Return what else is found of the same predictions: nothing."""
+        """Return further evaluators of the same predictions: none here."""
         return ()
 
     def _sampled(self, context: RunContext, budget: PredictionBudget, size: int) -> Rounds:
+        """Sample rows, or raise if an out-of-core target would have to be sampled."""
         if context.data.n_targets and not context.rows.in_memory:
             raise OptionError(
                 f"max_predictions={self.max_predictions} is below the number of rows, and y of an "
                 "out-of-core X is not drawn; raise it, leave y out, or pass a table in memory"
             )
-        yield from budget.draw(size)
+        yield from budget.sample(size)
 
     def _outcome(self, context: RunContext, model: Model | None, estimator: Any) -> Outcome | None:
-        """Return how what came out becomes numbers that predictions can be compared with."""
+        """Return the conversion of the target to numbers comparable with predictions, None without one."""
         columns = context.data.n_targets
         if not columns:
             return None
         outcome = outcome_of(model, estimator, columns)
         rows = context.rows
-        if rows.in_memory:  # fails before the model predicts all rows
+        if rows.in_memory:  # to raise for an invalid target before the model predicts all rows
             some = context.data.in_memory("y")
             assert some.target is not None
             outcome.numbers(some.target[some.chosen(None, SEED)])
@@ -123,6 +125,7 @@ class MarginalStatistic:
     def _request(
         self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
     ) -> MarginalRequest:
+        """Return the request of one model."""
         rows = context.rows
         return MarginalRequest(
             grids,
@@ -141,7 +144,8 @@ class MarginalStatistic:
 
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]
-    ) -> Marginals:
+    ) -> Effects[Marginal]:
+        """Build the result."""
         grid, means = self.axes.grid, estimated[0].plans[0].evaluator
         assert isinstance(means, CellMeans)
         provenance = context.record(
@@ -158,30 +162,23 @@ class MarginalStatistic:
         if sampled is not None and self.max_predictions is not None:
             remarks = (bound_note(own, self.max_predictions, None),)
         models = context.models
-        names = models[0].output_names if models else self._outputs(context)
+        if models:
+            names = models[0].output_names
+        else:
+            several = tuple(f"y {index}" for index in range(context.data.n_targets))
+            names = named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
         build = EffectBuilder(names, models, context.rows.weight_scale, own).marginal
-        joined = estimated[0].estimates
-        if context.several:
-            joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
+        joined = combined_estimates(context, estimated, mean_cells)
         placed = quantile_notes([Grid((axis,)) for axis in means.axes], context, self.wanted)
         effects = (
             build(axis, cells, means, (*note, *remarks))
             for axis, cells, note in zip(means.axes, joined, placed, strict=True)
         )
-        return Marginals(tuple(effects), skipped)
-
-    def _outputs(self, context: RunContext) -> tuple[str, ...]:
-        """Return the names of what is averaged where there is no model."""
-        several = tuple(f"y {index}" for index in range(context.data.n_targets))
-        return named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
-
-
-def _same(request: MarginalRequest, candidate: Any) -> MarginalRequest:
-    return request
+        return Effects(tuple(effects), skipped)
 
 
 def check_without_model(y: Any, response_method: str, grid: GridOptions) -> None:
-    """Refuse what needs a model where there is none."""
+    """Raise for options that need a model, without one."""
     if y is None:
         raise OptionError("estimator=None needs y to average; pass a model, y, or both")
     if response_method != "auto":

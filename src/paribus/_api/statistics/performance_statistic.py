@@ -1,4 +1,4 @@
-"""How well a model predicts the rows, from the predictions that averages are made of."""
+"""Performance metrics, from the same predictions as the averages near each value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from paribus._data.rows import Background
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import (
     LeftOut,
-    MetricEstimate,
     PerformanceEstimate,
     PerformanceMeasure,
     SingleFeatureScore,
@@ -31,22 +30,25 @@ from paribus._models.training import training_curves
 from paribus._states import PairedMoments
 from paribus._text import number, short
 from paribus.notes import Note, NoteCode
-from paribus.results import Marginals
+from paribus.results import Effects, Marginal
 from paribus.results.curve_parts import mean_of
 from paribus.results.model_record import ColumnRecord, RowPredictions
 from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
 
-SHOWN = 3  # outputs that a note names
-# R² of a single feature that is hardly honest. Classes are never predicted so well by chance, while measured
-# quantities may well determine each other.
+SHOWN = 3  # outputs that a note lists
+# R² of a single feature from which a note warns of target leakage. The threshold is higher for numbers,
+# because one measured quantity may determine another.
 PERFECT_CLASSES, PERFECT_NUMBERS = 0.9, 0.99
-KEPT_ROWS = 2_000  # whose predictions an explanation keeps, to be compared row by row
+KEPT_ROWS = 2_000  # rows whose predictions an explanation stores for comparisons row by row
 
 
 class MeasuredRows(NamedTuple):
-    """Averages near each value, metrics of all rows (None without ``y``), their columns and the target."""
+    """Averages near each value, metrics (None without a target) and further parts of an explanation.
 
-    averages: Marginals
+    These are the records of columns, the predictions of sampled rows, and the distribution of the target.
+    """
+
+    averages: Effects[Marginal]
     performance: Performance | None
     columns: tuple[ColumnRecord, ...]
     predictions: RowPredictions
@@ -55,31 +57,29 @@ class MeasuredRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerformanceStatistic(MarginalStatistic):
-    """Averages over the rows near each value, and how well the same predictions predict.
-
-    Each row is predicted once for both.
-    """
+    """Averages over the rows near each value, and performance metrics of the same predictions."""
 
     @classmethod
     def of(cls, averages: MarginalStatistic) -> PerformanceStatistic:
-        """Return what else there is to find in the pass of some averages."""
+        """Return the statistic that adds metrics to some averages."""
         return cls(**{one.name: getattr(averages, one.name) for one in fields(averages)})
 
     def _request(
         self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
     ) -> MarginalRequest:
+        """Return the request of one model, which also stores predictions."""
         return replace(super()._request(context, grids, outcome), kept_rows=KEPT_ROWS)
 
     def _beside(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
-        """Return the measure of a single model, with what came out."""
-        if model is None or request.outcome is None or self._left_out(context, model) is not None:
+        """Return the metrics of a single model with a target."""
+        if model is None or request.outcome is None or self._why_no_metrics(context, model) is not None:
             return ()
         return (self._measure(model, request),)
 
-    def _left_out(self, context: RunContext, model: Model) -> str | None:
-        """Return why there are no metrics at all, None where there are."""
+    def _why_no_metrics(self, context: RunContext, model: Model) -> str | None:
+        """Return why all metrics are omitted, None if they are not."""
         if context.several:
             return "estimator is a list; pass one model for those of its predictions"
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
@@ -88,6 +88,7 @@ class PerformanceStatistic(MarginalStatistic):
         return other_scale(self.estimators[0]) if model.response == "predict" else None
 
     def _measure(self, model: Model, request: MarginalRequest) -> PerformanceMeasure:
+        """Return the evaluator of metrics, chosen by the type of predictions and target."""
         outcome, estimator = request.outcome, self.estimators[0]
         assert outcome is not None
         probability = outcome.bounded or (model.response == "predict" and predicts_probability(estimator))
@@ -98,22 +99,23 @@ class PerformanceStatistic(MarginalStatistic):
     def _result(  # type: ignore[override]
         self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]
     ) -> MeasuredRows:
+        """Build the result."""
         averages = super()._result(context, estimated, skipped)
         performance, target = self._performance(context, estimated[0], averages)
         columns = column_records(context.data, self.wanted)
-        return MeasuredRows(averages, performance, columns, _predictions(context.rows, estimated), target)
+        return MeasuredRows(averages, performance, columns, _row_predictions(context.rows, estimated), target)
 
     def _performance(
-        self, context: RunContext, estimated: ModelEstimates, averages: Marginals
+        self, context: RunContext, estimated: ModelEstimates, averages: Effects[Marginal]
     ) -> tuple[Performance | None, tuple[TargetEstimate, ...]]:
-        """Return the metrics, or why there are none, and the distribution of the target."""
+        """Return the metrics, or a note why they are omitted, and the distribution of the target."""
         request: Any = estimated.plans[0].evaluator.request
         model, provenance = estimated.model, averages.effects[0].provenance
         if model is None or request.outcome is None:
             return None, ()
         curves = () if context.several else training_curves(self.estimators[0])
         kept = tuple(TrainingCurve(*one) for one in curves)
-        why = self._left_out(context, model)
+        why = self._why_no_metrics(context, model)
         if why is not None:
             note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
             return Performance((), (), kept, (note,), provenance), ()
@@ -122,7 +124,16 @@ class PerformanceStatistic(MarginalStatistic):
         features = [grid.axes[0].name for grid in request.grids]
         unit = context.rows.weight_scale
         measured = Performance(
-            tuple(_metric(one, names) for one in found.metrics),
+            tuple(
+                Metric(
+                    one.name,
+                    None if one.output is None else names[one.output],
+                    one.measured.value,
+                    one.measured.error,
+                    one.better,
+                )
+                for one in found.metrics
+            ),
             tuple(
                 Calibration(names[one.output], one.predicted, one.observed, *one.interval, one.weight * unit)
                 for one in found.calibration
@@ -132,15 +143,15 @@ class PerformanceStatistic(MarginalStatistic):
                 *_target_notes(
                     measure.single_feature_scores(estimated.state, len(features)), features, names
                 ),
-                *_notes(found, names),
+                *_metric_notes(found, names),
             ),
             provenance,
         )
         return measured, found.target
 
 
-def _predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredictions:
-    """Return the predictions of rows, those of several models averaged."""
+def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredictions:
+    """Return the stored predictions of rows, averaged over several models."""
     each = []
     for one in estimated:
         means = one.plans[0].evaluator
@@ -156,7 +167,7 @@ def _predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredic
     return RowPredictions(
         first.rows,
         mean_of(np.stack([one.mean for one in each])),
-        mean_of(np.stack([one.error for one in each])),  # at most, as the rows are the same
+        mean_of(np.stack([one.error for one in each])),  # an upper bound, because the rows are the same
         deviation,
         first.sample.numbers,
         weights * rows.weight_scale,
@@ -167,15 +178,10 @@ def _predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredic
     )
 
 
-def _metric(found: MetricEstimate, names: tuple[str, ...]) -> Metric:
-    output = None if found.output is None else names[found.output]
-    return Metric(found.name, output, found.measured.value, found.measured.error, found.better)
-
-
 def _target_notes(
     scores: list[SingleFeatureScore], features: list[str], names: tuple[str, ...]
 ) -> Iterator[Note]:
-    """Yield which features predict the target by themselves."""
+    """Yield a note for each feature that predicts the target by itself."""
     for one in scores:
         if one.value >= (PERFECT_CLASSES if one.classes else PERFECT_NUMBERS):
             name = features[one.feature]
@@ -187,12 +193,14 @@ def _target_notes(
             yield Note(NoteCode.TARGET_AMONG_FEATURES, text, name, one.value)
 
 
-def _notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
-    """Return what was left out and why, and what is not exact."""
+def _metric_notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
+    """Return notes on omitted metrics, and on metrics of grouped predictions."""
     reasons: dict[str, list[LeftOut]] = {}
     for one in found.left_out:
         reasons.setdefault(one.why, []).append(one)
-    notes = [Note(NoteCode.METRIC_LEFT_OUT, _left_out(some, why, names)) for why, some in reasons.items()]
+    notes = [
+        Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(some, why, names)) for why, some in reasons.items()
+    ]
     if found.groups is not None:
         text = (
             f"too many predictions are distinct: ranks, calibration and errors are of {found.groups:,} groups"
@@ -208,8 +216,8 @@ def _notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
     return notes
 
 
-def _left_out(some: list[LeftOut], why: str, names: tuple[str, ...]) -> str:
-    """Return the sentence on metrics that were left out for one reason."""
+def _left_out_text(some: list[LeftOut], why: str, names: tuple[str, ...]) -> str:
+    """Return the sentence on metrics that are omitted for one reason."""
     metrics = list(dict.fromkeys(one.name for one in some))
     outputs = list(dict.fromkeys(names[one.output] for one in some if one.output is not None))
     which = "" if len(names) == 1 else f" of {', '.join(outputs[:SHOWN])}"

@@ -27,22 +27,21 @@ from paribus._states import Keyed
 from paribus.errors import MemoryBoundError, OptionError, RefusalError
 from paribus.results.curve_values import CurveCovariance
 
-EXTRA = 8  # one part in so many of the rows is predicted once more where the model itself is evaluated,
-LEAST_ROWS = 128  # but at least so many, whose standard errors are known to about 6 %
-MOST_NUMBERS = 2**24  # points of curves, over all rows, features, outputs and models; beyond that, fewer rows
-LEAST_PAIR = 2  # of one row there is no standard error
-CURVE_BYTES = 64_000_000  # of curves that are held at once, or where there is a bound:
-CURVE_SHARE = 8  # one part in so many of it
+EXTRA = 8  # brute force uses the number of rows divided by this
+LEAST_ROWS = 128  # minimum number of rows, with which standard errors have a relative error of about 6 %
+MOST_NUMBERS = 2**24  # limit on the points of all curves, over rows, features, outputs and models
+LEAST_PAIR = 2  # smallest number of rows with a standard error
+CURVE_BYTES = 64_000_000  # memory of curves that are held at once
+CURVE_SHARE = 8  # with max_memory, at most max_memory divided by this
 
 
 @dataclass(frozen=True, eq=False)
 class ShapeStatistic:
     """Covariances of the points of each partial dependence, from the individual curves of some rows.
 
-    The rows are those that exact effects have their standard errors from, and all points are those of the
-    effects; there are fewer rows of very many features and outputs, and where the model itself is evaluated,
-    which predicts no more than ``max_predictions`` in all. ``declared`` are the features that the user
-    declares a direction of.
+    The rows are those of the standard errors of exact effects, and the grids are those of the effects. Fewer
+    rows are used for very many features and outputs, and for brute force, which makes at most
+    ``max_predictions`` predictions. ``declared`` are the features with a direction in ``monotone=``.
     """
 
     groups: Groups
@@ -58,7 +57,7 @@ class ShapeStatistic:
 
     @classmethod
     def beside(cls, effects: EffectsStatistic, declared: Iterable[str] = ()) -> ShapeStatistic:
-        """Return the statistic for the effects of single features, on the grids that these have."""
+        """Return the statistic for the effects of single features, on their grids."""
         single = tuple(group for group in effects.groups if len(group) == 1)
         most = None if effects.max_predictions is None else effects.max_predictions // EXTRA
         method = "auto" if effects.method == "recursion" else effects.method
@@ -66,46 +65,48 @@ class ShapeStatistic:
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
-        """What a survey must find out about which feature."""
+        """The summary that it needs of each feature."""
         return self.axes.wanted
 
     @property
     def reads_trees(self) -> bool:
-        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return that nothing is verified: the effects are."""
+        """Return no cost, because nothing is verified."""
         return Verification()
 
     def evaluate(self, context: RunContext) -> Rounds:
-        """Take the rows, then evaluate their curves, as many grids at a time as memory allows."""
+        """Sample rows, then evaluate their curves for as many grids at a time as memory allows."""
         axes, _ = self.axes.laid_out(context)
         _check_ordered(axes.values(), self.declared)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
         samples = self._samples(context, grids)
         if not samples:
             return dict
-        taken = yield from _taken(context, samples)
+        taken = yield from _rows_of_samples(context, samples)
         found: dict[str, CurveCovariance] = {}
         for some in _portions(grids, context, len(samples[0].numbers)):
             estimated = yield from each_model(
                 [self._curves(context, some, taken, index) for index in range(len(context.models))]
             )
-            each = partial(_covariance, context, samples, estimated)
+            each = partial(_curve_covariance, context, samples, estimated)
             covariances = context.pool.map(each, range(len(some)), some)
             found |= {grid.names[0]: own for grid, own in zip(some, covariances, strict=True)}
         return lambda: found
 
     def _samples(self, context: RunContext, grids: tuple[Grid, ...]) -> list[Sample]:
-        """Return the rows for shortcuts, and those that the model itself predicts, which may be the same.
+        """Return the sample for shortcuts, and the one for brute force, which may be the same.
 
-        All models of a list have the same rows. There are none where the model itself would have to predict
-        more than it may.
+        All models of a list use the same rows. There is no sample if brute force would need more than
+        ``max_predictions``.
         """
         counted, points = context.rows.n_weighted, max(1, sum(grid.n_points for grid in grids))
         cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(context)))
-        many = min(counted, SAMPLE, cheap, self._held_rows(context, grids))
+        largest = max((grid.n_points for grid in grids), default=1)
+        held = max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
+        many = min(counted, SAMPLE, cheap, held)
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
             few = min(few, self.max_predictions // (points * len(context.models)))
@@ -114,7 +115,7 @@ class ShapeStatistic:
         return [context.rows.sample(size, SEED) for size in (few if context.several else many, few)]
 
     def _exact(self, context: RunContext, grids: tuple[Grid, ...]) -> bool:
-        """Return whether every model has a shortcut for all grids, and predicts nothing."""
+        """Return whether every model has a shortcut for all grids, so that no predictions are needed."""
         request = _request(context, grids, Rows(context.rows.head_sample(SEED), None))
         try:
             plans = [choose(model, lambda candidate: request, "exact") for model in context.models]
@@ -122,12 +123,8 @@ class ShapeStatistic:
             return False
         return bool(plans)
 
-    def _held_rows(self, context: RunContext, grids: tuple[Grid, ...]) -> int:
-        """Return the rows whose curves on the largest grid can be held."""
-        largest = max((grid.n_points for grid in grids), default=1)
-        return max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
-
     def _curves(self, context: RunContext, grids: tuple[Grid, ...], taken: list[Rows], index: int) -> Rounds:
+        """Return the individual curves of one model."""
         many, few = (partial(_request, context, grids, rows) for rows in (taken[0], taken[-1]))
 
         def requested(candidate: type[StatisticEvaluator] | None) -> EvaluationRequest:
@@ -139,7 +136,7 @@ class ShapeStatistic:
 
 
 def _check_ordered(axes: Iterable[Axis], declared: frozenset[str]) -> None:
-    """Refuse a direction of values that have no order, before anything is evaluated."""
+    """Raise if a feature with a declared direction has unordered categories."""
     for axis in axes:
         if axis.name in declared and not axis.ordered:
             raise OptionError(
@@ -149,6 +146,7 @@ def _check_ordered(axes: Iterable[Axis], declared: frozenset[str]) -> None:
 
 
 def _request(context: RunContext, grids: tuple[Grid, ...], rows: Rows) -> EvaluationRequest:
+    """Return the request for individual curves of some rows."""
     size, table = len(rows), rows.table
     sizes = size, size, table.row_bytes, context.memory, context.threads
     return EvaluationRequest(
@@ -156,8 +154,8 @@ def _request(context: RunContext, grids: tuple[Grid, ...], rows: Rows) -> Evalua
     )
 
 
-def _taken(context: RunContext, samples: list[Sample]) -> Rounds:
-    """Return the rows of each sample in memory, without weights; those that are read take one pass."""
+def _rows_of_samples(context: RunContext, samples: list[Sample]) -> Rounds:
+    """Return the rows of each sample in memory, without weights; out-of-core data takes one pass."""
     rows = context.rows
     numbers = np.unique(np.concatenate([sample.numbers for sample in samples]))
     if isinstance(rows, Rows):
@@ -175,7 +173,7 @@ def _taken(context: RunContext, samples: list[Sample]) -> Rounds:
 
 
 def _portions(grids: tuple[Grid, ...], context: RunContext, rows: int) -> Iterator[tuple[Grid, ...]]:
-    """Yield grids, in order, whose curves are held at once."""
+    """Yield groups of grids, in order, whose curves fit in memory."""
     most = _curve_bytes(context) // (_number_bytes(context) * max(1, rows))
     some: list[Grid] = []
     for grid in grids:
@@ -187,25 +185,21 @@ def _portions(grids: tuple[Grid, ...], context: RunContext, rows: int) -> Iterat
 
 
 def _curve_bytes(context: RunContext) -> int:
-    """Return the memory that curves may take; where the user gave none, it is fixed, as all numbers are."""
+    """Return the memory for curves; without ``max_memory`` it is fixed, so that results are reproducible."""
     return min(CURVE_BYTES, context.memory // CURVE_SHARE) if context.memory_was_given else CURVE_BYTES
 
 
 def _number_bytes(context: RunContext) -> int:
-    """Return the memory of a point of a row, for all outputs and models."""
+    """Return the bytes of one point of one row, over all outputs and models."""
     return FLOAT * context.models[0].n_outputs * len(context.models)
 
 
-def _mean_curves(estimated: Sequence[ModelEstimates], number: int, points: int) -> Floats:
-    """Return the curves ``(o, i, g)`` of the mean of all models, without the point of a missing value."""
-    each = [one.estimates[number].individual[..., :points] for one in estimated]
-    return cast(Floats, each[0] if len(each) == 1 else sum(each) / len(each))
-
-
-def _covariance(
+def _curve_covariance(
     context: RunContext, samples: list[Sample], estimated: Sequence[ModelEstimates], number: int, grid: Grid
 ) -> CurveCovariance:
-    """Return the covariance of the points of one grid."""
-    rows, curves = context.rows, _mean_curves(estimated, number, points=len(grid.axes[0].values))
+    """Return the covariance of the points of one grid, without the point of the missing value."""
+    rows, points = context.rows, len(grid.axes[0].values)
+    each = [one.estimates[number].individual[..., :points] for one in estimated]
+    curves: Floats = each[0] if len(each) == 1 else sum(each) / len(each)  # shape (o, i, g)
     sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
     return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)

@@ -1,1 +1,1 @@
-"""Out-of-core rows, not held: files, streams and partitions, as often as it takes."""
+"""Out-of-core background data: files, streams and partitions, read once per pass."""

@@ -1,4 +1,4 @@
-"""Files of a dataset, locally and in object stores, with their digests."""
+"""Listing of the files of a dataset, on local disks and in object stores, and digests of columns."""
 
 from __future__ import annotations
 
@@ -18,25 +18,34 @@ from paribus.errors import SourceError, failure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SILENCE, CONNECT = 5.0, 5.0  # seconds without a byte, and until a connection stands, before a new attempt
-ATTEMPTS = 4  # of one request to S3, with pauses of about 0.5, 1 and 2 seconds between them
-# A question mark is also a pattern: options of an address have a name, and nothing wild in them.
+SILENCE, CONNECT = 5.0, 5.0  # seconds without data, and to connect, before another attempt
+ATTEMPTS = 4  # per request to S3, with pauses of about 0.5, 1 and 2 seconds
+# A question mark is also a wildcard: options of an address have a name, and values without wildcards.
 OPTIONS = re.compile(r"\?\w+=[^&?*\[]*(?:&\w+=[^&?*\[]*)*$")
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib leaves one slash of two
-# Who writes a key with a slash in it has to be shown the message without it, too; a port is no key.
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib shortens two slashes to one
+# Also removes keys that contain a slash; a port is not removed.
 SECRET = re.compile(r"(:/{1,2})(?:[^/]*@|[^/@:]*:(?!\d+/).*@)")
 SECRET_OPTION = re.compile(
     r"([?&][^=&]*(?:secret|token|key|sig|password|credential)[^=&]*=)[^&]*", re.IGNORECASE
 )
 S3_OPTIONS = {"region", "scheme", "endpoint_override", "tls_ca_file_path"}
-ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")  # variables that name a store other than Amazon's
-WRITTEN = ("ETag", "etag", "mtime", "LastModified", "last_modified")  # what filesystems of fsspec say
+ENDPOINTS = (
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL",
+)  # environment variables with the address of another store
+WRITTEN = (
+    "ETag",
+    "etag",
+    "mtime",
+    "LastModified",
+    "last_modified",
+)  # keys of ``info`` in fsspec, by which a rewritten file is recognized
 CREDENTIALS = (
     "check that credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN) "
     "are set, have not expired and permit listing and reading it"
 )
 REGION = "name the region of the bucket, as in s3://bucket/folder?region=eu-west-1"
-HINTS = (  # what the reason of a store says, and what to do
+HINTS = (  # pattern in the error message of a store, and a suggestion
     (r"HTTP status 301|permanent_?redirect", REGION),
     (r"HTTP status 400", f"{CREDENTIALS}, and {REGION}"),
     (r"access_?denied|access_?key|signature|forbidden|expired|token|credential|permission", CREDENTIALS),
@@ -50,11 +59,6 @@ HINTS = (  # what the reason of a store says, and what to do
         "check the network, and AWS_ENDPOINT_URL if the store is not Amazon's",
     ),
 )
-
-
-def is_address(path: str) -> bool:
-    """Return whether a path names a filesystem, as ``s3://bucket/file`` does."""
-    return "://" in path
 
 
 def names_store(path: Any) -> bool:
@@ -82,7 +86,7 @@ def without_secret(path: str) -> str:
 
 
 def split_options(path: str) -> tuple[str, str]:
-    """Return an address without its options, and these.
+    """Return an address without its options, and the options.
 
     >>> split_options("s3://bucket/part-?.parquet?region=eu-west-1")
     ('s3://bucket/part-?.parquet', '?region=eu-west-1')
@@ -92,7 +96,7 @@ def split_options(path: str) -> tuple[str, str]:
 
 
 def opened_store(address: str) -> tuple[Any, str]:
-    """Return the filesystem of an address without a pattern, and the path on it."""
+    """Return the filesystem of an address without wildcards, and the path on it."""
     from pyarrow import fs
 
     if address.startswith("s3://"):
@@ -102,9 +106,9 @@ def opened_store(address: str) -> tuple[Any, str]:
 
 
 def _opened_s3(address: str) -> tuple[Any, str]:
-    """Open a bucket within bounds of time: Arrow alone waits for a silent one for a minute and a half.
+    """Return the filesystem and bucket of an S3 address, with timeouts shorter than Arrow's 90 seconds.
 
-    Options of the address are those Arrow knows. It is opened once, as credentials may be looked up slowly.
+    Options of the address are `S3_OPTIONS`. Open a bucket once, because finding credentials may be slow.
     """
     from pyarrow import fs
 
@@ -137,29 +141,26 @@ def is_local(filesystem: Any) -> bool:
 
 
 def store_reason(error: Exception) -> str:
-    """Return in one line why a store failed, and what can be done."""
+    """Return in one line why a store failed, with a suggestion if there is one."""
     plain = type(error) is OSError and error.errno is None and str(error).strip()  # as Arrow raises them
     reason = (str(error).strip() if plain else failure(error)).splitlines()[0].rstrip(".: ")
-    return f"{reason}{way_out(reason)}"
-
-
-def way_out(reason: str) -> str:
-    """Return what can be done about a reason, as the end of a sentence."""
-    return next((f"; {hint}" for words, hint in HINTS if re.search(words, reason, re.IGNORECASE)), "")
+    return reason + next(
+        (f"; {hint}" for words, hint in HINTS if re.search(words, reason, re.IGNORECASE)), ""
+    )
 
 
 def is_final(filesystem: Any, error: Exception) -> bool:
-    """Return whether another attempt is of no use: the clients of S3 and of fsspec make their own."""
+    """Return whether another attempt is useless; the clients of S3 and fsspec repeat attempts themselves."""
     own = filesystem.type_name.startswith("py::") or "AWS Error" in str(error)
     return own or isinstance(error, (FileNotFoundError, PermissionError)) or not isinstance(error, OSError)
 
 
 def version_of(filesystem: Any, path: str, handle: Any) -> str:
-    """Return what differs once a file was written anew: its entity tag, or its size and time."""
+    """Return text that changes if a file is rewritten: its entity tag, or its size and time."""
     tag = (handle.metadata() or {}).get("ETag")
     if tag is not None:
         return str(tag.decode())
-    foreign = getattr(getattr(filesystem, "handler", None), "fs", None)  # that of fsspec
+    foreign = getattr(getattr(filesystem, "handler", None), "fs", None)  # a filesystem of fsspec
     if foreign is not None:
         found = foreign.info(path)
         return f"{found.get('size')} {next((found[key] for key in WRITTEN if key in found), None)}"
@@ -168,10 +169,10 @@ def version_of(filesystem: Any, path: str, handle: Any) -> str:
 
 
 WILD = re.compile(r"[*?\[]")
-LISTS_AT_ONCE = 16  # of several paths: object stores respond slowly, and many at a time
+LISTS_AT_ONCE = 16  # paths listed in parallel, because object stores respond slowly
 BUCKET = re.compile(r"s3://[^/]+")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-# Folders of tables whose files count only as a log beside them says, and how such a table is passed.
+# Folders with the log of a table, which says which files are valid; and how to pass such a table.
 LOG = re.compile(r"(.*?)/(?:(_delta_log|\.hoodie)(?:/.*)?|(metadata)/[^/]*\.metadata\.json(?:\.gz)?)")
 WITH_LOG = {
     "_delta_log": (
@@ -190,55 +191,61 @@ WITH_LOG = {
 
 
 def is_path(X: Any) -> bool:
-    """Return whether X is one or several paths."""
+    """Return whether X is a path or a list of paths."""
     if isinstance(X, (str, os.PathLike)):
         return True
     return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(x, (str, os.PathLike)) for x in X)
 
 
 def listed(X: Any) -> tuple[Any, list[str], str]:
-    """Return the filesystem, the files in order, and the folder whose subfolders may say ``key=value``."""
+    """Return the filesystem, the files in order, and the folder above folders named ``key=value``."""
     if isinstance(X, (list, tuple)):
-        return _several(X)
+        return _listed_paths(X)
     given = os.fspath(X)
-    return _listed(given, *_located(given))
+    return _listed_path(given, *_filesystem_of_path(given))
 
 
-def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str]:
+def _listed_path(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str]:
+    """Return the same as `listed` for one path, which the user wrote as ``given``."""
     shown = without_secret(given)
     try:
         kind = filesystem.get_file_info(path).type.name
         if WILD.search(path) and kind == "NotFound":
             files, listing = _matching(filesystem, path)
             if not files:
-                raise SourceError(f"X={shown!r}: no file matches this pattern{_bucket(filesystem, path)}")
-            _check_no_log(shown, filesystem, _fixed(path), files, listing)
-            return filesystem, files, _above(_fixed(path))
+                raise SourceError(
+                    f"X={shown!r}: no file matches this pattern{_no_bucket_text(filesystem, path)}"
+                )
+            _check_no_log(shown, filesystem, _folder_before_wildcard(path), files, listing)
+            return filesystem, files, _folder_above_keys(_folder_before_wildcard(path))
         if kind == "NotFound":
             raise SourceError(
-                f"X={shown!r}: there is no such file or folder{_missing(given, filesystem, path)}"
+                f"X={shown!r}: there is no such file or folder{_why_not_found(given, filesystem, path)}"
             )
         if kind == "File":
-            return filesystem, [path], _base([path])
+            return filesystem, [path], _common_folder([path])
         listing = _under(filesystem, path)
         files = [file for file in listing if not _hidden(file[len(path) :])]
         _check_no_log(shown, filesystem, path, files, listing)
     except SourceError:
         raise
-    except (OSError, ValueError) as error:  # the latter if Arrow takes it for no path
+    except (OSError, ValueError) as error:  # ValueError if Arrow refuses the path
         raise SourceError(f"X={shown!r} cannot be listed: {store_reason(error)}") from error
     if not files:
         raise SourceError(f"X={shown!r}: this folder has no files")
-    return filesystem, files, _above(path)
+    return filesystem, files, _folder_above_keys(path)
 
 
 def _check_no_log(shown: str, filesystem: Any, folder: str, files: list[str], listing: list[str]) -> None:
-    """Refuse files of a table whose log says which of them count: others were replaced or removed.
+    """Raise `SourceError` for files of a table whose log says which files are valid.
 
-    ``listing`` is what was listed to find the files, in ``folder``. That may also be a part of a table: a
-    folder that says ``key=value``, or ``data`` of Iceberg.
+    ``listing`` has all paths that were listed in ``folder`` to find the files. The folder may be a part of
+    a table: a folder named ``key=value``, or ``data`` of Iceberg.
     """
-    above = {_above(folder), folder.rpartition("/")[0] if folder.endswith("/data") else folder} - {folder}
+    above = {
+        _folder_above_keys(folder),
+        folder.rpartition("/")[0] if folder.endswith("/data") else folder,
+    } - {folder}
     logs = [f"{place}/{name}" for place in above for name in WITH_LOG]
     found = [info.path for info in filesystem.get_file_info(logs) if info.type.name == "Directory"]
     for place in [path for path in (*found, *listing) if path.endswith("/metadata")]:
@@ -253,14 +260,15 @@ def _check_no_log(shown: str, filesystem: Any, folder: str, files: list[str], li
             )
 
 
-def _missing(given: str, filesystem: Any, path: str) -> str:
+def _why_not_found(given: str, filesystem: Any, path: str) -> str:
+    """Return why a path does not exist, as the end of a sentence."""
     if is_local(filesystem):
         return "; pass an address as text, because pathlib shortens it" if names_store(given) else ""
-    return _bucket(filesystem, path)
+    return _no_bucket_text(filesystem, path)
 
 
-def _bucket(filesystem: Any, path: str) -> str:
-    """Return whether it is the bucket that is missing, as the end of a sentence."""
+def _no_bucket_text(filesystem: Any, path: str) -> str:
+    """Return that the bucket does not exist, as the end of a sentence; empty text if it does."""
     bucket = path.partition("/")[0]
     if filesystem.type_name != "s3" or filesystem.get_file_info(bucket).type.name != "NotFound":
         return ""
@@ -268,9 +276,9 @@ def _bucket(filesystem: Any, path: str) -> str:
 
 
 def _matching(filesystem: Any, path: str) -> tuple[list[str], list[str]]:
-    """Return the files a pattern names, or else those in the folders it names; and all that was listed."""
-    folder, pattern = _fixed(path), _pattern(path)
-    if folder == path.rpartition("/")[0] and "**" not in path:  # a bucket may hold a lot besides
+    """Return the files that match a pattern, else those in matching folders; and all listed paths."""
+    folder, pattern = _folder_before_wildcard(path), _pattern(path)
+    if folder == path.rpartition("/")[0] and "**" not in path:  # other folders of a bucket may be large
         infos = _infos(filesystem, folder, recursive=False)
         named = [info for info in infos if re.fullmatch(pattern, info.path)]
         files = [info.path for info in named if info.type.name == "File"]
@@ -290,7 +298,7 @@ def _matching(filesystem: Any, path: str) -> tuple[list[str], list[str]]:
 
 
 def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:
-    """Return what the folders between a base and a file say, as in ``year=2026/part-0.parquet``.
+    """Return the keys and values in folder names below a base, as in ``year=2026/part-0.parquet``.
 
     >>> keys_of("/data/year=2026/name=a%20b/x.parquet", "/data")
     (('year', '2026'), ('name', 'a b'))
@@ -300,70 +308,72 @@ def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((key, None if value == HIVE_NULL else unquote(value)) for key, value in pairs)
 
 
-def _several(paths: Sequence[Any]) -> tuple[Any, list[str], str]:
+def _listed_paths(paths: Sequence[Any]) -> tuple[Any, list[str], str]:
     given = [os.fspath(path) for path in paths]
-    places = _all_located(given)
+    places = _filesystems_of_paths(given)
     filesystem = places[0][0]
     for path, (where, _) in zip(given, places, strict=True):
         if where != filesystem:
             shown = without_secret(path)
             raise SourceError(f"X has files on several filesystems, such as {shown!r}; give one")
     with ThreadPoolExecutor(LISTS_AT_ONCE) as pool:
-        found = pool.map(lambda path, place: _listed(path, *place)[1], given, places)
+        found = pool.map(lambda path, place: _listed_path(path, *place)[1], given, places)
         files = [file for some in found for file in some]
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
         raise SourceError(f"X has {twice[0]} more than once, so that its rows would count more than once")
-    return filesystem, files, _base(files)
+    return filesystem, files, _common_folder(files)
 
 
-def _base(files: list[str]) -> str:
-    """Return the folder all files are in."""
-    return _above(os.path.commonpath({file.rpartition("/")[0] for file in files}).replace(os.sep, "/"))
+def _common_folder(files: list[str]) -> str:
+    """Return the deepest folder that contains all files, above folders named ``key=value``."""
+    return _folder_above_keys(
+        os.path.commonpath({file.rpartition("/")[0] for file in files}).replace(os.sep, "/")
+    )
 
 
-def _above(folder: str) -> str:
-    """Return a folder, or the last one above the first that says ``key=value``."""
+def _folder_above_keys(folder: str) -> str:
+    """Return a folder, or its last parent above the first folder named ``key=value``."""
     return folder.partition("=")[0].rpartition("/")[0] if "=" in folder else folder
 
 
-def _all_located(paths: list[str]) -> list[tuple[Any, str]]:
-    """Locate several paths; a bucket is opened once."""
+def _filesystems_of_paths(paths: list[str]) -> list[tuple[Any, str]]:
+    """Return the filesystem and path of several paths; each bucket is opened once."""
     opened: dict[str, tuple[Any, str]] = {}
     places = []
     for path in paths:
-        bucket, key, options = _parts(path) if is_address(path) else (path, "", "")
+        bucket, key, options = _split_address(path) if "://" in path else (path, "", "")
         if bucket + options not in opened:
-            opened[bucket + options] = _located(bucket + options)
+            opened[bucket + options] = _filesystem_of_path(bucket + options)
         filesystem, base = opened[bucket + options]
         places.append((filesystem, base + key))
     return places
 
 
-def _parts(path: str) -> tuple[str, str, str]:
-    """Return an address as what is opened, the key in it and its options.
+def _split_address(path: str) -> tuple[str, str, str]:
+    """Return an address split into the part to open, the key in it and its options.
 
-    A key is taken as it is: one of S3 may hold spaces and percent signs.
+    Keys are not decoded, because those of S3 may contain spaces and percent signs.
 
-    >>> _parts("s3://bucket/city=a%20b/*.parquet?region=eu-west-1")
+    >>> _split_address("s3://bucket/city=a%20b/*.parquet?region=eu-west-1")
     ('s3://bucket', '/city=a%20b/*.parquet', '?region=eu-west-1')
     """
     plain, options = split_options(path)
     bucket = BUCKET.match(plain)
     if bucket is not None:
         return bucket[0], plain[bucket.end() :].rstrip("/"), options
-    # A pattern is no address: what is wild is put back once the filesystem is known.
-    fixed = _fixed(plain) if WILD.search(plain) else plain
+    # A filesystem cannot be opened by a pattern; the wildcards are the key.
+    fixed = _folder_before_wildcard(plain) if WILD.search(plain) else plain
     return fixed, plain[len(fixed) :], options
 
 
-def _located(path: str) -> tuple[Any, str]:
-    """Return the filesystem of an address and the path on it; a path without a scheme is local."""
+def _filesystem_of_path(path: str) -> tuple[Any, str]:
+    """Return the filesystem of an address and the path on it; paths without a scheme are local."""
     from pyarrow import fs
 
-    if not is_address(path):
-        return fs.LocalFileSystem(), _local(path)
-    opened, key, options = _parts(path)
+    if "://" not in path:
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")
+    opened, key, options = _split_address(path)
     try:
         filesystem, found = opened_store(opened + options)
     except (OSError, ValueError) as error:
@@ -372,22 +382,19 @@ def _located(path: str) -> tuple[Any, str]:
         raise SourceError(
             f"X={shown!r} cannot be opened: {reason}; what fsspec reads is "
             "passed as pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))"
-        ) from (error if shown == path else None)  # Arrow repeats the address, and a traceback the cause
+        ) from (error if shown == path else None)  # the cause would show the address with its secret
     return filesystem, found + key
 
 
-def _local(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")
-
-
-def _fixed(path: str) -> str:
-    """Return the folders of a pattern before the first that is wild."""
+def _folder_before_wildcard(path: str) -> str:
+    """Return the folders of a pattern before the first with a wildcard."""
     folders = path.split("/")
     first = next(position for position, folder in enumerate(folders) if WILD.search(folder))
     return "/".join(folders[:first])
 
 
 def _under(filesystem: Any, folder: str) -> list[str]:
+    """Return the sorted paths of all files in a folder and its subfolders."""
     infos = _infos(filesystem, folder, recursive=True)
     return sorted(info.path for info in infos if info.type.name == "File")
 
@@ -401,37 +408,35 @@ def _infos(filesystem: Any, folder: str, recursive: bool) -> list[Any]:
 
 
 def _hidden(path: str) -> bool:
-    """Return whether a file is metadata, such as ``_SUCCESS``."""
+    """Return whether a path is one of metadata, such as ``_SUCCESS``."""
     return any(part.startswith(("_", ".")) for part in path.split("/") if "=" not in part)
 
 
 def _pattern(path: str) -> str:
-    """Return a regular expression: ``*`` and ``?`` stay within a folder, ``**`` does not.
+    """Return a regular expression for a pattern; ``*`` and ``?`` do not match a slash, ``**`` does.
 
     >>> bool(re.fullmatch(_pattern("/a/**/x-?.parquet"), "/a/b/c/x-1.parquet"))
     True
     """
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]*\])", path)
-    return "".join(words.get(part) or _literal(part) for part in parts)
+    return "".join(
+        words.get(part) or (part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part))
+        for part in parts
+    )
 
 
-def _literal(part: str) -> str:
-    return part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part)
-
-
-SIZE = 2**128
-# Rows that have a digest together. The blocks of a survey have a multiple of them, whatever columns are read.
-ROWS = 1_024
+SIZE = 2**128  # sums of digests are taken modulo this
+ROWS = 1_024  # rows per digest; a survey reads blocks of a multiple of this
 
 
 def digests_of(table: pa.Table, start: int) -> list[int]:
-    """Return a sum of digests of rows for each column of a block, of which ``start`` is the first row."""
-    return [_digest(column, start) for column in table.columns]
+    """Return the sum of the digests of groups of rows for each column; ``start`` is the first row number."""
+    return [_column_digest(column, start) for column in table.columns]
 
 
-def _digest(column: Any, start: int) -> int:
-    total, (kind, content) = 0, _content(column)
+def _column_digest(column: Any, start: int) -> int:
+    total, (kind, content) = 0, _digest_buffers(column)
     missing = np.asarray(column.is_null()) if column.null_count else None
     for first in range(0, len(column), ROWS):
         stop = min(first + ROWS, len(column))
@@ -444,8 +449,11 @@ def _digest(column: Any, start: int) -> int:
     return total % SIZE
 
 
-def _content(column: Any) -> tuple[Any, Callable[[int, int], tuple[Any, ...]]]:
-    """Return the type, and what some rows hold: neither depends on chunks, nor on codes of categories."""
+def _digest_buffers(column: Any) -> tuple[Any, Callable[[int, int], tuple[Any, ...]]]:
+    """Return the type of a column, and a function that returns buffers with the values of some rows.
+
+    Neither depends on the chunks of the column nor on the codes of categories.
+    """
     import pyarrow as pa
 
     kind = column.type
@@ -454,7 +462,7 @@ def _content(column: Any) -> tuple[Any, Callable[[int, int], tuple[Any, ...]]]:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pa.string(), _texts(column)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        # The positions of nulls are known; as floats, integers beside them would lose digits.
+        # Nulls are digested separately; conversion to floats would round large integers.
         numbers = np.ascontiguousarray(column.fill_null(0).to_numpy())
     elif pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
         whole = pa.int32() if kind.bit_width == 32 else pa.int64()
@@ -465,7 +473,7 @@ def _content(column: Any) -> tuple[Any, Callable[[int, int], tuple[Any, ...]]]:
 
 
 def _texts(column: Any) -> Callable[[int, int], tuple[Any, ...]]:
-    """Return what yields the lengths of texts and their bytes."""
+    """Return a function that returns the lengths and the bytes of the texts of some rows."""
     import pyarrow as pa
 
     chunks = column.fill_null("").cast(pa.large_string()).chunks

@@ -1,4 +1,4 @@
-"""Tables that were read as Arrow, and are shown to the model as what it was fitted on."""
+"""Arrow tables that are converted to the library that the model was fitted on."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from paribus._data.table import CellValues, Column, ScratchBuffer, Stack
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LIKE_ROWS = 2_048  # that show how values of a column are written
+LIKE_ROWS = 2_048  # rows that give the dtypes of converted columns
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTable:
-    """Rows as they were read, which is what we read, and as ``library`` has them, for the model alone."""
+    """Rows in Arrow, which paribus reads, and converted to the library ``backend`` for the model.
+
+    ``gaps`` are the columns that have missing values in any row of the data.
+    """
 
     arrow: FrameTable
-    library: str
+    backend: str
     gaps: frozenset[str] = frozenset()
 
     @classmethod
     def of(
-        cls, table: pa.Table, names: tuple[str, ...], library: str, gaps: frozenset[str] = frozenset()
+        cls, table: pa.Table, names: tuple[str, ...], backend: str, gaps: frozenset[str] = frozenset()
     ) -> Self:
-        """Wrap a table; ``names`` are those of results, ``gaps`` columns that lack values somewhere."""
-        return cls(FrameTable(table, names), library, gaps)
+        """Return an Arrow table with the column names of results."""
+        return cls(FrameTable(table, names), backend, gaps)
 
     @cached_property
     def shown(self) -> FrameTable:
-        """The rows as the model sees them, made when it is evaluated."""
-        return FrameTable(as_library(self.arrow.native, self.library, self.gaps), self.arrow.names)
+        """The rows as the model gets them, converted on first use."""
+        return FrameTable(as_library(self.arrow.native, self.backend, self.gaps), self.arrow.names)
 
     @cached_property
     def _some(self) -> FrameTable:
-        """A few rows as the model sees them, which show how values are written."""
+        """A few rows as the model gets them, which give the dtypes of columns."""
         return self.shown if len(self) <= LIKE_ROWS else self.slice(0, LIKE_ROWS).shown
 
     @property
     def native(self) -> Any:
-        """The table as the model sees it."""
+        """The table as the model gets it."""
         return self.shown.native
 
     @property
@@ -53,13 +56,8 @@ class ModelTable:
         return self.arrow.names
 
     @property
-    def backend(self) -> str:
-        """Name of the library the model sees."""
-        return self.library
-
-    @property
     def row_bytes(self) -> int:
-        """Memory of one row when rows are repeated."""
+        """Bytes of one row when rows are repeated."""
         return self.arrow.row_bytes
 
     def __len__(self) -> int:
@@ -67,11 +65,11 @@ class ModelTable:
 
     def slice(self, start: int, stop: int) -> Self:
         """Return consecutive rows."""
-        return type(self)(self.arrow.slice(start, stop), self.library, self.gaps)
+        return type(self)(self.arrow.slice(start, stop), self.backend, self.gaps)
 
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
-        return type(self)(self.arrow.keep(mask), self.library, self.gaps)
+        return type(self)(self.arrow.keep(mask), self.backend, self.gaps)
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
@@ -82,40 +80,41 @@ class ModelTable:
         return self.arrow.column(feature)
 
     def floats(self, feature: int) -> Array | None:
-        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        """Return a column of floats as stored, NaN where missing; None for any other column."""
         return self.arrow.floats(feature)
 
     def cells(self, feature: int, values: Array) -> CellValues:
-        """Write values in the column's dtype, or refuse what it cannot hold."""
+        """Return values in the column's dtype; raise `GridError` for values it cannot hold."""
         return self._some.cells(feature, values)
 
     def own_cells(self, feature: int) -> CellValues:
-        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
-        alone = type(self)(self.arrow.pick((feature,)), self.library, self.gaps)
+        """Return the cells of a column, including missing ones: cell ``i`` is that of row ``i``."""
+        alone = type(self)(self.arrow.pick((feature,)), self.backend, self.gaps)
         return alone.shown.own_cells(0)
 
     def with_missing(self, feature: int, cells: CellValues) -> CellValues:
-        """Append this table's first value, which is missing, in the form the model knows it."""
+        """Append this table's first value, which is missing, in its native form."""
         return self.shown.with_missing(feature, cells)
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
-        """Prepare to evaluate ``copies`` points at once."""
+        """Return a stack for ``copies`` points at once."""
         return self.shown.stack(copies, scratch)
 
     def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return native tables of its stacks as one, with labels that are unique."""
+        """Return the native tables of several stacks as one, with unique labels."""
         return joined_frames(stacked)
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """A digest of the values of each column, which depends on nothing else."""
+        """A digest of each column, which depends on its values only."""
         return self.arrow.digests
 
 
 def as_library(table: pa.Table, library: str, gaps: frozenset[str]) -> Any:
-    """Return a table as pandas, polars or Arrow has it.
+    """Return an Arrow table converted to pandas or polars, or as it is.
 
-    To pandas, integers are floats and booleans objects in a column with ``gaps``: also in rows without.
+    In pandas, columns in ``gaps`` have integers as floats and booleans as objects. This also applies to
+    blocks without missing values.
     """
     if library == "pandas":
         return _as_pandas(table, gaps)

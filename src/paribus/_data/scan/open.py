@@ -1,4 +1,4 @@
-"""Sources that are read in parts: opened, and described as tables."""
+"""Out-of-core background data, and the source for each type of X."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sa
 from paribus._data.scan.listing import is_path
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.parquet import ParquetFiles, files_of, parquet_files, without_index
-from paribus._data.scan.reading import PartitionBlocks, Partitions, ReadBlocks, TableReader, is_dask_frame
+from paribus._data.scan.reading import PartitionBlocks, Partitions, ReadBlocks, TableReader
 from paribus._data.scan.streams import (
     Stream,
     from_dataset,
@@ -26,16 +26,17 @@ from paribus._data.scan.streams import (
 )
 from paribus.errors import TableError
 
-TAKE_ROWS = 65_536  # read at a time where only some are taken
+TAKE_ROWS = 65_536  # rows read at a time when only some are kept
 
 
 @dataclass(frozen=True, eq=False)
 class ScannedRows:
-    """Out-of-core rows. ``table`` are a few of them, which give names and dtypes.
+    """Out-of-core background data. ``table`` has a few rows, which give names and dtypes.
 
-    ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
-    rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
-    columns are binned. ``column_digests`` are those of the columns, of the weights and of the target.
+    ``total`` and ``squares`` are the sums of the weights and of their squares, divided by ``weight_scale``
+    and its square. ``heavy`` has the rows of highest priority by weight for each seed, None without weights.
+    ``some`` has the sampled rows that define bins. ``column_digests`` are those of the columns, then of the
+    weights, then of the target.
     """
 
     reading: TableReader
@@ -54,22 +55,22 @@ class ScannedRows:
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that the model gets."""
+        """Names of the columns of X, and of those that the model gets."""
         return self.reading.header
 
     @property
     def source_label(self) -> str:
-        """What the rows are read from, in words."""
+        """Description of the source of the rows."""
         return self.reading.source.label
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What was left out of the source, and why."""
+        """Descriptions of skipped files, each with its reason."""
         return self.reading.source.skipped
 
     @property
     def stamp(self) -> str | None:
-        """A digest of the source that is known without decoding the rows."""
+        """A digest of the source that does not need decoded rows; None if there is none."""
         return self.reading.source.stamp
 
     @property
@@ -79,7 +80,7 @@ class ScannedRows:
 
     @property
     def n_targets(self) -> int:
-        """Number of columns of the target."""
+        """Number of target columns, 0 without a target."""
         return len(self.reading.target)
 
     @property
@@ -89,7 +90,7 @@ class ScannedRows:
 
     @property
     def weight_scale(self) -> float:
-        """What weights are divided by."""
+        """The power of two by which weights are divided."""
         return self.reading.weight_scale
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
@@ -97,18 +98,18 @@ class ScannedRows:
         return self.reading.blocks(size, parts, self.n_rows)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more."""
+        """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more."""
         if self.heavy is None:
             return sample_of(self.n_rows, size, seed)
         heavy = self.heavy[seed]
         return heavy.sample(min(size, heavy.most - 1), 1.0)
 
     def head_sample(self, seed: int) -> ModelTable:
-        """Return the few rows the first pass chose by their numbers: they show how columns are binned."""
+        """Return the rows that the first pass sampled by their numbers, which define the bins of columns."""
         return self.some
 
     def subsample(self, size: int | None, seed: int) -> Rows:
-        """Read ``size`` rows with positive weight into memory, or all: those sampled if all were there."""
+        """Read ``size`` rows with positive weight, or all; the same sample as from rows in memory."""
         import pyarrow as pa
 
         wanted = sample_of(self.n_weighted, self.n_weighted if size is None else size, seed).numbers
@@ -124,7 +125,7 @@ class ScannedRows:
         return Rows(table, np.concatenate(weights) if weights else None, self.weight_scale)
 
     def weight_facts(self) -> dict[str, float] | None:
-        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""
         if self.heavy is None:
             return None
         return {
@@ -134,26 +135,26 @@ class ScannedRows:
         }
 
     def fingerprint(self, *, target: bool = True) -> str:
-        """Return a digest of the values, weights and target that were read."""
+        """Return a digest of the values, weights and, if ``target``, the target that were read."""
         dtypes = tuple(map(self.table.dtype, range(len(self.table.names))))
         used = self.column_digests if target else self.column_digests[: len(dtypes) + self.weighted]
         return xxhash.xxh3_128_hexdigest(repr((self.table.names, dtypes, len(self), used)).encode())
 
     def digests(self) -> tuple[dict[str, str], str | None]:
-        """Return a digest of each column read for the model, by its name, and of the weights if any."""
+        """Return a digest of each column of the model, by name, and of the weights or None."""
         names, found = self.table.names, self.column_digests
         return dict(zip(names, found, strict=False)), found[len(names)] if self.weighted else None
 
 
-NOWHERE = "\0"  # a folder under which no file lies, so that no folder says anything of one
+NOWHERE = "\0"  # a base folder that contains no file, so that folder names are not read as keys
 
 
 def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | None:
-    """Return a source to read from, or None when X is in memory.
+    """Return a source to read X from, or None if X is in memory.
 
-    Libraries are known by the module of X's class, so that none is imported here.
+    Libraries are recognized by the module of X's class, so that none is imported here.
     """
-    if isinstance(X, ParquetFiles):  # opened already, by a command
+    if isinstance(X, ParquetFiles):  # already opened by the command line
         return X
     if is_path(X):
         return parquet_files(X, on_error)
@@ -161,12 +162,12 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     if library == "pyarrow" and kind == "RecordBatchReader":
         return from_reader(X)
     if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
-        return (_files(X, on_error) if kind == "FileSystemDataset" else None) or from_dataset(X)
+        return (_files_of_dataset(X, on_error) if kind == "FileSystemDataset" else None) or from_dataset(X)
     if library == "polars" and kind == "LazyFrame":
         return from_lazy_frame(X)
     if library in ("duckdb", "_duckdb") and hasattr(X, "project"):
         return from_duckdb(X)
-    if is_dask_frame(X):
+    if all(hasattr(X, name) for name in ("to_delayed", "npartitions", "map_partitions")):  # Dask
         return Partitions.of(X)
     if hasattr(X, "__next__"):
         raise TableError(
@@ -177,30 +178,26 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     return from_factory(X) if callable(X) and not is_table else None
 
 
-def _files(X: Any, on_error: str) -> ParquetFiles | None:
-    """Return the files of a dataset that is no more than them: not filtered, all of its schema."""
+def _files_of_dataset(X: Any, on_error: str) -> ParquetFiles | None:
+    """Return the files of an unfiltered Parquet dataset whose schema they all have, else None."""
+    from pyarrow.types import is_integer
+
     if X.format.default_extname != "parquet" or getattr(X, "_scan_options", None):
         return None
-    keys = _keys(X)
+    keys = _partition_keys(X)
     if keys and type(X.partitioning).__name__ != "HivePartitioning":
         return None
     files = files_of(X.filesystem, list(X.files), "" if keys else NOWHERE, on_error, only=keys)
     wanted = without_index(X.schema)
     own = ({field.name: field.type for field in schema} for schema in {file.schema for file in files.files})
     plain = {field.name: field.type for field in wanted if field.name not in keys}
-    typed = all(_alike(files.schema.field(key).type, wanted.field(key).type) for key in keys)
+    types = [(files.schema.field(key).type, wanted.field(key).type) for key in keys]
+    typed = all(one == two or (is_integer(one) and is_integer(two)) for one, two in types)
     return files if typed and all(plain == found for found in own) else None
 
 
-def _alike(one: Any, two: Any) -> bool:
-    """Return whether types of folder keys are compatible: integers of any width, or text."""
-    from pyarrow import types
-
-    return bool(one == two or (types.is_integer(one) and types.is_integer(two)))
-
-
-def _keys(X: Any) -> set[str]:
-    """Return the columns whose values a dataset takes from the names of folders."""
+def _partition_keys(X: Any) -> set[str]:
+    """Return the columns whose values a dataset reads from folder names."""
     from pyarrow.dataset import get_partition_keys
 
     first = next(iter(X.get_fragments()), None)

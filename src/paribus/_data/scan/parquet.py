@@ -1,4 +1,4 @@
-"""Parquet files: what their footers say, and rows by number."""
+"""Parquet files: their footers, and reading of rows by number."""
 
 from __future__ import annotations
 
@@ -11,31 +11,40 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import sleep
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import xxhash
 
 from paribus._data.scan.listing import is_final, is_local, keys_of, listed, store_reason, version_of
-from paribus._data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
+from paribus._data.scan.source import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    conformed,
+    fits,
+    normal_type,
+    selected_schema,
+    shown_library,
+)
 from paribus._text import count
 from paribus.errors import ParibusError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HASHED_AT_ONCE, HASHED_BYTES = 4, 2**22  # files whose bytes are read at the same time, and bytes at a time
-FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
-TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
+HASHED_AT_ONCE, HASHED_BYTES = 4, 2**22  # files digested in parallel, and bytes read at a time
+FOOTERS_AT_ONCE = 16  # read in parallel, because object stores respond slowly
+TRIES, PAUSE = 3, 0.2  # attempts to read, and seconds before the second, then doubled
 WAY_OUT = "; on_error='skip' leaves such files out, and says so"
-HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
+HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups of the head, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A file: rows of each row group, what its folders say of all its rows, and digests of its footer.
+    """A Parquet file. ``groups`` are the numbers of rows of its row groups.
 
-    ``version`` is what differs once it was written anew, ``stamp`` a digest of all of this.
+    ``keys`` are the columns from folder names, with the value of all rows. ``footer`` is a digest of the
+    footer. ``version`` changes if the file is rewritten. ``stamp`` is a digest of footer, version and keys.
     """
 
     path: str
@@ -53,7 +62,7 @@ class File:
 
     @cached_property
     def kind(self) -> tuple[Any, ...]:
-        """What its columns are, the same for files that look alike."""
+        """The schema and the types of keys, which are equal for files of the same columns."""
         return (self.schema, *((name, type(value)) for name, value in self.keys))
 
 
@@ -68,16 +77,12 @@ class ParquetFiles:
     start: int = 0
     library: str = field(default_factory=shown_library)
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    contents: dict[str, str] = field(default_factory=dict)  # digests of local files that were read whole
-
-    @property
-    def shippable(self) -> bool:
-        """A process that sees the same filesystem reads the same rows."""
-        return True
+    contents: dict[str, str] = field(default_factory=dict)  # digests of the bytes of local files
+    shippable: ClassVar[bool] = True  # other processes read the same filesystem
 
     @property
     def label(self) -> str:
-        """Number of files and row groups."""
+        """Path of the first file, and numbers of files and row groups."""
         groups = count(sum(len(file.groups) for file in self.files), "row group")
         if len(self.files) == 1:
             return f"{self.files[0].path}, {groups}"
@@ -85,7 +90,7 @@ class ParquetFiles:
 
     @cached_property
     def unit_rows(self) -> int:
-        """Rows of the largest row group."""
+        """Number of rows of the largest row group."""
         return max((max(file.groups, default=0) for file in self.files), default=0)
 
     @cached_property
@@ -95,10 +100,10 @@ class ParquetFiles:
 
     @property
     def stamp(self) -> str:
-        """A digest of all footers, of when the files were written, and of every byte of local files.
+        """A digest of all footers and versions, and of every byte of local files.
 
-        A file can be changed within its size, time and extremes. Reading bytes takes a small part of the time
-        of decoding and evaluating them. In a store it would be the transfer of all data; entity tags differ.
+        A file may change without a change of its size, time and footer. Reading bytes is much faster than
+        decoding and evaluating them. In an object store it would transfer all data, but entity tags change.
         """
         parts = [file.stamp for file in self.files]
         if is_local(self.filesystem):
@@ -109,7 +114,7 @@ class ParquetFiles:
         return xxhash.xxh3_128_hexdigest(repr(parts).encode())
 
     def _content(self, path: str) -> str:
-        """Return a digest of the bytes of a file; of one that cannot be read the pass will say so."""
+        """Return a digest of the bytes of a file; a file that cannot be read raises an error in the pass."""
         digest = xxhash.xxh3_128()
         try:
             with self.filesystem.open_input_stream(path) as handle:
@@ -124,9 +129,11 @@ class ParquetFiles:
         return np.cumsum([self.start, *(file.rows for file in self.files)])
 
     def project(self, columns: tuple[str, ...], on_error: str) -> Self:
-        """Return the same files for some columns; one that has others is an error, or skipped."""
-        wanted = _common(self.files, columns)
-        problems = {kind: _differs(files[0], wanted) for kind, files in _by_kind(self.files).items()}
+        """Return the same files for some columns; a file with another schema is an error or skipped."""
+        wanted = _common_schema(self.files, columns)
+        problems = {
+            kind: _schema_difference(files[0], wanted) for kind, files in _by_kind(self.files).items()
+        }
         kept, skipped = [], list(self.skipped)
         for file in self.files:
             problem = problems[file.kind]
@@ -139,7 +146,7 @@ class ParquetFiles:
         return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped), heads={})
 
     def without(self, problems: Iterable[tuple[str, str]]) -> Self:
-        """Return the same files without some, each with what is wrong with it."""
+        """Return the source without the files in ``problems``, pairs of a path and its problem."""
         wrong = dict(problems)
         files = tuple(file for file in self.files if file.path not in wrong)
         if not files:
@@ -148,7 +155,7 @@ class ParquetFiles:
         return replace(self, files=files, skipped=(*self.skipped, *wrong.values()), heads={})
 
     def part(self, first: int, stop: int) -> Self:
-        """Return a source that holds the files of these rows only."""
+        """Return the source with only the files that hold these rows."""
         low = max(0, int(np.searchsorted(self._starts, first, side="right")) - 1)
         high = int(np.searchsorted(self._starts, stop, side="left"))
         return replace(self, files=self.files[low:high], start=int(self._starts[low]), skipped=(), heads={})
@@ -162,7 +169,7 @@ class ParquetFiles:
                 yield from self._rows(file, columns, low, high)
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the first rows of a few row groups all over the files, read once."""
+        """Return the first rows of a few row groups across all files, read once."""
         if columns not in self.heads:
             self.heads[columns] = self._head(columns)
         return self.heads[columns]
@@ -182,19 +189,19 @@ class ParquetFiles:
             parts += self.batches(
                 columns, starts[position], min(starts[position] + HEAD_ROWS, self.start + self.rows)
             )
-        return pa.concat_tables(parts) if parts else _narrow(self.schema, columns).empty_table()
+        return pa.concat_tables(parts) if parts else selected_schema(self.schema, columns).empty_table()
 
     def damaged(self, columns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the files that cannot be read to their end, each with its reason."""
+        """Yield the path and the problem of each file that cannot be read completely."""
         for file in self.files:
             try:
                 for _ in self._rows(file, columns, 0, file.rows):
                     pass
             except SourceError as error:
-                yield file.path, _reason(error)
+                yield file.path, _file_problem(error)
 
     def _rows(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
-        """Yield rows of one file; a read that fails is tried again from where it failed."""
+        """Yield rows of one file; a failed read is repeated from the first missing row."""
         done, tries = first, 0
         while done < stop:
             try:
@@ -203,18 +210,16 @@ class ParquetFiles:
                     done, tries = done + len(table), 0
             except (ParibusError, MemoryError):
                 raise
-            except Exception as error:  # a filesystem in Python raises what it likes
+            except Exception as error:  # a filesystem in Python may raise any error
                 tries += 1
                 if tries >= TRIES or is_final(self.filesystem, error):
-                    raise self._unreadable(file, error, done, stop) from error
+                    what = f"rows {done} to {stop - 1}"
+                    raise _unreadable(self.filesystem, file.path, error, what) from error
                 sleep(PAUSE * 2 ** (tries - 1))
             else:
                 if done < stop:
                     rows = count(file.rows, "row")
                     raise SourceError(f"{file.path} ended after {done} of {rows}; was it changed?")
-
-    def _unreadable(self, file: File, error: Exception, first: int, stop: int) -> SourceError:
-        return _unreadable(self.filesystem, file.path, error, f"rows {first} to {stop - 1}")
 
     def _read(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -222,7 +227,7 @@ class ParquetFiles:
         ends = np.cumsum(file.groups)
         low, high = np.searchsorted(ends, [first, stop - 1], side="right").tolist()
         skip, left = first - (int(ends[low - 1]) if low else 0), stop - first
-        schema = _narrow(self.schema, columns)
+        schema = selected_schema(self.schema, columns)
         keys = dict(file.keys)
         inside = [name for name in columns if name not in keys]
         with self._opened(file) as opened:
@@ -236,37 +241,37 @@ class ParquetFiles:
                 if rows.num_rows:
                     table = _with_keys(pa.Table.from_batches([rows]), keys, schema, rows.num_rows)
                     yield conformed(table, schema, file.path)
-                if not left:  # or the rest of the row group would be read as well
+                if not left:  # else the rest of the row group would be read too
                     break
 
     @contextmanager
     def _opened(self, file: File) -> Iterator[Any]:
-        """Open a file that must be the one whose footer was read, still so when it was read."""
+        """Open a file; raise `SourceError` if it changes between reading its footer and closing it."""
         import pyarrow.parquet as pq
 
         options = {"pre_buffer": not is_local(self.filesystem), "page_checksum_verification": True}
         with self.filesystem.open_input_file(file.path) as handle:
             self._check_version(file, handle)
             with closing(pq.ParquetFile(handle, **options)) as opened:
-                if _footer(opened.metadata) != file.footer:
-                    raise _changed(file)
+                if _footer_digest(opened.metadata) != file.footer:
+                    raise _changed_file_error(file)
                 yield opened
         with self.filesystem.open_input_file(file.path) as handle:
             self._check_version(file, handle)
 
     def _check_version(self, file: File, handle: Any) -> None:
         if version_of(self.filesystem, file.path, handle) != file.version:
-            raise _changed(file)
+            raise _changed_file_error(file)
 
     def _row_groups(self, opened: Any, first: int, stop: int, size: int, columns: list[str]) -> Iterator[Any]:
-        """Yield batches; from an object store, the columns of a row group in as few requests as possible."""
-        step = stop - first if is_local(self.filesystem) else 1  # what is requested ahead is held in memory
+        """Yield batches; object stores get few requests, each for the columns of one row group."""
+        step = stop - first if is_local(self.filesystem) else 1  # requested row groups are kept in memory
         for begin in range(first, stop, step):
             groups = list(range(begin, begin + step))
             yield from opened.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
 
 
-def _changed(file: File) -> SourceError:
+def _changed_file_error(file: File) -> SourceError:
     return SourceError(
         f"{file.path} is not the file whose footer was read before: it was written anew, or a worker has "
         "another copy of it, so that nothing is returned. Run again when nothing writes to it; workers need "
@@ -275,7 +280,7 @@ def _changed(file: File) -> SourceError:
 
 
 def parquet_files(X: Any, on_error: str) -> ParquetFiles:
-    """Read the footers of the files that are meant."""
+    """Read the footers of the files of a path, a folder, a pattern or a list of these."""
     filesystem, paths, base = listed(X)
     return files_of(filesystem, paths, base, on_error)
 
@@ -283,11 +288,13 @@ def parquet_files(X: Any, on_error: str) -> ParquetFiles:
 def files_of(
     filesystem: Any, paths: list[str], base: str, on_error: str, only: set[str] | None = None
 ) -> ParquetFiles:
-    """Read footers; a file that has none is an error, or skipped. ``only`` are keys of folders that count."""
-    stopping = on_error != "skip" and not is_local(filesystem)  # a store that is silent is so for each file
+    """Read footers; a file without one is an error or skipped. ``only`` are the folder keys to use."""
+    stopping = on_error != "skip" and not is_local(
+        filesystem
+    )  # a store that does not respond fails for every file
     found: list[File | SourceError] = []
     with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
-        for one in pool.map(lambda path: _file(filesystem, path, base, only), paths):
+        for one in pool.map(lambda path: _read_file(filesystem, path, base, only), paths):
             found.append(one)
             if stopping and isinstance(one, SourceError):
                 pool.shutdown(cancel_futures=True)
@@ -295,22 +302,27 @@ def files_of(
     wrong = [one for one in found if isinstance(one, SourceError)]
     if wrong and on_error != "skip":
         more = f" (and {count(len(wrong) - 1, 'more file')} cannot be read)" if len(wrong) > 1 else ""
-        raise SourceError(f"{_reason(wrong[0])}{more}{WAY_OUT}") from wrong[0]
+        raise SourceError(f"{_file_problem(wrong[0])}{more}{WAY_OUT}") from wrong[0]
     files = _typed_keys([one for one in found if isinstance(one, File)])
     if not files:
-        raise SourceError(f"none of {count(len(paths), 'file')} can be read as Parquet: {_reason(wrong[0])}")
-    names = _names(max(_by_kind(tuple(files)).values(), key=len)[0])  # those that most files have
-    return ParquetFiles(filesystem, tuple(files), _common(tuple(files), names), tuple(map(_reason, wrong)))
+        raise SourceError(
+            f"none of {count(len(paths), 'file')} can be read as Parquet: {_file_problem(wrong[0])}"
+        )
+    common = max(_by_kind(tuple(files)).values(), key=len)[0]  # a file with the schema of most files
+    names = (*common.schema.names, *(name for name, _ in common.keys if name not in common.schema.names))
+    return ParquetFiles(
+        filesystem, tuple(files), _common_schema(tuple(files), names), tuple(map(_file_problem, wrong))
+    )
 
 
-def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
-    """Read a footer; an attempt that fails is repeated."""
+def _read_file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
+    """Return the file with its footer, or the error of the last attempt."""
     for number in range(TRIES):
         try:
             return _read_footer(filesystem, path, base, only)
         except MemoryError:
             raise
-        except Exception as error:  # a filesystem in Python raises what it likes
+        except Exception as error:  # a filesystem in Python may raise any error
             if is_final(filesystem, error) or number + 1 == TRIES:
                 return _unreadable(filesystem, path, error, "its footer")
             sleep(PAUSE * 2**number)
@@ -326,18 +338,18 @@ def _read_footer(filesystem: Any, path: str, base: str, only: set[str] | None) -
             footer, schema = opened.metadata, without_index(opened.schema_arrow)
             groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
     keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
-    own = _footer(footer)
+    own = _footer_digest(footer)
     stamp = xxhash.xxh3_128_hexdigest(repr((own, version, keys)).encode())
     return File(path, groups, keys, schema.remove_metadata(), own, version, stamp)
 
 
-def _footer(metadata: Any) -> str:
-    """Return a digest of a footer, which holds the sizes and extremes of every column."""
+def _footer_digest(metadata: Any) -> str:
+    """Return a digest of a footer, which has the sizes and extremes of every column."""
     return xxhash.xxh3_128_hexdigest(pickle.dumps(metadata))
 
 
 def without_index(schema: pa.Schema) -> pa.Schema:
-    """Leave out the columns that are the labels of rows to pandas, which no model was fitted on."""
+    """Return a schema without the index columns of pandas, which are not features."""
     labels = (schema.pandas_metadata or {}).get("index_columns", [])
     for name in labels:
         position = schema.get_field_index(name) if isinstance(name, str) else -1
@@ -352,17 +364,13 @@ def _unreadable(filesystem: Any, path: str, error: Exception, what: str) -> Sour
     return SourceError(f"{path} cannot be read ({what}): {reason}{WAY_OUT}")
 
 
-def _reason(error: SourceError) -> str:
-    """Return what is wrong with a file, without the way out for one who is on it."""
+def _file_problem(error: SourceError) -> str:
+    """Return the problem of a file, without the suggestion to skip it."""
     return str(error).removesuffix(WAY_OUT)
 
 
-def _names(file: File) -> tuple[str, ...]:
-    return (*file.schema.names, *(name for name, _ in file.keys if name not in file.schema.names))
-
-
 def _typed_keys(files: list[File]) -> list[File]:
-    """Read the values in folder names as integers where all of a key's are, else as text."""
+    """Return files with keys as integers if all values of a key are integers, else as text."""
     said: dict[str, list[Any]] = {}
     for file in files:
         for name, value in file.keys:
@@ -386,6 +394,7 @@ def _typed_keys(files: list[File]) -> list[File]:
 
 
 def _type_of(file: File, name: str) -> Any | None:
+    """Return the type of a column of a file or of its keys; None if there is no such column."""
     import pyarrow as pa
 
     keys = dict(file.keys)
@@ -396,15 +405,15 @@ def _type_of(file: File, name: str) -> Any | None:
 
 
 def _by_kind(files: tuple[File, ...]) -> dict[tuple[Any, ...], list[File]]:
-    """Group files that look alike: thousands of them have one schema between them."""
+    """Return files grouped by kind, because thousands of files often share one schema."""
     alike: dict[tuple[Any, ...], list[File]] = {}
     for file in files:
         alike.setdefault(file.kind, []).append(file)
     return alike
 
 
-def _common(files: tuple[File, ...], columns: tuple[str, ...]) -> pa.Schema:
-    """Return the schema most files have; of a column that is null in most, that of those where it is not."""
+def _common_schema(files: tuple[File, ...], columns: tuple[str, ...]) -> pa.Schema:
+    """Return the most frequent type of each column in the files; null types do not count."""
     import pyarrow as pa
 
     fields = []
@@ -419,8 +428,8 @@ def _common(files: tuple[File, ...], columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _differs(file: File, wanted: pa.Schema) -> str | None:
-    """Return in which column a file differs, None if in none."""
+def _schema_difference(file: File, wanted: pa.Schema) -> str | None:
+    """Return the first difference of a file from a schema in words, None if there is none."""
     for one in wanted:
         found = _type_of(file, one.name)
         if found is None:
@@ -428,12 +437,6 @@ def _differs(file: File, wanted: pa.Schema) -> str | None:
         if not fits(found, one.type):
             return f"has {one.name!r} as {found}, and other files have {one.type}"
     return None
-
-
-def _narrow(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([schema.field(name) for name in columns])
 
 
 def _with_keys(table: pa.Table, keys: dict[str, Any], schema: pa.Schema, rows: int) -> pa.Table:

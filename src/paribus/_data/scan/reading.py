@@ -1,4 +1,4 @@
-"""Read row groups and partitions as tables that the model accepts."""
+"""Readers of out-of-core rows: partitions of Dask frames, and blocks of rows for the model."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from paribus._contracts import Array, Floats
 from paribus._data.categories import recode
 from paribus._data.features import Header
-from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts
+from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, UnchangedBlocks
 from paribus._data.scan.model_table import ModelTable
-from paribus._data.scan.source import Source, conformed, normal_type
-from paribus._data.scan.streams import as_arrow, between, rechunked
+from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
+from paribus._data.scan.streams import as_arrow, between
 from paribus._text import count
 from paribus.errors import InputError, SourceError, WeightError
 
@@ -25,16 +25,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def is_dask_frame(X: Any) -> bool:
-    """Return whether X is a Dask data frame, by its interface."""
-    return hasattr(X, "to_delayed") and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
-
-
 @dataclass(frozen=True, eq=False)
 class Partitions:
     """The partitions of a Dask data frame, in order.
 
-    With the ``client`` of a cluster they are computed there; without one, each here when it is read.
+    With the ``client`` of a cluster, workers compute them. Without one, this process computes each when
+    it is read. The number of rows is unknown before that.
     """
 
     frame: Any
@@ -43,18 +39,19 @@ class Partitions:
     skipped: tuple[str, ...] = ()
     client: Any = None
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    rows: ClassVar[int | None] = None
+    stamp: ClassVar[str | None] = None
+    shippable: ClassVar[bool] = False
+    unit_rows: ClassVar[int] = 0
 
     @classmethod
     def of(cls, X: Any) -> Self:
-        """Read the columns off what the frame says of itself; text becomes text, whatever pandas calls it."""
-        import pyarrow as pa
-
-        first = as_arrow(_first(X, 64, None), 0)
-        return cls(X, pa.schema([pa.field(one.name, normal_type(one.type)) for one in first.schema]))
+        """Return the partitions of a frame; its first rows give the types of columns."""
+        return cls(X, normal_schema(as_arrow(_first_rows(X, 64, None), 0).schema))
 
     @property
     def cluster(self) -> bool:
-        """Whether a cluster computes them."""
+        """Whether a cluster computes the partitions."""
         return self.client is not None
 
     @property
@@ -62,78 +59,52 @@ class Partitions:
         """Number of partitions."""
         return f"{count(self.frame.npartitions, 'partition')} of a Dask data frame"
 
-    @property
-    def rows(self) -> int | None:
-        """None: it takes computing to know."""
-        return None
-
-    @property
-    def stamp(self) -> str | None:
-        """None: it takes computing to know."""
-        return None
-
-    @property
-    def shippable(self) -> bool:
-        """Its partitions are where they are."""
-        return False
-
     def project(self, columns: tuple[str, ...], on_error: str) -> Self:
-        """Return the frame with some columns only, so that no others are computed."""
-        import pyarrow as pa
-
-        schema = pa.schema([self.schema.field(name) for name in columns])
+        """Return the frame with some columns only, so that others are not computed."""
+        schema = selected_schema(self.schema, columns)
         return replace(self, frame=self.frame[list(columns)], schema=schema)
 
     @cached_property
     def tasks(self) -> list[Any]:
-        """Those that compute the partitions."""
+        """The delayed objects that compute the partitions."""
         return list(self.frame.to_delayed())
 
-    @property
-    def unit_rows(self) -> int:
-        """Nobody knows the rows of a partition before it is computed."""
-        return 0
-
     def part(self, first: int, stop: int) -> Self:
-        """Return itself: rows are not numbered before they are computed."""
+        """Return the source itself, because rows have no numbers before they are computed."""
         return self
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
-        """Yield the rows from ``first`` to ``stop``, computing one partition at a time, here."""
+        """Yield the rows from ``first`` to ``stop``, one computed partition at a time."""
         numbers = range(self.frame.npartitions)
         return between((self.table(self.computed(n), n, columns) for n in numbers), first, stop)
 
     def computed(self, number: int) -> Any:
-        """Compute a partition, and have it here."""
-        return _computed(self.frame.get_partition(number), self.client)
+        """Compute a partition on the cluster, or else in this process."""
+        lazy = self.frame.get_partition(number)
+        if self.client is None:
+            return lazy.compute(scheduler="synchronous")  # without a scheduler, Dask would look for a cluster
+        return self.client.compute(lazy).result()
 
     def table(self, computed: Any, number: int, columns: tuple[str, ...]) -> pa.Table:
-        """Return a computed partition as Arrow, its columns in the types of all."""
-        import pyarrow as pa
-
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        if not len(computed):  # whose types need not mean anything
+        """Return a computed partition as an Arrow table with the types of the schema."""
+        schema = selected_schema(self.schema, columns)
+        if not len(computed):  # without rows, its types may be wrong
             return schema.empty_table()
         return conformed(as_arrow(computed, number), schema, f"partition {number} of X")
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the first rows of the first partition."""
+        """Return the first rows of the first partition that has any."""
         if columns not in self.heads:
-            self.heads[columns] = self.table(_first(self.frame, 2_048, self.client), 0, columns)
+            self.heads[columns] = self.table(_first_rows(self.frame, 2_048, self.client), 0, columns)
         return self.heads[columns]
 
 
-def _computed(lazy: Any, client: Any) -> Any:
-    """Compute on a cluster, or in this process; ``compute`` itself would look for a cluster."""
-    return lazy.compute(scheduler="synchronous") if client is None else client.compute(lazy).result()
-
-
-def _first(frame: Any, rows: int, client: Any) -> Any:
+def _first_rows(frame: Any, rows: int, client: Any) -> Any:
     """Return rows of the first partition that has any."""
     result = None
     for number in range(frame.npartitions):
         some = frame.get_partition(number).head(rows, npartitions=1, compute=False)
-        result = some.compute() if client is None else _computed(some, client)
+        result = some.compute() if client is None else client.compute(some).result()
         if len(result):
             break
     return result
@@ -141,13 +112,13 @@ def _first(frame: Any, rows: int, client: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TableReader:
-    """Reads rows: the model's ``columns``, called ``names`` in results, weights and target.
+    """Reader of the model's ``columns``, named ``names`` in results, of the weights and of the target.
 
     ``known_categories`` are those of each categorical column over all rows. Weights are divided by
-    ``weight_scale``. ``nullable`` columns have missing values in some row. ``starts`` are the numbers of the
-    first rows of a cluster's partitions. ``categories`` are those that the model knows of columns of plain
-    values: ``closed`` columns refuse others, ``open`` ones treat others as missing. ``aligned`` is the header
-    of X.
+    ``weight_scale``. ``nullable`` columns have missing values in some row. ``starts`` are the first row
+    numbers of a cluster's partitions, and the total. ``categories`` are those the model knows for columns of
+    plain values. Models refuse other categories in ``closed`` columns and treat them as missing in ``open``
+    ones. ``aligned`` is the header of X, None if it has the columns ``names``.
     """
 
     source: Source
@@ -166,43 +137,43 @@ class TableReader:
 
     @property
     def header(self) -> Header:
-        """The columns of X, and those of them that are shown to the model."""
+        """Names of the columns of X, and of those that the model gets."""
         return self.aligned or Header.of(self.names)
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Every column that is read."""
+        """Names of all columns that are read, each once."""
         weight = () if self.weight is None else (self.weight,)
         return (*dict.fromkeys((*self.columns, *weight, *self.target)),)
 
     @property
     def coded(self) -> tuple[int, ...]:
-        """The columns of categories, whose categories differ from file to file."""
+        """Positions of the categorical columns, whose categories may differ between files."""
         import pyarrow as pa
 
         types = [self.source.schema.field(name).type for name in self.columns]
         return tuple(j for j, kind in enumerate(types) if pa.types.is_dictionary(kind))
 
     def table(self, rows: pa.Table) -> ModelTable:
-        """Return rows as a table of the model's columns."""
+        """Return Arrow rows as a table of the model's columns."""
         chosen = self._with_categories(rows.select(self.columns))
         return ModelTable.of(chosen, self.names, self.source.library, self.nullable)
 
     def head(self) -> ModelTable:
-        """Return a few rows."""
+        """Return a few rows as a table of the model's columns."""
         return self.table(self.source.head(self.read))
 
     def first_unit(self) -> float:
-        """Return a power of two near the largest of the first weights, so that no sum of them overflows."""
+        """Return a power of two near the largest of the first weights, so that sums do not overflow."""
         if self.weight is None:
             return 1.0
-        weights = _numbers(self.source.head(self.read).column(self.weight), self.weight)
-        # What is no weight is refused when all rows are read, and their number is known.
+        weights = _weight_column(self.source.head(self.read).column(self.weight), self.weight)
+        # Invalid weights raise an error when all rows are read, with their row numbers.
         largest = float(weights[np.isfinite(weights)].max(initial=0.0))
         return 2.0 ** math.floor(math.log2(largest)) if largest else 1.0
 
     def block(self, rows: pa.Table, start: int, number: int) -> Block:
-        """Return rows as a block."""
+        """Return Arrow rows as a block with weights and target."""
         weights = None if self.weight is None else self._weights(rows, start)
         target = self._target(rows, weights, start) if self.target else None
         return Block(self.table(rows), weights, start, number=number, target=target)
@@ -217,7 +188,7 @@ class TableReader:
 
     def _weights(self, rows: pa.Table, start: int) -> Floats:
         column = rows.column(self.weight)
-        weights = _numbers(column, self.weight) / self.weight_scale
+        weights = _weight_column(column, self.weight) / self.weight_scale
         wrong = ~(weights >= 0) | np.isinf(weights)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -228,7 +199,7 @@ class TableReader:
         return weights
 
     def _target(self, rows: pa.Table, weights: Floats | None, start: int) -> Array:
-        """Return what came out, ``(n,)`` or ``(n, o)``; a row of weight zero may be without."""
+        """Return the observed values, ``(n,)`` or ``(n, o)``; only rows of weight zero may lack them."""
         columns = []
         for name in self.target:
             values = _outcomes(rows.column(name), name)
@@ -248,7 +219,7 @@ class TableReader:
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     def _with_categories(self, rows: pa.Table) -> pa.Table:
-        """Give columns of categories the categories of all rows, in one order, as one table has them."""
+        """Return rows whose categorical columns have the categories of all rows, in one order."""
         for name, categories in self.known_categories.items():
             position = rows.schema.get_field_index(name)
             if position >= 0:
@@ -257,12 +228,13 @@ class TableReader:
 
 
 def _place(row: int) -> str:
-    """Return which row it is, in words."""
+    """Return the position of a row in words."""
     partition = row >> FAR
     return f"row {row & (1 << FAR) - 1} of partition {partition}" if partition else f"row {row}"
 
 
-def _numbers(column: Any, name: str | None) -> Floats:
+def _weight_column(column: Any, name: str | None) -> Floats:
+    """Return a column of weights as floats; raise `WeightError` if it does not hold numbers."""
     import pyarrow.types as kinds
 
     kind = column.type
@@ -272,7 +244,7 @@ def _numbers(column: Any, name: str | None) -> Floats:
 
 
 def _outcomes(column: Any, name: str) -> Array:
-    """Return a column of numbers or labels as numpy; what stands for a missing one has no meaning."""
+    """Return a column of numbers or labels in numpy, with arbitrary values where missing."""
     import pyarrow as pa
 
     kind = column.type
@@ -285,15 +257,16 @@ def _outcomes(column: Any, name: str) -> Array:
     return np.asarray(column.to_numpy(), dtype=object)
 
 
-FAR = 40  # bits of a row's number within a partition, while the lengths of those before are not known
-BLOCKS_WITHIN = 20  # bits of a block's number within a partition
+FAR = 40  # bits of a row number within a partition, while the lengths of partitions are unknown
+BLOCKS_WITHIN = 20  # bits of a block number within a partition
 
 
 @dataclass(frozen=True, eq=False)
-class ReadBlocks:
-    """Blocks of ``size`` rows, cut by the numbers of the rows, wherever files and batches begin.
+class ReadBlocks(UnchangedBlocks):
+    """Blocks of ``size`` rows, from block ``first`` to ``stop``, independent of files and batches.
 
-    So they are those of the same rows in memory, and an effect is the same to the bit.
+    They are the blocks of the same rows in memory, so that results are exactly the same. ``total`` is the
+    number of rows of the source, None if unknown.
     """
 
     reading: TableReader
@@ -302,15 +275,11 @@ class ReadBlocks:
     total: int | None
     first: int = 0
     stop: int | None = None
-
-    @property
-    def in_memory(self) -> bool:
-        """They are read."""
-        return False
+    in_memory: ClassVar[bool] = False
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, None if it takes reading to know."""
+        """Number of rows, None if unknown before reading."""
         if self.total is None:
             return None
         stop = self.total if self.stop is None else min(self.stop * self.size, self.total)
@@ -318,32 +287,32 @@ class ReadBlocks:
 
     @property
     def count(self) -> int | None:
-        """Number of blocks of rows, None if it takes reading to know or none begins in between."""
+        """Number of blocks of rows, None if unknown or if the source can only be read from its beginning."""
         if self.rows is None or not self.reading.source.shippable:
             return None
         return -(-self.rows // self.size)
 
     @property
     def n_tasks(self) -> int:
-        """Into how many tasks to cut them: each reads at least two of what can only be read together."""
+        """Number of tasks: each reads at least two units of rows that can only be read together."""
         return (self.rows or 0) // (2 * max(1, self.reading.source.unit_rows))
 
     def describe(self) -> str:
-        """Return which rows these are, in words."""
+        """Return the numbers of the rows in words."""
         first = self.first * self.size
         return f"rows {first:,} to {first + (self.rows or 0) - 1:,} of X ({self.reading.source.label})"
 
     def __iter__(self) -> Iterator[Block]:
-        source, row = self.reading.source, self.first * self.size
         stop = None if self.stop is None else self.stop * self.size
-        tables = rechunked(source.batches(self.reading.read, row, stop), self.size)
-        for number, table in enumerate(tables, self.first):
-            yield from self.reading.block(table, row, number).restrict(self.parts)
-            row += len(table)
-        self.check_length(row)
+        cutter = _Cutter(self)
+        for table in self.reading.source.batches(self.reading.read, self.first * self.size, stop):
+            for block in cutter.add(table):
+                yield from block.restrict(self.parts)
+        for block in cutter.rest():
+            yield from block.restrict(self.parts)
 
     def check_length(self, row: int) -> None:
-        """Raise if the rows ended before or after the number of ``row`` where they must."""
+        """Raise `SourceError` unless ``row`` is the number of the row after the last one expected."""
         if self.rows is not None and row != self.first * self.size + self.rows:
             raise SourceError(
                 f"X ({self.reading.source.label}) ended after {row:,} rows where it had {self.total:,} "
@@ -351,31 +320,23 @@ class ReadBlocks:
             )
 
     def part(self, first: int, stop: int) -> Self:
-        """Return some consecutive ones, with the files they are read from."""
+        """Return some consecutive blocks, with the files they are read from."""
         source = self.reading.source.part(first * self.size, stop * self.size)
         return replace(self, reading=replace(self.reading, source=source), first=first, stop=stop)
-
-    def payload(self) -> tuple[Self, list[Any]]:
-        """Return the blocks, which are read where they are evaluated."""
-        return self, []
-
-    def received(self, computed: list[Any]) -> tuple[Self]:
-        """Return the blocks."""
-        return (self,)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedRead:
-    """The blocks of several cuts of the same rows, which are read once.
+    """Blocks of several cuts of the same rows, which are read once.
 
-    Each comes with the position of its cut, in the order of the rows, and is the block of that cut alone.
+    Iteration yields the position of a cut and a block of it, in the order of rows.
     """
 
     cuts: Sequence[ReadBlocks]
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:
         reading = self.cuts[0].reading
-        same: dict[int, list[int]] = {}  # cuts into the same blocks share what is derived from them
+        same: dict[int, list[int]] = {}  # cuts into the same blocks share derived values
         for position, blocks in enumerate(self.cuts):
             same.setdefault(blocks.size, []).append(position)
         cutters = [(_Cutter(self.cuts[positions[0]]), positions) for positions in same.values()]
@@ -393,10 +354,10 @@ class SharedRead:
 
 
 class _Cutter:
-    """Cuts tables that come one after the other into the blocks of one cut."""
+    """Splitter of consecutive tables into blocks."""
 
     def __init__(self, blocks: ReadBlocks) -> None:
-        self._blocks, self._number, self._row = blocks, 0, 0
+        self._blocks, self._number, self._row = blocks, blocks.first, blocks.first * blocks.size
         self._held: list[pa.Table] = []
         self._rows = 0
 
@@ -406,30 +367,31 @@ class _Cutter:
         while self._rows + len(table) - first >= size:
             part = table.slice(first, size - self._rows)
             first += len(part)
-            yield from self._block([*self._held, part])
+            yield self._block([*self._held, part])
             self._held, self._rows = [], 0
         if first < len(table):
             self._held.append(table.slice(first))
             self._rows += len(table) - first
 
     def rest(self) -> Iterator[Block]:
-        """Yield the last block, which may be shorter."""
+        """Yield the last block, which may be shorter, and check the number of rows."""
         if self._held:
-            yield from self._block(self._held)
+            yield self._block(self._held)
         self._blocks.check_length(self._row)
 
-    def _block(self, tables: list[pa.Table]) -> Iterator[Block]:
+    def _block(self, tables: list[pa.Table]) -> Block:
         import pyarrow as pa
 
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-        yield self._blocks.reading.block(table, self._row, self._number)
+        block = self._blocks.reading.block(table, self._row, self._number)
         self._row += len(table)
         self._number += 1
+        return block
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionBlocks:
-    """The partitions of a Dask data frame, each of which is cut into blocks where it is computed."""
+    """The partitions of a Dask data frame, each cut into blocks by the worker that computes it."""
 
     reading: TableReader
     size: int
@@ -437,11 +399,7 @@ class PartitionBlocks:
     rows: int | None
     first: int = 0
     stop: int | None = None
-
-    @property
-    def in_memory(self) -> bool:
-        """They are computed when they are evaluated."""
-        return False
+    in_memory: ClassVar[bool] = False
 
     @property
     def _source(self) -> Partitions:
@@ -456,11 +414,11 @@ class PartitionBlocks:
 
     @property
     def n_tasks(self) -> int:
-        """One for each partition, which need not fit in memory beside another."""
+        """One task per partition, because two may not fit in memory."""
         return self.count
 
     def describe(self) -> str:
-        """Return which partitions these are, in words."""
+        """Return the numbers of the partitions in words."""
         last = self.first + self.count - 1
         return f"partition {self.first}" + (f" to {last}" if last > self.first else "") + " of X"
 
@@ -469,7 +427,7 @@ class PartitionBlocks:
             yield from self._within(number, self._source.computed(number))
 
     def part(self, first: int, stop: int) -> Self:
-        """Return some consecutive ones."""
+        """Return some consecutive partitions."""
         known = self.reading.starts
         rows = known[stop] - known[first] if known else None
         return replace(self, first=first, stop=stop, rows=rows)

@@ -1,8 +1,8 @@
-"""What can be read in order, as often as it takes, in batches of Arrow."""
+"""The interface of out-of-core sources, and conversion of Arrow columns to common types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -11,14 +11,14 @@ from paribus.errors import SourceError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS, BATCH_BYTES = 65_536, 32_000_000  # read at a time, whichever is less
+BATCH_ROWS, BATCH_BYTES = 65_536, 32_000_000  # read at a time; the smaller bound applies
 
 
 class Source(Protocol):
-    """Out-of-core rows. Columns have one type throughout.
+    """Out-of-core rows in a fixed order. Every column has one type.
 
-    ``rows`` is None where it takes reading to know; ``stamp`` is a digest that reveals a source that was
-    changed, None where there is none; ``shippable`` says that other processes can read it.
+    ``rows`` is None if it is unknown before reading. ``stamp`` is a digest that changes with the source,
+    None if there is none. ``shippable`` says that other processes can read the source.
     """
 
     @property
@@ -27,49 +27,49 @@ class Source(Protocol):
 
     @property
     def library(self) -> str:
-        """Library of the tables the model is shown."""
+        """Library of the tables that the model gets."""
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Description of the source."""
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What was left out, and why."""
+        """Descriptions of skipped files, each with its reason."""
 
     @property
     def rows(self) -> int | None:
-        """Number of rows."""
+        """Number of rows, None if unknown."""
 
     @property
     def stamp(self) -> str | None:
-        """A digest of what can be known without decoding the rows."""
+        """A digest of the source that does not need decoded rows."""
 
     @property
     def shippable(self) -> bool:
-        """Whether other processes can read it."""
+        """Whether other processes can read the source."""
 
     @property
     def unit_rows(self) -> int:
-        """Rows that can only be read together, at most."""
+        """Largest number of rows that can only be read together."""
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``."""
 
     def part(self, first: int, stop: int) -> Self:
-        """Return a source of the same rows that holds no more than reading these takes."""
+        """Return the source without files that the rows from ``first`` to ``stop`` do not need."""
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return a few rows, from several places where that is cheap."""
+        """Return a few rows, from several places if that is cheap."""
 
 
 def shown_library() -> str:
-    """Return the library of the tables a model is shown where rows are in none: pandas if it is installed."""
+    """Return the library of the model's tables if the source has none: pandas if it is installed."""
     return "pandas" if find_spec("pandas") else "pyarrow"
 
 
 def normal_type(kind: Any) -> Any:
-    """Return the type a column is read as: no model takes decimals, and nothing is a missing number."""
+    """Return the type in which a column is read; decimals and nulls become floats."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -79,8 +79,22 @@ def normal_type(kind: Any) -> Any:
     return pa.float64() if pa.types.is_decimal(kind) or pa.types.is_null(kind) else kind
 
 
+def normal_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with the types in which columns are read."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(one.name, normal_type(one.type)) for one in schema])
+
+
+def selected_schema(schema: pa.Schema, columns: Iterable[str]) -> pa.Schema:
+    """Return the schema of some columns, in the order given."""
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in columns])
+
+
 def conformed(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
-    """Return the columns of a schema in their types, or say in which column a table differs from it."""
+    """Return the columns of a schema in its types; raise `SourceError` if a column does not fit."""
     import pyarrow as pa
 
     columns = []
@@ -93,12 +107,12 @@ def conformed(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
             raise SourceError(
                 f"{where} has {field.name!r} as {column.type}, and the rest of X has {field.type}"
             )
-        columns.append(column if column.type == field.type else _cast(column, field.type))
+        columns.append(column if column.type == field.type else _cast_column(column, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _cast(column: Any, kind: Any) -> Any:
-    """Return a column as another type that it fits."""
+def _cast_column(column: Any, kind: Any) -> Any:
+    """Return a column in another type that it fits."""
     import pyarrow as pa
 
     if pa.types.is_null(column.type):
@@ -124,7 +138,7 @@ def fits(found: Any, wanted: Any) -> bool:
     """Return whether a column has the expected type: equal, null, or dictionary-encoded."""
     import pyarrow as pa
 
-    def plain(kind: Any) -> Any:
-        return normal_type(kind).value_type if pa.types.is_dictionary(kind) else normal_type(kind)
-
-    return bool(pa.types.is_null(found) or plain(found) == plain(wanted))
+    one, two = (
+        normal_type(kind.value_type if pa.types.is_dictionary(kind) else kind) for kind in (found, wanted)
+    )
+    return bool(pa.types.is_null(found) or one == two)

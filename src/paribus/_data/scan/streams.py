@@ -1,28 +1,29 @@
-"""Sources that are read from their beginning: lazy frames, queries, iterators of batches."""
+"""Sources that are read from their beginning: lazy frames, queries and iterators of batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from paribus._data.scan.source import BATCH_ROWS, conformed, normal_type, shown_library
+from paribus._data.scan.source import BATCH_ROWS, conformed, normal_schema, selected_schema, shown_library
 from paribus.errors import ParibusError, SourceError, failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HEAD_ROWS = 2_048  # of the head
-SPOOL = "paribus-"  # how the names of temporary files begin
+HEAD_ROWS = 2_048  # rows of the head
+SPOOL = "paribus-"  # prefix of temporary files
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
     """A stream of batches that can be restarted: ``make`` starts it with the requested columns.
 
-    To start may be to run a query, so whoever reads all rows next goes on where the ``heads`` ended;
-    ``lasting`` says that this is so however much later, as nobody else can use up what was started.
+    A start may run a query. So the next pass continues the stream from which the ``heads`` were read.
+    ``lasting`` says that this is valid at any later time, because no other reader can consume the stream.
+    The number of rows is unknown before reading.
     """
 
     make: Callable[[tuple[str, ...]], Iterable[Any]]
@@ -33,47 +34,29 @@ class Stream:
     lasting: bool = False
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
     _started: dict[tuple[str, ...], Iterator[Any]] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> int | None:
-        """None: it takes reading to know."""
-        return None
-
-    @property
-    def stamp(self) -> str | None:
-        """None: it takes reading to know."""
-        return None
-
-    @property
-    def shippable(self) -> bool:
-        """It begins anew only where it is."""
-        return False
-
-    @property
-    def unit_rows(self) -> int:
-        """Rows of a batch, about."""
-        return BATCH_ROWS
+    rows: ClassVar[int | None] = None
+    stamp: ClassVar[str | None] = None
+    shippable: ClassVar[bool] = False  # only this process can restart it
+    unit_rows: ClassVar[int] = BATCH_ROWS
 
     def project(self, columns: tuple[str, ...], on_error: str) -> Self:
-        """Return itself: columns are chosen when it is read."""
+        """Return the stream itself, because columns are selected when it is read."""
         return self
 
     def part(self, first: int, stop: int) -> Self:
-        """Return itself: it has no parts of its own."""
+        """Return the stream itself, because it is always read from its beginning."""
         return self
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
-        """Yield the rows from ``first`` to ``stop``; those before are read as well."""
+        """Yield the rows from ``first`` to ``stop``; the rows before are read too."""
         started = self._started.pop(columns, None)
         return between(self._tables(columns) if started is None else started, first, stop)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
-        import pyarrow as pa
-
-        schema = pa.schema([self.schema.field(name) for name in columns])
+        schema = selected_schema(self.schema, columns)
         for number, batch in enumerate(self._begun(columns)):
             found = as_arrow(batch, number)
-            if len(found):  # or its types need not mean anything
+            if len(found):  # without rows, its types may be wrong
                 yield conformed(found, schema, f"batch {number} of X")
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
@@ -81,8 +64,7 @@ class Stream:
         import pyarrow as pa
 
         if columns not in self.heads:
-            schema = pa.schema([self.schema.field(name) for name in columns])
-            tables, held = self._tables(columns), [schema.empty_table()]
+            tables, held = self._tables(columns), [selected_schema(self.schema, columns).empty_table()]
             while sum(map(len, held)) < HEAD_ROWS and (table := next(tables, None)) is not None:
                 held.append(table)
             self.heads[columns] = pa.concat_tables(held).slice(0, HEAD_ROWS)
@@ -90,12 +72,12 @@ class Stream:
         return self.heads[columns]
 
     def restart(self) -> None:
-        """Start anew next, unless what was started lasts."""
+        """Start the stream again in the next pass, unless it is ``lasting``."""
         if not self.lasting:
             self._started.clear()
 
     def _begun(self, columns: tuple[str, ...]) -> Iterator[Any]:
-        """Begin anew; whatever goes wrong on the way, the user needs to know that it is X."""
+        """Start the stream; any error is raised as `SourceError` that names X."""
         try:
             yield from self.make(columns)
         except ParibusError:
@@ -123,25 +105,25 @@ def as_arrow(batch: Any, number: int) -> pa.Table:
 
 
 def from_factory(factory: Callable[[], Iterable[Any]]) -> Stream:
-    """Read what a function yields, anew for each pass."""
-    begun = _begun(factory)
+    """Return a stream of the batches of a function, which is called for each pass."""
+    begun = _batches_of(factory)
     first = next((batch for batch in begun if not hasattr(batch, "__len__") or len(batch)), None)
     if first is None:
         raise SourceError("X is a function that yields no batch with rows; at least one is needed")
     library = "polars" if hasattr(first, "to_arrow") and hasattr(first, "lazy") else shown_library()
 
     def make(columns: tuple[str, ...]) -> Iterable[Any]:
-        again = _begun(factory)
+        again = _batches_of(factory)
         if again is begun and iter(again) is again:
             raise SourceError(
                 "X is a function that returns one iterator; it must return a new one at every call"
             )
         return again
 
-    return Stream(make, _schema(as_arrow(first, 0)), "batches of a function", library)
+    return Stream(make, normal_schema(as_arrow(first, 0).schema), "batches of a function", library)
 
 
-def _begun(factory: Callable[[], Iterable[Any]]) -> Iterable[Any]:
+def _batches_of(factory: Callable[[], Iterable[Any]]) -> Iterable[Any]:
     batches = factory()
     if not hasattr(batches, "__iter__"):
         raise SourceError(
@@ -151,23 +133,25 @@ def _begun(factory: Callable[[], Iterable[Any]]) -> Iterable[Any]:
 
 
 def from_lazy_frame(X: Any) -> Stream:
-    """Read a polars query batch by batch; every pass runs it anew, the columns not needed left out."""
-    schema = _schema(X.collect_schema().to_frame().to_arrow())
+    """Return a stream of a polars query; every pass runs it with the required columns only."""
+    schema = normal_schema(X.collect_schema().to_frame().to_arrow().schema)
     if not hasattr(X, "collect_batches"):
         raise SourceError("this version of polars cannot yield batches of a LazyFrame; pass X.collect()")
 
-    def make(columns: tuple[str, ...]) -> Iterable[Any]:
-        batches: Iterable[Any] = X.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True)
-        return batches
-
-    return Stream(make, schema, "a polars LazyFrame", "polars", lasting=True)
+    return Stream(
+        lambda columns: X.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True),
+        schema,
+        "a polars LazyFrame",
+        "polars",
+        lasting=True,
+    )
 
 
 DUCKDB_READERS = "to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader"  # newest name first
 
 
 def from_duckdb(X: Any) -> Stream:
-    """Read a DuckDB relation batch by batch; every pass runs it anew, the columns not needed left out."""
+    """Return a stream of a DuckDB relation; every pass runs it with the required columns only."""
 
     def make(columns: tuple[str, ...]) -> Iterable[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
@@ -176,23 +160,28 @@ def from_duckdb(X: Any) -> Stream:
         batches: Iterable[Any] = getattr(chosen, reader)(BATCH_ROWS)
         return batches
 
-    return Stream(make, _schema(X.limit(0).to_arrow_table()), "a DuckDB relation", shown_library())
+    return Stream(
+        make, normal_schema(X.limit(0).to_arrow_table().schema), "a DuckDB relation", shown_library()
+    )
 
 
 def from_dataset(X: Any) -> Stream:
-    """Read an Arrow dataset of any format, a few batches ahead at most."""
-
-    def make(columns: tuple[str, ...]) -> Iterable[Any]:
-        batches: Iterable[Any] = X.to_batches(
+    """Return a stream of an Arrow dataset of any format, which reads at most a few batches ahead."""
+    return Stream(
+        lambda columns: X.to_batches(
             columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1
-        )
-        return batches
-
-    return Stream(make, _schema(X.schema.empty_table()), "an Arrow dataset", shown_library())
+        ),
+        normal_schema(X.schema),
+        "an Arrow dataset",
+        shown_library(),
+    )
 
 
 def from_reader(X: Any) -> Stream:
-    """Copy what can be read once to a temporary file, which is removed with the process's last use of it."""
+    """Return a stream of a reader that can be read once, copied to a temporary file.
+
+    The file is removed when the stream is no longer used.
+    """
     import os
     import tempfile
     import weakref
@@ -207,23 +196,15 @@ def from_reader(X: Any) -> Stream:
             for batch in pa.ipc.open_stream(mapped):
                 yield batch.select(list(columns))
 
-    weakref.finalize(make, os.unlink, spool)  # when nothing can read it any more
+    weakref.finalize(make, os.unlink, spool)  # when no stream can read the file any more
     with pa.ipc.new_stream(spool, X.schema) as writer:
         for batch in X:
             writer.write_batch(batch)
-    return Stream(
-        make, _schema(X.schema.empty_table()), "a RecordBatchReader, copied to disk", shown_library()
-    )
-
-
-def _schema(table: pa.Table) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([pa.field(one.name, normal_type(one.type)) for one in table.schema])
+    return Stream(make, normal_schema(X.schema), "a RecordBatchReader, copied to disk", shown_library())
 
 
 def between(tables: Iterable[pa.Table], first: int, stop: int | None) -> Iterator[pa.Table]:
-    """Yield the rows from ``first`` to ``stop`` of tables that follow each other."""
+    """Yield the rows from ``first`` to ``stop`` of consecutive tables."""
     row = 0
     for table in tables:
         low = max(first - row, 0)
@@ -233,23 +214,3 @@ def between(tables: Iterable[pa.Table], first: int, stop: int | None) -> Iterato
             yield table.slice(low, size)
         if stop is not None and row >= stop:
             return
-
-
-def rechunked(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Yield tables of ``size`` rows, the last one shorter, whatever the sizes they come in."""
-    import pyarrow as pa
-
-    held: list[pa.Table] = []
-    rows = 0
-    for table in tables:
-        first = 0
-        while rows + len(table) - first >= size:
-            part = table.slice(first, size - rows)
-            yield pa.concat_tables([*held, part]) if held else part
-            first += len(part)
-            held, rows = [], 0
-        if first < len(table):
-            held.append(table.slice(first))
-            rows += len(table) - first
-    if held:
-        yield pa.concat_tables(held)

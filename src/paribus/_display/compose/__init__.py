@@ -1,1 +1,1 @@
-"""Composers: a result becomes a figure of panels of marks. They read results and draw nothing."""
+"""Composers, which turn results into figures of panels and marks without a plotting package."""

@@ -1,4 +1,4 @@
-"""Axes, ticks and labels of panels."""
+"""Axes of features, labels, hover texts and notes of figures."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from paribus._text import at_value, count, duration_unit, number, percent
 from paribus._text import short as short_number
 from paribus.notes import NoteCode
 from paribus.results import (
+    AccumulatedLocalEffect,
     Difference,
     Drift,
     HStatistics,
     Importance,
-    LocalEffect,
     Marginal,
     PartialDependence,
     Provenance,
@@ -29,15 +29,15 @@ from paribus.results import (
 
 
 def unit(result: Effect | HStatistics | Drift, outputs: list[int]) -> str:
-    """Return what the heights of outputs are: the scale of the prediction, and of which output."""
+    """Return the label of heights: the scale of the prediction, and the name of a single output."""
     name = result.output_names[outputs[0]] if len(outputs) == 1 else "prediction"
     return result.provenance.scale.label(short(name))
 
 
 def height_axis(result: Effect, outputs: list[int]) -> PanelAxis:
-    """Return the y-axis of outputs: all probabilities are of one unit, whatever they are of."""
+    """Return the y-axis of outputs; all probabilities have the same unit, and so share an axis."""
     label, scale = unit(result, outputs), result.provenance.scale
-    if isinstance(result, LocalEffect):
+    if isinstance(result, AccumulatedLocalEffect):
         joint = "joint " if len(result.feature_names) > 1 else ""
         return PanelAxis(f"{joint}effect on {label}")
     if isinstance(result, Difference):
@@ -46,7 +46,7 @@ def height_axis(result: Effect, outputs: list[int]) -> PanelAxis:
 
 
 def value_text(name: str, value: float, error: float | None, error_name: str = "standard error") -> str:
-    """Return a value as hover texts have it, and how uncertain it is if that is known."""
+    """Return the text of a value in a hover text, with its error if that is known."""
     text = f"{name.replace(chr(10), ' ')} {number(value)}"
     return text if error is None or not np.isfinite(error) else f"{text}, {error_name} {short_number(error)}"
 
@@ -59,7 +59,7 @@ def hover_texts(
     shares: Sequence[str] = (),
     error_name: str = "standard error",
 ) -> tuple[str, ...]:
-    """Return one text for each point: what it is, its value with its error, its share of the data."""
+    """Return one hover text for each point: its name, its value with its error, and its share of the data."""
     lines = []
     for p, text in enumerate(texts):
         error = None if errors is None else float(errors[p])
@@ -70,13 +70,8 @@ def hover_texts(
 
 
 def shares(weights: Floats, whole: float) -> list[str]:
-    """Return how much of the data each weight is."""
+    """Return the text of the share of the data for each weight; ``whole`` is the weight of all rows."""
     return [f"{percent(float(part) / whole)} of the data" if whole else "no data" for part in weights]
-
-
-def with_shares(texts: Iterable[str], weights: Floats, whole: float) -> tuple[str, ...]:
-    """Return texts, each with its share of the data."""
-    return tuple(map("\n".join, zip(texts, shares(weights, whole), strict=True)))
 
 
 def whole_of(provenance: Provenance) -> float:
@@ -85,41 +80,42 @@ def whole_of(provenance: Provenance) -> float:
 
 
 def background(provenance: Provenance) -> str:
-    """Return the line that says whose numbers these are, and over whom they were taken."""
+    """Return the line that names the model and the background data."""
     model = f"{provenance.model}, " if provenance.model else ""
     return f"{model}{provenance.background()}"
 
 
 def notes_of(result: HStatistics | Importance | Drift, *lines: str) -> tuple[str, ...]:
-    """Return the notes of a picture: whose numbers these are, and what else is to be known of them.
+    """Return the notes of a figure: its background data, ``lines`` about the figure, notes of the result.
 
-    ``lines`` are about the picture itself. The background says already which rows were sampled.
+    The note about sampled rows is left out, because the background data names them already.
     """
     own = (note for note in result.notes if note.code is not NoteCode.ROWS_SAMPLED)
     return (background(result.provenance), *lines, *own)
 
 
-Effect: TypeAlias = PartialDependence | LocalEffect | Marginal | Difference
+Effect: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal | Difference
 
-CATEGORIES = 20  # with a position of their own; of more, the rarest share one
-NAME = 60  # characters of a name in a picture; hover texts have all of it
+CATEGORIES = 20  # positions of categories; if there are more categories, the rarest share one position
+NAME = 60  # characters of a name in a figure; hover texts have the full name
 LINE = 24  # characters of a line of a label
-LINES = 22  # of rotated labels that fit beside each other below a panel
-ROOM = 22.0  # em that fit beside each other below a panel
-STACKED = 10  # lines of labels that fit above each other
-STACKED_LINE = 20  # characters of a label where there are more
-BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
-CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
+LINES = 22  # lines of rotated labels that fit below a panel
+ROOM = 22.0  # em of horizontal labels that fit below a panel
+STACKED = 10  # lines of labels that fit along a vertical axis or in a legend
+STACKED_LINE = 20  # characters of a label if there are more lines
+BEYOND = 0.03  # margin of an axis of numbers to each side, as a share of their range
+CROWDED = 1e-3  # of the axis: points that are closer lie on the two sides of a split
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureAxis:
-    """The positions ``at (p,)`` of an axis, ascending, and which of its ``values (g,)`` stand at each.
+    """The ascending positions ``at (p,)`` of an axis, and the grid values at each of them.
 
-    Every number has a position of its own. ``labels`` are those of categories, None for numbers; ``texts``
-    name the value of each position in full. ``weights (g,)`` is the data at each value, by which the
-    categories that share a position are averaged. ``unit`` is that of durations, in days. With ``at_splits``
-    numbers are those on both sides of each split of a tree.
+    ``groups`` has the indices into ``values (g,)`` for each position; only rare categories share a position.
+    ``texts`` are the full names of the positions. ``axis`` is the axis of the panel. ``weights (g,)`` is the
+    weight of the data at each value, by which categories that share a position are averaged. ``labels`` are
+    those of categories, and None for numbers. ``unit`` is that of durations, in days. With ``at_splits`` the
+    values lie on both sides of each split of a tree.
     """
 
     values: Array
@@ -134,31 +130,31 @@ class FeatureAxis:
 
     @property
     def categorical(self) -> bool:
-        """Whether positions are categories, between which nothing lies."""
+        """Whether positions are categories."""
         return self.labels is not None
 
     @property
     def discrete(self) -> bool:
-        """Whether heights are points rather than a line: at categories, or at a single value."""
+        """Whether heights are plotted as points: at categories, or at a single value."""
         return self.categorical or len(self.at) == 1
 
     @property
     def steps(self) -> bool:
-        """Whether heights hold between points, some of which are on both sides of a split of a tree."""
+        """Whether the curve is a step function: grid values on both sides of a split of a tree."""
         gaps = np.diff(self.at)
         return self.at_splits and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
 
     @property
     def edges(self) -> Floats:
-        """The edges of cells that fill the axis: around categories, half-way between numbers."""
+        """The edges of cells that fill the axis: halfway between neighboring positions."""
         return np.arange(len(self.at) + 1, dtype=np.float64) - 0.5 if self.categorical else between(self.at)
 
     def average(self, values: Floats) -> Floats:
-        """Return values ``(..., g)`` at each position ``(..., p)``, the average where categories share one.
+        """Return the average ``(..., p)`` of values ``(..., g)`` over the categories at each position.
 
-        Of standard errors it is an upper bound: that of an average is no more than the average of theirs.
+        For standard errors it is an upper bound of the standard error of the average.
         """
-        return self._pooled(values, _average)
+        return self._pooled(values, _weighted_category_average)
 
     def total(self, values: Floats) -> Floats:
         """Return the sum ``(..., p)`` of values ``(..., g)`` at each position."""
@@ -171,7 +167,7 @@ class FeatureAxis:
         return found
 
     def positions(self, values: Array) -> Floats:
-        """Return where numbers, dates (days since 1970) and durations (in their unit) lie."""
+        """Return the positions of numbers, of dates (days since 1970) and of durations (in their unit)."""
         if values.dtype.kind == "M":
             return (values - np.datetime64(0, "D")) / np.timedelta64(1, "D")
         if values.dtype.kind == "m":
@@ -179,21 +175,19 @@ class FeatureAxis:
         return values.astype(np.float64)
 
     def within(self, values: Array) -> tuple[Floats, Integers]:
-        """Return the positions of those values that lie on the axis, and which they are."""
+        """Return the positions of the values that lie within the axis, and their indices."""
         at = self.positions(values)
         seen = np.flatnonzero((at >= self.at[0]) & (at <= self.at[-1]))
         return at[seen], seen
 
-    def text(self, at: float) -> str:
-        """Return a position between values as text."""
-        return at_value(np.datetime64(round(86400 * at), "s")) if self.axis.scale == "date" else number(at)
-
     def ranges(self, edges: Floats) -> list[str]:
-        """Return the cells between edges as text."""
-        return [f"{self.axis.label} from {a} to {b}" for a, b in pairwise(map(self.text, edges))]
+        """Return the text of each cell between two neighboring edges."""
+        dates = self.axis.scale == "date"
+        texts = [at_value(np.datetime64(round(86400 * at), "s")) if dates else number(at) for at in edges]
+        return [f"{self.axis.label} from {low} to {high}" for low, high in pairwise(texts)]
 
 
-def _average(values: Floats, weights: Floats) -> Floats:
+def _weighted_category_average(values: Floats, weights: Floats) -> Floats:
     if not len(weights):
         return np.full(values.shape[:-1], np.nan)
     if len(weights) == 1:
@@ -205,18 +199,18 @@ def _average(values: Floats, weights: Floats) -> Floats:
 def feature_axis(
     result: Effect, axis: int, weights: Floats | None = None, by: Floats | None = None
 ) -> FeatureAxis:
-    """Lay out one axis of a result.
+    """Return the layout of one axis of a result.
 
     Parameters
     ----------
     result : Effect
-        Whose axis it is.
+        The result.
     axis : int
-        Which of its axes.
+        The index of the feature.
     weights : ndarray of shape (g,), optional
-        The data at each value, which decides what categories are rare.
+        The weight of the data at each value, by which rare categories are found.
     by : ndarray of shape (g,), optional
-        What categories are sorted by, upwards; in their own order otherwise.
+        Sort key of categories, ascending. By default they keep the order of the grid.
     """
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
@@ -225,12 +219,12 @@ def feature_axis(
 
 
 def in_own_order(result: PartialDependence | Marginal | Difference, axis: int) -> bool:
-    """Return whether categories stay in sequence: in a declared order, or as numbers and booleans count."""
+    """Return whether categories keep their order: they are ordered, numbers or booleans."""
     return result.ordered[axis] or result.grid_values[axis].dtype.kind in "biuf"
 
 
 def number_axis(values: Array, name: str, unit: float | None = None) -> FeatureAxis:
-    """Lay out numbers, dates or durations, these in a ``unit`` or the one they are usually written in."""
+    """Return the layout of numbers, dates or durations; ``unit`` is that of durations, in days."""
     kind = values.dtype.kind
     if kind == "m" and len(values):
         usual, unit_name = duration_unit(float(np.abs(values / np.timedelta64(1, "D")).max()))
@@ -238,28 +232,28 @@ def number_axis(values: Array, name: str, unit: float | None = None) -> FeatureA
     else:
         unit, name_on_axis = 1.0, name
     blank = FeatureAxis(values, np.empty(0), (), (), PanelAxis(), np.zeros(len(values)), unit=unit)
-    at, order = np.unique(blank.positions(values), return_index=True)  # a value given twice has one position
+    at, order = np.unique(blank.positions(values), return_index=True)  # equal values share a position
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
-    if len(at) == 1:  # what surrounds a single value is no number
+    if len(at) == 1:  # a single value has one tick, as a category has
         text = at_value(values[0]) if kind in "mM" else number(at[0])
         axis = PanelAxis(name, "category", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
     else:
         margin = BEYOND * float(np.ptp(at)) if len(at) else 0.0
         low, high = (float(at[0]) - margin, float(at[-1]) + margin) if len(at) else (None, None)
-        ticks = None if len(at) else ()  # no number stands where no value is
+        ticks = None if len(at) else ()  # an axis without values has no ticks
         scale: AxisScale = "date" if kind == "M" else "number"
         axis = PanelAxis(name_on_axis, scale, ticks, low=low, high=high, integers=kind in "iu")
     return replace(blank, at=at, groups=tuple(order[:, None]), texts=texts, axis=axis)
 
 
 def category_axis(values: Array, name: str, weights: Floats, by: Floats | None = None) -> FeatureAxis:
-    """Lay out categories in sequence, sorted or in given order; the rarest are pooled."""
+    """Return the layout of categories, sorted by ``by`` or in given order; the rarest share a position."""
     order = np.arange(len(values)) if by is None else np.argsort(by, kind="stable")
     rare = np.argsort(-weights, kind="stable")[CATEGORIES - 1 :] if len(values) > CATEGORIES else order[:0]
     groups = [np.array([g]) for g in order if g not in rare]
     names = [at_value(values[group[0]]) for group in groups]
     lines = min(3, max(1, LINES // max(len(names), 1)))
-    # Blanks are quoted, as they could not be seen.
+    # Blank names are quoted, because they would be invisible.
     labels = [short(text if text.strip() else f'"{text}"', LINE * lines) for text in names]
     texts = [f"{name} = {text}" for text in names]
     if len(rare):
@@ -275,11 +269,11 @@ def category_axis(values: Array, name: str, weights: Floats, by: Floats | None =
 
 
 def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> FeatureAxis:
-    """Return where a result's own values lie on an axis that is laid out for other values.
+    """Return the layout of the values of a result on a ``shared`` axis.
 
-    Categories share the positions that are there, and one that the result does not have has none of its
-    values; numbers have their own, as far as they lie on the axis, and one more to each side, so that no
-    curve ends before the others.
+    Categories have the positions of the shared axis. The group of a category that the result lacks is empty.
+    Numbers keep their positions, within the shared axis and one beyond each of its ends. Without these
+    two, a curve would end before the others.
     """
     if shared.categorical:
         own = {value: g for g, value in enumerate(result.grid_values[0].tolist())}
@@ -305,17 +299,17 @@ def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> Feat
 
 
 def short(text: str, most: int = NAME) -> str:
-    """Return a label not longer than can be read: both its ends, as they distinguish similar names."""
+    """Return a label with at most ``most`` characters; a longer one keeps both ends around an ellipsis."""
     return text if len(text) <= most else text[: most // 2] + "…" + text[-(most // 2 - 1) :]
 
 
 def folded(label: str) -> str:
-    """Return a label in lines."""
+    """Return a label broken into lines of `LINE` characters."""
     return "\n".join(wrap(label, LINE)) or label
 
 
 def stacked(labels: Sequence[str]) -> Sequence[str]:
-    """Return labels that stand one above the other: of many, each has one short line."""
+    """Return labels for a vertical list: broken into lines, or shortened to one line if there are many."""
     named = [folded(label) for label in labels]
     if sum(name.count("\n") + 1 for name in named) > STACKED:
         named = [short(label, STACKED_LINE) for label in labels]
@@ -323,12 +317,12 @@ def stacked(labels: Sequence[str]) -> Sequence[str]:
 
 
 def between(at: Floats) -> Floats:
-    """Return the edges of cells that end half-way between points, and at the outermost."""
+    """Return the edges of cells that end halfway between points; the outer edges are the outer points."""
     return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
 
 
 def reach(at: Floats) -> Floats:
-    """Return the edges of the cells the data is counted in: as far on the outer side of an end point."""
+    """Return the edges of cells around points; the cell of an end point extends equally to both sides."""
     edges = between(at)
     if len(at) > 1:
         edges[0], edges[-1] = 2 * at[0] - edges[1], 2 * at[-1] - edges[-2]

@@ -1,4 +1,4 @@
-"""Curves over one feature: heights and what is around them, the data below, the missing value beside."""
+"""Panels of curves over one feature, with bands, the data and the missing value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from paribus._display.compose.axis import (
     reach,
     shares,
     whole_of,
-    with_shares,
 )
 from paribus._display.figure import (
     Band,
@@ -44,14 +43,21 @@ from paribus._display.mark_helpers import INK, PALETTE, color_of, dash_of, marke
 from paribus._states import curve_quantiles
 from paribus._text import at_value, number, percent
 from paribus._typing import BandRole
-from paribus.results import Comparison, Difference, IceQuantiles, LocalEffect, Marginal, PartialDependence
+from paribus.results import (
+    AccumulatedLocalEffect,
+    Comparison,
+    Difference,
+    IceQuantiles,
+    Marginal,
+    PartialDependence,
+)
 from paribus.results.partial_dependence import trimmed
 
-Part: TypeAlias = PartialDependence | LocalEffect | Marginal
+Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
 
 
 class Estimate(NamedTuple):
-    """What an estimate is called and looks like beside others, the field of its error, and its name alone."""
+    """Name and style of an estimate beside others, the field of its error, and its name if it is alone."""
 
     name_beside: str
     color: str
@@ -61,7 +67,7 @@ class Estimate(NamedTuple):
     name: str = ""
 
 
-# By the field of a result, which may have several of them.
+# By the field of a result; a result may have several of these fields.
 ESTIMATES = {
     "average": Estimate("partial dependence", PALETTE[0], "solid", "circle", name="average"),
     "ale": Estimate("accumulated local effects", PALETTE[1], "dashed", "diamond", name="ALE"),
@@ -71,25 +77,25 @@ ESTIMATES = {
     "observed": Estimate("average observed of rows here", PALETTE[3], "dotted", "cross", "observed_error"),
     "difference": Estimate("difference", PALETTE[0], "solid", "circle", name="difference"),
 }
-THIN = 0.2  # of the density where most of the data is: below it a curve fades
-FAINTEST = 0.3  # of its color that a curve keeps where there is no data
-NEAR = 20  # a curve's density at a point is that of its neighborhood, one in so many points to each side
+THIN = 0.2  # of the typical density of the data: below it a curve fades
+FAINTEST = 0.3  # opacity of a curve where there is no data
+NEAR = 20  # the density at a point is an average over a 20th of the points to each side
 CATEGORY_BAR = 0.8  # width of a category's bar
-DODGE = 0.5  # how far from the middle the first and last of several points at one category stand, at most
-DODGE_MISSING = 1.8  # times as far apart in the panel of a missing value, which is a narrow one
-QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, between which bands are drawn
-ICE_LINES = 12  # ICE curves that are drawn
-ICE_SHADES = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend distinguishes them
+DODGE = 0.5  # total width of several points beside each other at one category, at most
+DODGE_MISSING = 1.8  # factor of their distance in the narrow panel of the missing value
+QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, for bands
+ICE_LINES = 12  # plotted ICE curves
+ICE_SHADES = (0.18, 0.35, 0.5)  # opacities of bands of rows, the widest band first
 ICE_BAR = 0.5  # width of a band of rows at a category
-BEYOND_HEIGHT = 3.0  # times the heights of a curve: how far the mark of its tails may lie outside of them
-MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
+BEYOND_HEIGHT = 3.0  # times the range of a curve: the lines of its tails extend it by at most that much
+MODELS = 50  # plotted curves of models; mean and standard deviation are always over all models
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Heights ``(g,)`` and their errors: of several models, from their heights ``(m, g)``.
+    """Heights ``(g,)`` and their errors ``(g,)``; ``models (m, g)`` are the heights of several models.
 
-    ``rows (g,)`` are how many rows are behind each height that is an average of some.
+    ``rows (g,)`` is the number of rows in each height of a `Marginal`, else None.
     """
 
     heights: Floats
@@ -98,7 +104,7 @@ class Values:
     rows: Floats | None
 
     def error_name(self, plural: str = "") -> str:
-        """Return what the error is called."""
+        """Return the name of the error; ``plural`` is appended to its noun."""
         if self.models is None:
             return f"standard error{plural}"
         return f"standard deviation{plural} of {len(self.models)} models"
@@ -106,10 +112,10 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class DataAlong:
-    """The data along an axis: weight at each value ``(g,)``, or in bins between the values ``edges``.
+    """The data along an axis: its weight at each value ``(g,)``, or in bins between ``edges``.
 
-    ``whole`` is the weight of all rows, also of those beyond the ends of the axis; ``missing`` of those that
-    have no value.
+    ``whole`` is the weight of all rows, also of those beyond the ends of the axis. ``missing`` is the weight
+    of the rows with a missing value.
     """
 
     support: Floats
@@ -120,15 +126,15 @@ class DataAlong:
 
     @property
     def at_missing(self) -> DataAlong:
-        """The data that has no value."""
+        """The data at the missing value."""
         return DataAlong(np.array([self.missing]), self.whole)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Values along an axis, those at a missing value, and how they look.
+    """Values along an axis, the values at the missing value, and the style of the curve.
 
-    ``name`` is what hover texts call a height, ``label`` what the legend calls the curve.
+    ``name`` is the name of a height in hover texts, and ``label`` that of the curve in the legend.
     """
 
     estimate: str
@@ -144,24 +150,21 @@ class Curve:
 
     @property
     def around(self) -> str:
-        """What a legend calls that which is drawn around heights.
-
-        It is empty where no error is known, as of a single row: an error that is not known is not zero.
-        """
+        """Legend text of the band or error bars; empty if no error is known, as for a single row."""
         errors = [part.error for part in (self.values, self.missing) if part is not None]
         known = any(error is not None and np.isfinite(error).any() for error in errors)
         return f"± 2 {self.values.error_name('s')}" if known else ""
 
 
-# A missing value is a category by itself.
+# The missing value is plotted as a category.
 AT_MISSING = replace(category_axis(np.array([""]), "", np.ones(1)), texts=("missing",))
 
 
 def curve_panel(result: Effect, outputs: list[int]) -> Panel:
-    """Return the panel of a result of one feature; several outputs are curves of several colors."""
+    """Return the panel of a result of one feature; each output is a curve in another color."""
     if isinstance(result, PartialDependence | Marginal):
         result = trimmed(result)
-    place = _own_axis(result, outputs[0])
+    place = _axis_of_result(result, outputs[0])
     curves = [curve for series, o in enumerate(outputs) for curve in _curves_of(result, o, place, series)]
     under, under_missing = list[Mark](), list[Mark]()
     common = None
@@ -176,20 +179,22 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
             replace(curve, name=result.output_names[o], label=result.output_names[o])
             for curve, o in zip(curves, outputs, strict=True)
         ]
-    elif isinstance(result, PartialDependence):  # rows of several outputs could not be distinguished
+    elif isinstance(result, PartialDependence):  # ICE curves of several outputs would overlap
         under, under_missing = ([*_row_marks(result, outputs[0], where)] for where in (place, AT_MISSING))
         curves = [replace(curve, color=PALETTE[1]) for curve in curves] if under else curves
     if isinstance(result, PartialDependence):
-        for curve, o in zip(curves, outputs, strict=False):  # of individual curves alone there are none
-            under += _tails(result, curve, o)
+        for curve, o in zip(curves, outputs, strict=False):  # there are no curves for kind='individual'
+            under += _tail_lines(result, curve, o)
     y = height_axis(result, outputs)
-    return _panel(place, curves, _data_of(result), y, common, under, under_missing, show_models=True)
+    return _panel_of_curves(
+        place, curves, _data_of(result), y, common, under, under_missing, show_models=True
+    )
 
 
-def _tails(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
-    """Yield a dotted line at each end of the axis, as long as the curve moves beyond it.
+def _tail_lines(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
+    """Yield a dotted vertical line at each end of the axis: the range of the curve beyond that end.
 
-    It is cut where it would make the axis much longer; its hover text has the numbers.
+    It is clipped at `BEYOND_HEIGHT`; its hover text has the full range.
     """
     tails, heights, at = effect.tails, curve.values.heights, curve.place.at
     if tails is None or curve.place.discrete or not np.isfinite(heights).any():
@@ -208,39 +213,43 @@ def _tails(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
 
 
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
-    """Return the estimates there are for one output, on the axis of the partial dependence."""
-    effect, local = trimmed(comparison.effect), comparison.local
+    """Return the available estimates of one output, on the axis of the partial dependence."""
+    assert comparison.effect is not None
+    effect, local = trimmed(comparison.effect), comparison.ale
     marginal = None if comparison.marginal is None else trimmed(comparison.marginal)
-    place = _own_axis(effect, o)
+    place = _axis_of_result(effect, o)
     curves = _curves_of(effect, o, place)
-    if local is not None and comparison.local_offset is not None:
-        offset = float(comparison.local_offset[o])
-        curves += _curves_of(local, o, on_axis(place, local, _weights(local)), offset=offset)
+    if local is not None and comparison.ale_offset is not None:
+        offset = float(comparison.ale_offset[o])
+        curves += _curves_of(local, o, on_axis(place, local, _support_at_values(local)), offset=offset)
     if marginal is not None:
-        curves += _curves_of(marginal, o, on_axis(place, marginal, _weights(marginal)))
+        curves += _curves_of(marginal, o, on_axis(place, marginal, _support_at_values(marginal)))
     curves = [_beside_others(curve) for curve in curves]
-    return _panel(place, curves, _data_of(effect), height_axis(effect, [o]))
+    return _panel_of_curves(place, curves, _data_of(effect), height_axis(effect, [o]))
 
 
-def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
+def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
     """Return the same estimate by several models, or of several slices of the data, for one output.
 
-    What lies along the bottom is the data that all have in common: slices have none.
+    The strip of data is plotted only if all parts have the same data.
     """
-    parts = {name: part if isinstance(part, LocalEffect) else trimmed(part) for name, part in parts.items()}
+    parts = {
+        name: part if isinstance(part, AccumulatedLocalEffect) else trimmed(part)
+        for name, part in parts.items()
+    }
     first, *others = parts.values()
     place = _shared_axis([first, *others], o)
     curves: list[Curve] = []
     for series, (name, part) in enumerate(parts.items()):
-        own = _curves_of(part, o, on_axis(place, part, _weights(part)), series)
-        if len(own) > 1:  # two averages of one part have the look they always have
+        own = _curves_of(part, o, on_axis(place, part, _support_at_values(part)), series)
+        if len(own) > 1:  # predicted and observed averages keep their usual style
             own = [replace(_beside_others(curve), label=f"{name}, {curve.estimate}") for curve in own]
         else:
             own = [replace(curve, label=name) for curve in own]
         curves += [replace(curve, name=name, color=color_of(series)) for curve in own]
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = _data_of(first) if alike and len(place.values) == len(first.grid_values[0]) else None
-    return _panel(place, curves, data, height_axis(first, [o]))
+    return _panel_of_curves(place, curves, data, height_axis(first, [o]))
 
 
 def _beside_others(curve: Curve) -> Curve:
@@ -249,8 +258,8 @@ def _beside_others(curve: Curve) -> Curve:
     return replace(curve, color=look.color, dash=look.dash, marker=look.marker)
 
 
-def _own_axis(result: Effect, o: int) -> FeatureAxis:
-    return feature_axis(result, 0, _weights(result), _sort_key(result, o))
+def _axis_of_result(result: Effect, o: int) -> FeatureAxis:
+    return feature_axis(result, 0, _support_at_values(result), _sort_key(result, o))
 
 
 def _estimates_of(result: Effect) -> list[str]:
@@ -258,8 +267,8 @@ def _estimates_of(result: Effect) -> list[str]:
 
 
 def _sort_key(result: Effect, o: int) -> Floats | None:
-    """Return what categories without an order of their own are sorted by: heights of an output."""
-    if isinstance(result, LocalEffect) or in_own_order(result, 0):
+    """Return the sort key of unordered categories, the heights of an output; None for other features."""
+    if isinstance(result, AccumulatedLocalEffect) or in_own_order(result, 0):
         return None
     if isinstance(result, PartialDependence) and result.average is None:
         assert result.individual is not None
@@ -267,26 +276,27 @@ def _sort_key(result: Effect, o: int) -> Floats | None:
     return np.asarray(getattr(result, _estimates_of(result)[0])[o])
 
 
-def _weights(result: Effect) -> Floats | None:
-    """Return the data at each value; that of bins is between values."""
+def _support_at_values(result: Effect) -> Floats | None:
+    """Return the weight of the data at each value; None if it is known for bins only, or not at all."""
     data = _data_of(result)
     return None if data is None or data.edges is not None else data.support
 
 
 def _data_of(result: Effect) -> DataAlong | None:
-    """Return the data along the axis of a result."""
+    """Return the data along the axis of a result; a difference has none."""
     if isinstance(result, Difference):
         return None
     values, missing = result.grid_values[0], 0.0 if result.missing is None else result.missing.support
-    deciles = None if isinstance(result, LocalEffect) else result.deciles[0]
+    deciles = None if isinstance(result, AccumulatedLocalEffect) else result.deciles[0]
     edges = None if len(result.support) == len(values) else values
     return DataAlong(result.support, whole_of(result.provenance), missing, deciles, edges)
 
 
 def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
-    """Lay out the values of all parts.
+    """Return the axis of the values of all parts.
 
-    Categories have the sum of their shares as weight, and are sorted by the first part that has them.
+    The weight of a category is the sum of its shares in the parts. Its sort key is that of the first part
+    that contains it.
     """
     grids, name = [part.grid_values[0] for part in parts], parts[0].feature_names[0]
     if parts[0].kinds[0] not in NOMINAL:
@@ -295,7 +305,7 @@ def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
     weights: dict[object, float] = {}
     keys: dict[object, float | None] = {}
     for part, grid in zip(parts, grids, strict=True):
-        own, by = _own_axis(part, o).weights, _sort_key(part, o)
+        own, by = _axis_of_result(part, o).weights, _sort_key(part, o)
         for g, category in enumerate(grid.tolist()):
             weights[category] = weights.get(category, 0.0) + own[g] / (own.sum() or 1.0)
             keys.setdefault(category, None if by is None else by[g])
@@ -307,21 +317,23 @@ def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
 def _curves_of(
     result: Effect, o: int, place: FeatureAxis, series: int = 0, offset: float = 0.0
 ) -> list[Curve]:
-    """Return a curve for each estimate of an output, moved up by ``offset``."""
+    """Return a curve for each estimate of an output, shifted by ``offset``; ``series`` selects the style."""
     curves = []
     for estimate in _estimates_of(result):
         name = ESTIMATES[estimate].name
-        values, missing = (_values(result, estimate, o, offset, missing=each) for each in (False, True))
+        values, missing = (
+            _estimate_values(result, estimate, o, offset, missing=each) for each in (False, True)
+        )
         assert values is not None
         look = color_of(series), dash_of(series), marker_of(series)
         curves.append(Curve(estimate, place, _data_of(result), values, missing, name, name, *look))
     return curves
 
 
-def _values(result: Effect, estimate: str, o: int, offset: float, *, missing: bool) -> Values | None:
-    """Return the values of an estimate, or those at a missing value.
+def _estimate_values(result: Effect, estimate: str, o: int, offset: float, *, missing: bool) -> Values | None:
+    """Return the values of an estimate, or with ``missing`` those at the missing value, if there are any.
 
-    Their error is how far models differ where there are several, else how well the average is known.
+    The error is the standard deviation over several models, else the standard error of the average.
     """
     source: Any = result
     fields = estimate, ESTIMATES[estimate].error
@@ -346,7 +358,7 @@ def _values(result: Effect, estimate: str, o: int, offset: float, *, missing: bo
     )
 
 
-def _panel(
+def _panel_of_curves(
     place: FeatureAxis,
     curves: list[Curve],
     data: DataAlong | None,
@@ -357,18 +369,18 @@ def _panel(
     *,
     show_models: bool = False,
 ) -> Panel:
-    """Return the panel of curves along one axis, over what lies ``under`` them.
+    """Return the panel of curves along one axis, above the marks in ``under``.
 
-    Where a curve is known at a missing value, this stands in a narrow panel of its own. ``data`` is None
-    where there is none that all curves have in common. ``common`` is what all curves are,
-    None where there is a single one.
+    Values at the missing value are in a narrow panel to the right, above the marks in ``under_missing``.
+    ``data`` is the common data of all curves, or None. ``common`` is the legend title of several curves, and
+    None for a single curve.
     """
     curves, title = _with_legend(curves, common)
-    at_missing = [_at_missing(curve) for curve in curves if curve.missing is not None]
+    at_missing = [_missing_value_curve(curve) for curve in curves if curve.missing is not None]
     below, below_missing = list[Mark](), list[Mark]()
     if data is not None:
         below = [*strip(place, data, most=data.missing), *rug(place, data.deciles)]
-        if place.categorical:  # its bar can be compared with theirs
+        if place.categorical:  # the bar of the missing value is on the same scale as theirs
             most = float(place.total(data.support).max(initial=0.0))
             below_missing = [*strip(AT_MISSING, data.at_missing, most)]
     marks = (*below, *under, *_curve_marks(curves, show_models=show_models))
@@ -377,28 +389,28 @@ def _panel(
         return panel
     points = _curve_marks(at_missing, show_models=show_models, dodge=DODGE_MISSING)
     share = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
-    # The last number of the axis beside it reaches below this panel: its text stands a line lower.
+    # The text is one line lower, because the last tick text of the main panel may extend below this one.
     text = f"missing{share}" if place.categorical else f"\nmissing{share}"
     x = replace(AT_MISSING.axis, ticks=((0.0, text),))
     return replace(panel, right=Panel((*below_missing, *under_missing, *points), x))
 
 
 def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
-    """Say what is drawn around curves: in the title of the legend with what is common, or in labels."""
+    """Return curves and the legend title; the meaning of bands is added to the title or to each label."""
     around = {curve.around for curve in curves} - {""}
     if common is not None and len(around) < 2:
         return curves, " ".join([common, *around]).strip() or None
     return [replace(curve, label=f"{curve.label} {curve.around}".strip()) for curve in curves], None
 
 
-def _at_missing(curve: Curve) -> Curve:
+def _missing_value_curve(curve: Curve) -> Curve:
     assert curve.missing is not None
     data = None if curve.data is None else curve.data.at_missing
     return replace(curve, place=AT_MISSING, data=data, values=curve.missing, label=None)
 
 
 def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) -> Iterator[Mark]:
-    """Yield the marks of curves; points at categories stand beside each other, and bands are lighter."""
+    """Yield the marks of curves; for several curves, points lie side by side and bands are lighter."""
     count = max(len(curves), 1)
     step, shade = dodge * min(0.16, DODGE / count), 0.2 if count == 1 else 0.3 / (1 + count)
     asides = [step * (place - (count - 1) / 2) for place in range(len(curves))]
@@ -406,11 +418,11 @@ def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) 
         for curve, aside in zip(curves, asides, strict=True):
             yield from _model_marks(curve, aside + 0.12, labeled=count == 1)
     for curve, aside in zip(curves, asides, strict=True):
-        yield from _marks_of(curve, aside, shade)
+        yield from _marks_of_curve(curve, aside, shade)
 
 
-def _marks_of(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
-    """Yield a line and its band along numbers, or points with error bars at categories."""
+def _marks_of_curve(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
+    """Yield a line with its band for numbers, or points with error bars for categories."""
     place, data, values = curve.place, curve.data, curve.values
     y, error = place.average(values.heights), _error_at(place, values)
     around = None if error is None else 2 * error
@@ -429,13 +441,13 @@ def _marks_of(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
         for run in stretches(np.isfinite(y + around)):
             ends = y[run] - around[run], y[run] + around[run]
             yield Band(place.at[run], *ends, curve.color, None, shade, place.steps, role)
-    strength = None if data is None else _strength(place, data)
+    strength = None if data is None else _curve_opacity(place, data)
     line = Line(place.at, y, curve.color, curve.label, curve.dash, hover=hover, single=single)
     yield replace(line, steps=place.steps, strength=strength)
 
 
 def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
-    """Return how uncertain heights are at each position; None where that is not known of any."""
+    """Return the error of heights at each position; None if no error is known."""
     if values.error is None:
         return None
     error = place.average(values.error)
@@ -445,7 +457,7 @@ def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
 
 
 def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]:
-    """Yield the curve of each model, thin, or its points for categories."""
+    """Yield the curve of each model as a thin line, or as small points for categories."""
     models = curve.values.models
     if models is None:
         return
@@ -461,10 +473,10 @@ def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]
 
 
 def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterator[Mark]:
-    """Yield bands of ICE curves and a few of these curves; at categories and at a missing value, bars.
+    """Yield bands between quantiles of ICE curves and a few of these curves; for categories, bars.
 
-    Where categories share a position, each row's own average over them is taken first; without the rows'
-    curves nothing is known there.
+    Where categories share a position, the ICE curve of each row is averaged over them first. Without ICE
+    curves, the quantiles at such a position are unknown.
     """
     curves, given = effect.individual, effect.quantiles
     chances = QUANTILES if given is None else tuple(given.probabilities.tolist())
@@ -476,7 +488,7 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
         rows = place.average(curves[o].reshape(curves.shape[1], -1))
         yield from _row_bands(place, chances, curve_quantiles(rows[None], effect.row_weights, chances)[0])
         if not place.discrete:
-            yield from _some_rows(rows, effect.row_weights, place)
+            yield from _selected_ice_lines(rows, effect.row_weights, place)
     elif values is not None:
         known = place.average(values[o].reshape(len(chances), -1))
         known[:, [len(group) > 1 for group in place.groups]] = np.nan
@@ -484,7 +496,7 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
 
 
 def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -> Iterator[Mark]:
-    """Yield a band between each two symmetric quantiles ``(q, p)``, and a line for each of the others."""
+    """Yield a band between each pair of symmetric quantiles ``(q, p)``, and a line for each other one."""
     lone, color, labeled = dict(enumerate(chances)), PALETTE[0], place is not AT_MISSING
     bands = IceQuantiles(np.array(chances), values[None], 0.0, None).bands()
     for depth, (part, first, last) in enumerate(bands):
@@ -505,11 +517,11 @@ def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -
             yield Line(place.at, values[k], color, label, dash, 1.0, steps=place.steps)
 
 
-def _some_rows(curves: Floats, weights: Floats | None, place: FeatureAxis) -> Iterator[Mark]:
-    """Yield the curves of a few rows, from low to high ones: bands do not show how rows differ in shape.
+def _selected_ice_lines(curves: Floats, weights: Floats | None, place: FeatureAxis) -> Iterator[Mark]:
+    """Yield the ICE curves of a few rows, which show differences in shape that bands do not show.
 
-    Rows are taken at even distances in the order of their curves' height, so that the same picture comes out
-    every time.
+    The rows are evenly spaced in the order of the mean height of their curves, so the selection is
+    deterministic.
     """
     curves = np.where(np.isfinite(curves), curves, np.nan)[slice(None) if weights is None else weights > 0]
     order = np.argsort(curves.mean(axis=1), kind="stable")
@@ -521,25 +533,26 @@ def _some_rows(curves: Floats, weights: Floats | None, place: FeatureAxis) -> It
 
 
 def strip(place: FeatureAxis, data: DataAlong, most: float = 0.0) -> list[Strip]:
-    """Return how the data lies along an axis: at categories its weight, along numbers its density.
+    """Return the strip of data along an axis: its weight at categories, its density along numbers.
 
-    ``most`` is the height of a category's bar elsewhere that it is compared with.
+    ``most`` is the height of the bar of a category in another panel with the same scale. The list is empty
+    without data.
     """
     if place.categorical:
         at, weights = place.at, place.total(data.support)
         heights, width = weights, np.full(len(weights), CATEGORY_BAR)
     else:
-        edges, weights = _cells(place, data)
+        edges, weights = _data_cells(place, data)
         at, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
         heights, most = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0), 0.0
     most = max(float(heights.max(initial=0.0)), most)
     texts = place.texts[: len(weights)] if place.discrete else place.ranges(edges)
-    hover = with_shares(texts, weights, data.whole)
+    hover = tuple(map("\n".join, zip(texts, shares(weights, data.whole), strict=True)))
     return [Strip(at, heights, width, most, hover=hover)] if most > 0 else []
 
 
 def rug(place: FeatureAxis, deciles: Array | None, along: Literal["x", "y"] = "x") -> list[Rug]:
-    """Return the inner deciles of the data, as far as they lie on the axis."""
+    """Return the rug of the inner deciles of the data that lie within the axis."""
     if deciles is None or place.discrete or not len(place.at):
         return []
     at, seen = place.within(deciles[1:-1])
@@ -548,12 +561,12 @@ def rug(place: FeatureAxis, deciles: Array | None, along: Literal["x", "y"] = "x
     return [Rug(at, along, hover)] if len(seen) else []
 
 
-def _cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
-    """Return the edges of the cells of numbers and the weight in each.
+def _data_cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
+    """Return the edges of the cells of numbers, and the weight of the data in each cell.
 
-    A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
-    of a step have one together, as have those too close to be distinguished. Of bins the edges are known.
-    A cell of integers is as wide as they are many in it, so that even data has bars of one height.
+    A cell ends halfway to the next point. Points that are closer than `CROWDED`, such as those on both sides
+    of a split, share a cell. The width of a cell of integers is the number of integers in it, so uniform data
+    has bars of equal height. If the data is binned, the cells are the bins.
     """
     if data.edges is not None:
         return place.positions(data.edges), data.support
@@ -570,9 +583,9 @@ def _cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
     return (np.floor(edges) + 0.5 if place.values.dtype.kind in "iu" else edges), weights
 
 
-def _strength(place: FeatureAxis, data: DataAlong) -> Floats | None:
-    """Return how much of its color a curve keeps at each position, by the density of the data around it."""
-    edges, weights = _cells(place, data)
+def _curve_opacity(place: FeatureAxis, data: DataAlong) -> Floats | None:
+    """Return the opacity of a curve at each position by the density of the data; None if it never fades."""
+    edges, weights = _data_cells(place, data)
     if len(place.at) < 3 or len(weights) < 3 or not weights.any():
         return None
     window = np.ones(2 * max(1, len(weights) // NEAR) + 1)

@@ -1,4 +1,4 @@
-"""All pairs at once: a heat map of their strengths, or a network of features."""
+"""Heat maps and networks of pairwise interactions."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ from paribus.results import HStatistics
 if TYPE_CHECKING:
     from paribus._evaluators.interactions import Ratio
 
-LABEL = 22  # characters of a feature's name; hover texts have all of it
+LABEL = 22  # characters of the name of a feature; hover texts have the full name
 
-# The color maps Blues and Oranges from a fifth of the way up: a weak cell differs from a blank one.
+# The upper four fifths of the color maps Blues and Oranges, so that weak cells differ from blank ones.
 BLUES = ("#d0e1f2", "#a3cce3", "#64a9d3", "#3383be", "#0e59a2", "#08306b")
 ORANGES = ("#fdd9b4", "#fdb271", "#fb8735", "#e65a0b", "#b33b02", "#7f2704")
-WRITTEN = 8  # features of a heat map whose cells have room for their numbers
-ROOM = 30.0  # em that fit beside each other below a heat map
-COLOR_BARS = 2.4  # inches, beside a heat map
+WRITTEN = 8  # features of a heat map with numbers in its cells, at most
+ROOM = 30.0  # em of horizontal labels that fit below a heat map
+COLOR_BARS = 2.4  # inches of the color bars beside a heat map
 
-HORIZONTAL = 12  # features of a network whose labels are horizontal; those of more lie along the rays
-RADIUS = 2.0  # inches, of the circle of a network
-INCH = 1 / RADIUS  # in units of a network, whose circle has the radius one
-AWAY = 0.4 * INCH  # from the circle to where the label of the largest node starts
-LEGEND = 1.9 * INCH  # for what widths and sizes mean
-HEADING = 24  # characters of a line that have room there
-WEAK = 0.01  # of the strongest link: what is weaker is not drawn
-WIDEST = 9.0  # points, of the strongest link
-LARGEST = 26.0  # points across, of the strongest feature's node
-ALONG = np.linspace(0.0, 1.0, 11)[:, None]  # where on a link a pointer finds it
+HORIZONTAL = 12  # features of a network with horizontal labels; labels of more are radial
+RADIUS = 2.0  # inches of the circle of a network
+INCH = 1 / RADIUS  # in units of the network, whose circle has the radius one
+AWAY = 0.4 * INCH  # distance from the circle to the label of the largest node
+LEGEND = 1.9 * INCH  # width of the legend
+HEADING = 24  # characters of a line of the legend
+WEAK = 0.01  # of the strongest link: weaker ones are not plotted
+WIDEST = 9.0  # points, width of the strongest link
+LARGEST = 26.0  # points, diameter of the node of the strongest feature, at most
+ALONG = np.linspace(0.0, 1.0, 11)[:, None]  # positions along a link that have a hover text
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The features to draw, strongest first: ``matrix (j, k)`` of strengths and each feature's own.
+    """The plotted features, the strongest first.
 
-    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``hover`` is the
-    text of each pair, and on its diagonal of each feature. ``lines`` say what is left out.
+    ``matrix (j, j)`` has the strengths of pairs. It is symmetric with a diagonal of zeros, and pairs that
+    were not requested are NaN. ``own (j,)`` is the strength of each main effect. ``hover`` has the text of
+    each pair, and that of each feature on its diagonal. ``lines`` are notes about features that are left out.
     """
 
     labels: list[str]
@@ -63,7 +64,7 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
     for (first, second), value in zip(result.pairs, strength, strict=True):
         matrix[first, second] = matrix[second, first] = value
     own, errors = result.main_effect.strength[:, o], result.main_effect.strength_error[:, o]
-    # By all interactions of a feature together; among equals, by its own effect.
+    # Sort by the total strength of all interactions of a feature, then by its main effect.
     shown = np.lexsort((-own, -np.nansum(matrix**2, axis=1)))[:k]
     rows = {feature: row for row, feature in enumerate(shown.tolist())}
     hover = [[""] * len(rows) for _ in rows]
@@ -80,7 +81,7 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
 
 
 def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> str:
-    """Return the hover text of one entry of a statistic: its strength and its H², with their errors."""
+    """Return the hover text of one entry of a statistic: strength and H² with their standard errors."""
     share = float(ratio.share[entry, o])
     strength = value_text("strength", float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
     h_squared = value_text("H²", share, float(ratio.ratio_error[entry, o]))
@@ -88,7 +89,7 @@ def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> 
 
 
 def heatmap(result: HStatistics, k: int, o: int) -> Figure:
-    """Show every pair as a cell, and each feature's own effect on the diagonal in another color."""
+    """Return a heat map of all pairs, with the main effects on the diagonal in another color."""
     pairs = _pairs_of(result, k, o)
     size, labels, lines = len(pairs.labels), pairs.labels, list(pairs.lines)
     of_pairs, of_features = (
@@ -96,8 +97,8 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
         for what in ("strength of the interaction", "own effect, on the diagonal")
     )
     marks: list[Mark] = [
-        *_cells(np.nan_to_num(pairs.matrix), BLUES, of_pairs, pairs.hover),
-        *_cells(np.diag(pairs.own), ORANGES, of_features, pairs.hover),
+        *_pair_heat(np.nan_to_num(pairs.matrix), BLUES, of_pairs, pairs.hover),
+        *_pair_heat(np.diag(pairs.own), ORANGES, of_features, pairs.hover),
         _between_cells(size),
     ]
     absent = np.argwhere(np.isnan(pairs.matrix))
@@ -117,8 +118,8 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     return single_panel(panel, page, notes_of(result, *lines))
 
 
-def _cells(values: Floats, colors: tuple[str, ...], unit: str, hover: list[list[str]]) -> list[Heat]:
-    """Return the cells that are not zero, the first row uppermost."""
+def _pair_heat(values: Floats, colors: tuple[str, ...], unit: str, hover: list[list[str]]) -> list[Heat]:
+    """Return the heat map of the cells that are not zero, with the first row on top."""
     if not values.any():
         return []
     edges = np.arange(len(values) + 1, dtype=np.float64) - 0.5
@@ -138,7 +139,7 @@ def _brief(value: float) -> str:
 
 
 def _between_cells(size: int) -> Line:
-    """Return faint lines between cells, without which blank ones are none."""
+    """Return faint lines between cells, which make blank cells visible."""
     along, across = np.tile([-0.5, size - 0.5, np.nan], size + 1), np.repeat(np.arange(size + 1) - 0.5, 3)
     across[2::3] = np.nan
     x, y = np.concatenate([along, across]), np.concatenate([across, along])
@@ -146,10 +147,14 @@ def _between_cells(size: int) -> Line:
 
 
 def network(result: HStatistics, k: int, o: int) -> Figure:
-    """Show features on a circle, as large as their own effect, with links as wide as they interact."""
+    """Return a network of features on a circle.
+
+    The area of a node is proportional to the main effect. The width of a link grows with the strength of the
+    interaction.
+    """
     pairs = _pairs_of(result, k, o)
     links, labels, lines = np.triu(np.nan_to_num(pairs.matrix)), pairs.labels, list(pairs.lines)
-    # The strongest feature stands on top, the others follow clockwise.
+    # The strongest feature is on top, and the others follow clockwise.
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(labels)) / len(labels)
     places = np.column_stack([np.cos(angles), np.sin(angles)])
     drawn = np.argwhere((links > 0) & (links >= WEAK * links.max()))
@@ -157,30 +162,35 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     largest = min(LARGEST, 0.8 * 2 * np.pi * RADIUS * 72 / len(angles))
     across = _diameters(pairs.own, float(pairs.own.max()), largest)
     own_texts = tuple(pairs.hover[place][place] for place in range(len(labels)))
-    right, x, y, size = _circle(labels, places)
+    right, x, y, size = _network_layout(labels, places)
     if not links.any():
         lines.append("every interaction is exactly zero")
     weak = int(np.count_nonzero(links)) - len(drawn)
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
     marks = (
-        *(_link(places, pairs.hover, link, links[tuple(link)] / links.max()) for link in strongest_last),
+        *(
+            _network_link(places, pairs.hover, link, links[tuple(link)] / links.max())
+            for link in strongest_last
+        ),
         Points(places[:, 0].copy(), places[:, 1].copy(), color_of(1), size=across, hover=own_texts),
-        *_names(labels, np.round(places, 9), across),
-        *_legend(right, float(links.max()), float(pairs.own.max()), largest, unit(result, [o])),
+        *_network_labels(labels, np.round(places, 9), across),
+        *_network_legend(right, float(links.max()), float(pairs.own.max()), largest, unit(result, [o])),
     )
     return single_panel(Panel(marks, x, y, equal=True), size, notes_of(result, *lines))
 
 
-def _circle(labels: list[str], places: Floats) -> tuple[float, PanelAxis, PanelAxis, tuple[float, float]]:
-    """Lay out a circle of radius one with room for labels around it and a legend to the right.
+def _network_layout(
+    labels: list[str], places: Floats
+) -> tuple[float, PanelAxis, PanelAxis, tuple[float, float]]:
+    """Return the left edge of the legend, the two axes, and the size in inches of a network.
 
-    Returned are where the legend starts, the axes, and how many inches they need.
+    The circle has the radius one, labels around it, and the legend to its right.
     """
     cos, horizontal = places[:, 0], len(labels) <= HORIZONTAL
     long = np.array([inches(label, 9.0) for label in labels]) * INCH
-    # Horizontal labels begin at their position right of the circle and end there left of it; those at its
-    # top and bottom lie around theirs.
+    # A horizontal label begins at its position on the right half of the circle, ends there on the left half,
+    # and is centered at the top and the bottom.
     upright = np.abs(cos) < 1e-9
     after, before = (
         long * (np.where(upright, 0.5, side > 0) if horizontal else np.maximum(side, 0.0))
@@ -194,8 +204,8 @@ def _circle(labels: list[str], places: Floats) -> tuple[float, PanelAxis, PanelA
     return right, x, y, (RADIUS * (right + LEGEND - left), 2 * RADIUS * up)
 
 
-def _link(places: Floats, hover: list[list[str]], link: Floats, share: float) -> Line:
-    """Return the line of a pair; at its ends a pointer is on a node, whichever of both lies nearer."""
+def _network_link(places: Floats, hover: list[list[str]], link: Floats, share: float) -> Line:
+    """Return the line of a pair; its ends have the hover texts of the two nodes."""
     first, second = link
     along = places[first] + ALONG * (places[second] - places[first])
     middle = [hover[first][second]] * (len(ALONG) - 2)
@@ -204,21 +214,21 @@ def _link(places: Floats, hover: list[list[str]], link: Floats, share: float) ->
 
 
 def _link_line(x: Floats, y: Floats, share: float, hover: tuple[str, ...] = ()) -> Line:
-    """Return a line as wide and strong as a link that has a share of the strongest one's strength."""
+    """Return a line whose width and opacity grow with ``share``, the share of the strongest link."""
     width, alpha = 0.4 + (WIDEST - 0.4) * share, 0.2 + 0.7 * share
     return Line(x, y, color_of(0), width=float(width), alpha=float(alpha), hover=hover)
 
 
 def _diameters(own: Floats, strongest: float, largest: float) -> Floats:
-    """Return the diameters of nodes: areas go with the strength, but none is too small to be seen."""
+    """Return the diameters of nodes: areas are proportional to strengths, with a visible minimum."""
     return np.maximum(largest * np.sqrt(own / (strongest or 1.0)), 3.5)
 
 
-def _names(labels: list[str], places: Floats, across: Floats) -> Iterator[Text]:
-    """Yield labels outside of the circle: horizontal while few, along the rays when they would meet.
+def _network_labels(labels: list[str], places: Floats, across: Floats) -> Iterator[Text]:
+    """Yield labels outside of the circle: horizontal if there are few, else radial.
 
-    Rotated ones are never upside down, and rotated around their middle: not every renderer can do it around
-    their ends.
+    Radial labels are never upside down. They are rotated around their middle, because not all renderers can
+    rotate text around its ends.
     """
     size = 9.0 if len(labels) <= 30 else 8.0
     for label, (x, y), node in zip(labels, places.tolist(), across.tolist(), strict=True):
@@ -235,11 +245,10 @@ def _names(labels: list[str], places: Floats, across: Floats) -> Iterator[Text]:
                 yield replace(text, upright="bottom" if y > 0 else "top")
 
 
-def _legend(left: float, link: float, node: float, largest: float, unit: str) -> Iterator[Mark]:
-    """Say right of the circle what widths and sizes mean, with three round examples of each.
+def _network_legend(left: float, link: float, node: float, largest: float, unit: str) -> Iterator[Mark]:
+    """Yield the legend right of the circle: three examples of link widths and of node sizes.
 
-    They are drawn as the links and nodes are, as a legend's own lines and dots come in few sizes; and so far
-    apart that they do not meet on smaller pages.
+    They are marks of the panel, because the legends of plotting libraries have few sizes.
     """
     ends = np.array([left, left + 0.4 * INCH])
     for what, strongest, (top, *rows) in (
@@ -249,7 +258,7 @@ def _legend(left: float, link: float, node: float, largest: float, unit: str) ->
         if not strongest:
             continue
         yield Text(left, top * INCH, "\n".join([what, *wrap(f"({unit})", HEADING)]), "left", "bottom")
-        for row, value in zip(rows, _examples(strongest), strict=True):
+        for row, value in zip(rows, _legend_examples(strongest), strict=True):
             if what.startswith("link"):
                 yield _link_line(ends, np.full(2, row * INCH), value / link)
             else:
@@ -258,8 +267,8 @@ def _legend(left: float, link: float, node: float, largest: float, unit: str) ->
             yield Text(float(ends[1]), row * INCH, number(value), "left", offset=(7.0, 0.0))
 
 
-def _examples(strongest: float) -> list[float]:
-    """Return three round strengths to explain, none above the strongest."""
+def _legend_examples(strongest: float) -> list[float]:
+    """Return three round strengths, about a tenth, three tenths and all of the strongest one."""
     aims = strongest * (1 + 1e-9) * np.array([0.1, 0.3, 1.0])  # three tenths of 3 are 0.9, not 0.8999...
     digit = 10.0 ** np.floor(np.log10(aims))
     return [float(value) for value in np.floor(aims / digit) * digit]

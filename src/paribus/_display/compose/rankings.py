@@ -1,4 +1,4 @@
-"""Bars, networks, calibration and other ranked marks."""
+"""Figures of interactions, importance, drift and performance."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from paribus._text import short as short_number
 from paribus._typing import InteractionPlot, Statistic
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.results import Drift, HStatistics, Importance
-from paribus.results.effects import chosen
+from paribus.results.curve_parts import chosen
 from paribus.results.performance import Calibration, Performance, TrainingCurve
 
 if TYPE_CHECKING:
     from paribus.results import Effects, PartialDependence
 
-MARGIN = 0.04  # of the axes, beyond the outermost groups
+MARGIN = 0.04  # of the range of averages, to each side
 
 
 def performance_figure(result: Performance, columns: int, title: str | None) -> Figure:
-    """Compose a panel for the calibration of each output, and one for each score kept in training."""
+    """Compose a panel for the calibration of each output, and one for each metric of training curves."""
     if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
         raise OptionError(f"columns={columns!r} must be a positive integer")
     several = len(result.calibration) > 1
@@ -46,7 +46,7 @@ def performance_figure(result: Performance, columns: int, title: str | None) -> 
 
 
 def training_curves_by_metric(result: Performance) -> dict[str, list[TrainingCurve]]:
-    """Return the training curves that have a score, together with others of their metric."""
+    """Return the training curves with at least one score, by metric."""
     by_metric: dict[str, list[TrainingCurve]] = {}
     for curve in result.training_curves:
         if len(curve.values):
@@ -54,13 +54,8 @@ def training_curves_by_metric(result: Performance) -> dict[str, list[TrainingCur
     return by_metric
 
 
-def _interval(low: float, high: float) -> str:
-    known = np.isfinite(low) and np.isfinite(high)
-    return f"95 % interval {number(float(low))} to {number(float(high))}" if known else "interval unknown"
-
-
 def calibration_panel(calibration: Calibration, whole: float, several: bool) -> Panel:
-    """Return observed over predicted averages with their intervals, and the diagonal where both are equal."""
+    """Return observed against predicted averages with intervals, and the diagonal where both are equal."""
     known = np.isfinite(calibration.predicted) & np.isfinite(calibration.observed)
     predicted, observed = calibration.predicted[known], calibration.observed[known]
     low, high = calibration.observed_low[known], calibration.observed_high[known]
@@ -68,15 +63,21 @@ def calibration_panel(calibration: Calibration, whole: float, several: bool) -> 
     ends = np.array([both.min(), both.max()])
     room = MARGIN * (ends[1] - ends[0])
     data = shares(calibration.weight[known], whole)
+    intervals = (
+        f"95 % interval {number(float(a))} to {number(float(b))}"
+        if np.isfinite([a, b]).all()
+        else "interval unknown"
+        for a, b in zip(low, high, strict=True)
+    )
     hover = tuple(
         f"predicted {number(float(predicted[g]))}\nobserved {number(float(observed[g]))}\n"
-        f"{_interval(low[g], high[g])}\n{data[g]}"
-        for g in range(len(predicted))
+        f"{interval}\n{data[g]}"
+        for g, interval in enumerate(intervals)
     )
     low, high = (np.where(np.isfinite(end), end, observed) for end in (low, high))
     marks = (
         Line(ends, ends, INK, "observed = predicted", dash="dashed", width=1.0),
-        # An interval need not have its middle where the average is.
+        # The average need not be the middle of its interval.
         Points(predicted, (low + high) / 2, color_of(0), size=0.0, error=(high - low) / 2),
         Points(predicted, observed, color_of(0), "groups of rows, with intervals of 95 %", hover=hover),
     )
@@ -86,7 +87,7 @@ def calibration_panel(calibration: Calibration, whole: float, several: bool) -> 
 
 
 def training_panel(curves: Sequence[TrainingCurve]) -> Panel:
-    """Return one score by iteration, a line for each set of rows."""
+    """Return the score by iteration, with a line for each data set."""
     marks: tuple[Mark, ...] = tuple(
         Line(
             np.arange(1.0, len(curve.values) + 1),
@@ -104,17 +105,17 @@ def training_panel(curves: Sequence[TrainingCurve]) -> Panel:
     return Panel(marks, PanelAxis("iteration"), PanelAxis(short(curves[0].metric)))
 
 
-NEGLIGIBLE = 1e-3  # of the variance of the prediction: a joint effect below it makes any share meaningless
-LABEL = 44  # characters of a label, over all the features it names
-REMARK = 0.16  # of the axis: room for what is written beside the longest bar
-MEASURES = {  # what one entry of a statistic is called, and what its bars measure
+NEGLIGIBLE = 1e-3  # of the variance of the prediction: H² of a smaller joint effect is meaningless
+LABEL = 44  # characters of a label, which may name several features
+REMARK = 0.16  # of the axis: space for the text beside the longest bar
+MEASURES = {  # name of an entry of each statistic, and quantity that its bars show
     "pairwise": ("pair", "strength of the interaction"),
     "overall": ("feature", "strength of all interactions of a feature"),
     "threeway": ("triple", "strength of the three-way interaction"),
 }
 COLUMNS = 3  # of surfaces
-SURFACE = (4.6, 3.8)  # inches, of one surface
-TITLE = 38  # characters of a line above it
+SURFACE = (4.6, 3.8)  # inches of one surface
+TITLE = 38  # characters of a line of its title
 
 
 def interactions_figure(
@@ -123,25 +124,25 @@ def interactions_figure(
     statistic: str,
     k: int,
     output: str | int | None,
-    effects: Effects | None = None,
+    effects: Effects[PartialDependence] | None = None,
 ) -> Figure:
-    """Compose the picture of one output's interactions.
+    """Compose the figure of the interactions of one output.
 
     Parameters
     ----------
     result : HStatistics
-        What was found.
+        The statistics.
     kind : {"bars", "heatmap", "network", "panels"}
-        The strongest entries with their errors; every pair, with each feature's own effect on the diagonal;
-        features as nodes whose links are as wide as they interact; or the strongest pairs' two-way effects.
+        Bars of the strongest entries with error bars, a heat map of all pairs with main effects on the
+        diagonal, a network of features, or the surfaces of the strongest pairs.
     statistic : {"pairwise", "overall", "threeway"}
-        What the bars show.
+        The statistic that bars show.
     k : int
-        How many bars, features of a heat map or network, or panels, at most.
+        The number of bars, of features of a heat map or network, or of panels, at most.
     output : str or int, optional
-        One output of several, by name or position. Needed with several.
+        The output, by name or position. Required if there are several.
     effects : Effects, optional
-        Partial dependence of the pairs that get panels. Needed for these.
+        Partial dependence of the pairs. Required for panels.
     """
     check_choice("kind", kind, InteractionPlot)
     check_choice("statistic", statistic, Statistic)
@@ -153,7 +154,7 @@ def interactions_figure(
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
     o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
     if kind == "panels":
-        return _surfaces(result, k, o, effects)
+        return _pair_surfaces_figure(result, k, o, effects)
     if effects is not None:
         raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
     if kind == "bars":
@@ -162,12 +163,38 @@ def interactions_figure(
 
 
 def importance_figure(result: Importance, k: int, output: str | int | None) -> Figure:
-    """Compose the picture of what features matter for one output, ``k`` of them at most."""
-    return _importance_bars(result, k, _one_output(result.output_names, output, k, result.values))
+    """Compose bars of the ``k`` most important features for one output.
+
+    An importance that counts interactions has a second, lighter bar behind the first.
+    """
+    o = _one_output(result.output_names, output, k, result.values)
+    names, values = result.feature_names, _of_output(result.values, o)
+    errors = _of_output(result.standard_error, o)
+    of_output = f", {short(result.output_names[o])}" if len(result.output_names) > 1 else ""
+    hover = hover_texts(names, "importance", values, errors)
+    labels = [joined(name.split(" + "), " + ") for name in names]
+    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover.__getitem__)
+    shown = ranking.longest(k)
+    if result.with_interactions is None or not len(shown):
+        return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
+    own = ranking.bars(shown, color_of(0), 0.18, 0.44, "on its own")
+    together, more = _of_output(result.with_interactions, o), np.full_like(values, np.nan)
+    if result.standard_error_with_interactions is not None:
+        more = _of_output(result.standard_error_with_interactions, o)
+    label = "with its interactions"
+    texts = hover_texts(names, label, together, more)
+    every = replace(ranking, values=together, errors=more, hover=texts.__getitem__)
+    # The lighter bar is wider, so that both are visible. Its error bar lies below the darker bar.
+    behind = replace(every.bars(shown, color_of(0), 0.0, 0.8, label), alpha=0.4)
+    marks: list[Mark] = [replace(behind, error=None), own]
+    if behind.error is not None:
+        ends = Points(behind.length, behind.at - 0.22, INK, marker="bar", size=4.0, alpha=0.8)
+        marks.append(replace(ends, error=behind.error, error_along="x"))
+    return ranking.figure(k, marks)
 
 
 def drift_figure(result: Drift, k: int, output: str | int | None) -> Figure:
-    """Compose the picture of which effects on one output have moved, ``k`` of them at most."""
+    """Compose bars of the ``k`` largest changes of effects on one output."""
     values = np.array([one.typical for one in result.effects])
     o = _one_output(result.output_names, output, k, values)
     errors = np.array([one.typical_error[o] for one in result.effects])
@@ -180,7 +207,7 @@ def drift_figure(result: Drift, k: int, output: str | int | None) -> Figure:
 
 
 def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values: Floats) -> int:
-    """Return the output to draw; refuse what has no picture."""
+    """Return the index of the output to plot; raise if the figure is impossible."""
     outputs = chosen(names, output)
     if len(outputs) > 1:
         raise DrawingError(f"a picture shows one output; pass output= one of {', '.join(names)}")
@@ -193,10 +220,10 @@ def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Entries by name, in any order, of which the longest bars are drawn.
+    """Named values in any order, of which the largest are plotted as bars.
 
-    ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors. ``hover``
-    returns the text of an entry.
+    ``noun`` names one entry, such as a feature. ``axis`` is the label of the axis without the error bars.
+    ``hover`` returns the hover text of an entry.
     """
 
     result: HStatistics | Importance | Drift
@@ -208,17 +235,17 @@ class Ranking:
     hover: Callable[[int], str]
 
     def longest(self, k: int) -> Integers:
-        """Return the entries to draw: exact zeros have no bar."""
+        """Return the indices of the ``k`` largest values, without exact zeros."""
         order = np.argsort(-self.values, kind="stable")
         return np.asarray(order[self.values[order] != 0][:k])
 
     def bars(
         self, shown: Integers, color: str | tuple[str, ...], above: float, width: float, label: str | None
     ) -> Bars:
-        """Return bars in a lane of their rows: how far above the middle, and how wide."""
+        """Return the bars of entries; ``above`` is their offset from the middle of the row."""
         errors = 2 * self.errors[shown]
         return Bars(
-            _rows(shown) + above,
+            _bar_positions(shown) + above,
             self.values[shown],
             np.full(len(shown), width),
             color,
@@ -229,7 +256,10 @@ class Ranking:
         )
 
     def figure(self, k: int, marks: list[Mark], *lines: str, room: float = 0.03) -> Figure:
-        """Return the figure of the longest bars, with a share of room beyond them."""
+        """Return the figure of marks for the ``k`` longest bars; ``room`` is the free share of the x-axis.
+
+        ``lines`` are notes about the figure.
+        """
         shown = self.longest(k)
         omitted = self._omitted(k if len(shown) else 1)
         if not len(shown):
@@ -239,7 +269,7 @@ class Ranking:
         x = _bar_axis(self.axis + "\n± 2 standard errors" * bool(known), marks, room)
         marks = [*marks, Rule(0.0, along="x")] if x.low else marks
         labels = [self.labels[entry] for entry in shown]
-        ticks = tuple(zip(_rows(shown).tolist(), labels, strict=True))
+        ticks = tuple(zip(_bar_positions(shown).tolist(), labels, strict=True))
         y = PanelAxis("", "category", ticks, low=-0.6, high=len(shown) - 0.4)
         width = 6.0 + max(map(inches, labels))
         legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
@@ -247,25 +277,25 @@ class Ranking:
         return single_panel(Panel(tuple(marks), x, y), (width, height), notes)
 
     def _omitted(self, k: int) -> str:
-        """Return what the bars do not show, in words."""
+        """Return the note about entries without a bar, or an empty text."""
         zero, count = int((self.values == 0).sum()), len(self.labels)
         lines = [f"{k} of {count:,} {self.noun}s"] if count - zero > k else []
         return "; ".join([*lines, *([exactly_zero(zero, self.noun)] if zero else [])])
 
     def _nothing(self, omitted: str) -> Figure:
-        """Return a figure that says why it has no bar."""
+        """Return a figure with a text instead of bars."""
         blank = PanelAxis(scale="none", low=0.0, high=1.0)
         panel = Panel((Text(0.5, 0.5, omitted or f"there is no {self.noun}", alpha=0.8),), blank, blank)
         return single_panel(panel, (5.6, 1.6), notes_of(self.result))
 
 
-def _rows(shown: Integers) -> Floats:
-    """Return the height of each row, the first uppermost."""
+def _bar_positions(shown: Integers) -> Floats:
+    """Return the y-position of each bar, with the first on top."""
     return np.arange(len(shown), dtype=float)[::-1].copy()
 
 
 def _bar_axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
-    """Return an axis as long as bars, their errors and a share of room beyond them."""
+    """Return the x-axis of bars and their error bars; ``room`` is the free share beyond the longest."""
     ends = [0.0]
     for mark in marks:
         if isinstance(mark, Bars | Points):
@@ -278,7 +308,7 @@ def _bar_axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
 
 
 def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Figure:
-    """Show the strongest entries of a statistic, with H² beside them."""
+    """Return bars of the strongest entries of a statistic, with H² beside them."""
     ratio, (noun, measure) = result.ratio(statistic), MEASURES[statistic]
     names = [[result.feature_names[place] for place in group] for group in result.groups(statistic)]
     ranking = Ranking(
@@ -305,62 +335,37 @@ def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fi
     return ranking.figure(k, [bars, *remarks], *([gray] if faint.any() else []), room=room)
 
 
-def _importance_bars(result: Importance, k: int, o: int) -> Figure:
-    """Show the most important features; by effect, with their interactions as a lighter bar behind."""
-    names, values = result.feature_names, _of_output(result.values, o)
-    errors = _of_output(result.standard_error, o)
-    of_output = f", {short(result.output_names[o])}" if len(result.output_names) > 1 else ""
-    hover = hover_texts(names, "importance", values, errors)
-    labels = [joined(name.split(" + "), " + ") for name in names]
-    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover.__getitem__)
-    shown = ranking.longest(k)
-    if result.with_interactions is None or not len(shown):
-        return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
-    own = ranking.bars(shown, color_of(0), 0.18, 0.44, "on its own")
-    together, more = _of_output(result.with_interactions, o), np.full_like(values, np.nan)
-    if result.standard_error_with_interactions is not None:
-        more = _of_output(result.standard_error_with_interactions, o)
-    label = "with its interactions"
-    texts = hover_texts(names, label, together, more)
-    every = replace(ranking, values=together, errors=more, hover=texts.__getitem__)
-    # All of the row, so that neither bar is hidden. Errors stand where the bar on its own does not reach.
-    behind = replace(every.bars(shown, color_of(0), 0.0, 0.8, label), alpha=0.4)
-    marks: list[Mark] = [replace(behind, error=None), own]
-    if behind.error is not None:
-        ends = Points(behind.length, behind.at - 0.22, INK, marker="bar", size=4.0, alpha=0.8)
-        marks.append(replace(ends, error=behind.error, error_along="x"))
-    return ranking.figure(k, marks)
-
-
 def _of_output(values: Floats, o: int) -> Floats:
     return values if values.ndim == 1 else values[:, o]
 
 
 def joined(names: list[str], by: str, most: int = LABEL) -> str:
-    """Return names as one label: in full if that can be read; else the more there are, the shorter each."""
+    """Return names joined to one label of at most ``most`` characters; longer names are shortened."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} more"]
     label = by.join(names)
     if len(label) <= most:
         return label
     given, room = dict.fromkeys(names, 0), most
-    for rank, name in enumerate(sorted(names, key=len)):  # what short names leave is for the longer ones
+    for rank, name in enumerate(sorted(names, key=len)):  # long names share the space that short ones leave
         given[name] = min(len(name), room // (len(names) - rank))
         room -= given[name]
     return by.join(short(name, given[name]) for name in names)
 
 
-def _surfaces(result: HStatistics, k: int, o: int, effects: Effects | None) -> Figure:
-    """Show the strongest pairs as two-way panels, the strongest first."""
+def _pair_surfaces_figure(
+    result: HStatistics, k: int, o: int, effects: Effects[PartialDependence] | None
+) -> Figure:
+    """Return panels of the surfaces of the strongest pairs, the strongest first."""
     strength = result.pairwise.strength[:, o]
     order = np.argsort(-strength, kind="stable")
     shown = order[strength[order] != 0][:k].tolist()
     if not shown:
         raise DrawingError(f"{exactly_zero(len(strength), 'pair')}: there is no panel to draw")
     found, name = _effects_of(result, shown, effects), result.output_names[o]
-    titles = zip(found, _titles(result, shown, o), strict=True)
+    titles = zip(found, _surface_titles(result, shown, o), strict=True)
     panels = [
-        replace(surface_panel(effect, _output_of(effect, name)), title=title) for effect, title in titles
+        replace(surface_panel(effect, _output_index(effect, name)), title=title) for effect, title in titles
     ]
     lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
     figure = figure_of(panels, columns=COLUMNS, background=notes_of(result, *lines))
@@ -368,8 +373,10 @@ def _surfaces(result: HStatistics, k: int, o: int, effects: Effects | None) -> F
     return replace(figure, size=(width, height + notes_height(figure.notes, width)))
 
 
-def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) -> list[PartialDependence]:
-    """Return the effect of each pair, whichever of its features was named first; refuse if one is missing."""
+def _effects_of(
+    result: HStatistics, shown: list[int], effects: Effects[PartialDependence] | None
+) -> list[PartialDependence]:
+    """Return the effect of each pair, in either order of its features; raise if one is missing."""
     known: Mapping[Any, PartialDependence] = {} if effects is None else effects
     found: list[PartialDependence] = []
     for entry in shown:
@@ -382,13 +389,13 @@ def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) 
                 f"kind='panels' needs the effect of {first} x {second}; pass effects= with these pairs: "
                 f"paribus.effects(model, X, {pairs}){fewer}"
             )
-        _check_alike(result, effect)
+        _check_same_provenance(result, effect)
         found.append(effect)
     return found
 
 
-def _check_alike(result: HStatistics, effect: PartialDependence) -> None:
-    """Refuse effects of another model, of other rows or on another scale: they are not what is strong."""
+def _check_same_provenance(result: HStatistics, effect: PartialDependence) -> None:
+    """Raise if effects are of another model, of other rows or on another scale than the interactions."""
     one, two = result.provenance, effect.provenance
     for what in ("model", "scale", "rows", "fingerprint", "weights"):
         if getattr(one, what) != getattr(two, what):
@@ -398,7 +405,7 @@ def _check_alike(result: HStatistics, effect: PartialDependence) -> None:
             )
 
 
-def _output_of(effect: PartialDependence, name: str) -> int:
+def _output_index(effect: PartialDependence, name: str) -> int:
     if name not in effect.output_names:
         raise DrawingError(
             f"effects= are of {', '.join(effect.output_names)}, not of {name}; pass those of the same model"
@@ -406,8 +413,8 @@ def _output_of(effect: PartialDependence, name: str) -> int:
     return effect.output_names.index(name)
 
 
-def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
-    """Return what is above each panel: in one line if all of them have room for it."""
+def _surface_titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
+    """Return the titles of panels, which have one line each if all of them fit."""
     parts = []
     for entry in shown:
         names = [result.feature_names[place] for place in result.pairs[entry]]

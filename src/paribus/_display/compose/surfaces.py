@@ -1,4 +1,4 @@
-"""Effects of two features: contours, cells, and a curve for each category of a mixed pair."""
+"""Panels of effects of two features: contours, heat maps, and curves by category."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ from paribus._display.figure import (
 from paribus._display.mark_helpers import DIVERGING, INK, SEQUENTIAL, color_of, dash_of, marker_of
 from paribus._text import at_value
 from paribus.errors import DrawingError
-from paribus.results import LocalEffect, PartialDependence
+from paribus.results import AccumulatedLocalEffect, PartialDependence
 
-Pair: TypeAlias = PartialDependence | LocalEffect
+Pair: TypeAlias = PartialDependence | AccumulatedLocalEffect
 Edges: TypeAlias = tuple[Floats, Floats]
 Texts: TypeAlias = tuple[tuple[str, ...], ...]
 Colors: TypeAlias = tuple[str, float, float]  # the name of a color map, and its ends
 
-CONTOURS = 10  # steps of color between the lowest and the highest contour, about
-ROUNDING = 1e-9  # of the largest: what is smaller is no hill
-NOTHING = 1e-13  # in units of the prediction: what is left where numbers cancel out
-HOVERED = 10_000  # cells that have hover texts; those of more would make a page of tens of megabytes
-WRITTEN = 64  # cells that have room for a number each
-WRITTEN_ABREAST = 12  # such cells in a row or column
-WRITTEN_CHARACTERS = 10  # of a number in a cell; shorter ones would not be distinct
-CURVES = 12  # categories that have a curve
-FAINT = 0.25  # of its color that a curve keeps where its category has no data
+CONTOURS = 10  # approximate number of colors between contour levels
+ROUNDING = 1e-9  # of the largest value: a smaller range counts as flat
+NOTHING = 1e-13  # in units of the prediction: smaller values count as zero
+HOVERED = 10_000  # cells with hover texts, at most; more would make a page of tens of megabytes
+WRITTEN = 64  # cells with numbers, at most
+WRITTEN_ABREAST = 12  # such cells in a row or column, at most
+WRITTEN_CHARACTERS = 10  # characters of a number in a cell, at most
+CURVES = 12  # categories with a curve, at most
+FAINT = 0.25  # opacity of a curve where its category has no data
 
 
 def surface_panel(effect: Pair, o: int) -> Panel:
-    """Return the panel of one output of an effect of two features; of several models their mean.
+    """Return the panel of one output of an effect of two features; several models are averaged.
 
-    Numbers and dates are contours, or cells where the effect is flat, has steps or is one of bins; categories
-    are a table of cells, and a number with categories is a curve for each category.
+    Two numeric features have contours, or a heat map if the effect is flat, a step function or binned. Two
+    categorical features have a heat map. A numeric and a categorical feature have a curve for each category.
     """
     if isinstance(effect, PartialDependence) and effect.average is None:
         raise DrawingError("individual surfaces cannot be plotted; use kind='average' or 'both'")
@@ -74,7 +74,10 @@ def surface_panel(effect: Pair, o: int) -> Panel:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What is known in each cell ``(y, x)``: heights, errors, the data, and whether it is off the data."""
+    """Values of cells ``(y, x)``: heights, errors, weights of the data, and whether a cell is unsupported.
+
+    ``unit`` is the label of heights, and ``whole`` the weight of all rows.
+    """
 
     heights: Floats
     errors: Floats | None
@@ -85,11 +88,11 @@ class Cells:
 
     @property
     def colored(self) -> Floats:
-        """Heights that have a color."""
+        """Heights, with NaN instead of infinite values."""
         return np.where(np.isfinite(self.heights), self.heights, np.nan)
 
     def hover(self, across: Sequence[str], up: Sequence[str]) -> Texts:
-        """Return the hover text of each cell; of very many cells, none."""
+        """Return the hover text of each cell; none if there are more than `HOVERED` cells."""
         if self.heights.size > HOVERED:
             return ()
         texts = [f"{x}\n{y}" for y in up for x in across]
@@ -99,15 +102,16 @@ class Cells:
         return tuple(every[first : first + len(across)] for first in range(0, len(every), len(across)))
 
     def heat(self, edges: Edges, colors: Colors, hover: Texts, written: Texts = ()) -> Heat:
-        """Return the colored cells."""
+        """Return the heat map of the cells."""
         (x, y), (name, low, high) = edges, colors
         return Heat(x, y, self.colored, name, low, high, self.unit, written, hover)
 
 
 def _cells_of(effect: PartialDependence, o: int, x: FeatureAxis, y: FeatureAxis) -> Cells:
-    """Return what is known at each pair of positions."""
+    """Return the cells of a partial dependence at each pair of positions."""
     assert effect.average is not None
-    mask, errors = _mask(effect), effect.standard_error
+    mask = None if effect.extrapolation is None else effect.extrapolation.mask
+    errors = effect.standard_error
     return Cells(
         _pooled(effect.average[o], effect.support, x, y),
         None if errors is None else _pooled(errors[o], effect.support, x, y),
@@ -118,20 +122,15 @@ def _cells_of(effect: PartialDependence, o: int, x: FeatureAxis, y: FeatureAxis)
     )
 
 
-def _mask(effect: PartialDependence) -> Flags | None:
-    """Return which points are off the data, if that was evaluated."""
-    return None if effect.extrapolation is None else effect.extrapolation.mask
-
-
 def _pooled(values: Floats, support: Floats, x: FeatureAxis, y: FeatureAxis) -> Floats:
-    """Return values ``(y, x)`` of cells; where categories share a position, their average over its data."""
+    """Return values ``(y, x)`` of cells, weighted averages where categories share a position."""
     if all(len(group) == 1 for group in (*x.groups, *y.groups)):
         return np.asarray(values[np.ix_(np.concatenate(x.groups), np.concatenate(y.groups))].T)
     cells = ((np.ix_(i, j) for i in x.groups) for j in y.groups)
-    return np.array([[_average(values[cell], support[cell]) for cell in row] for row in cells])
+    return np.array([[_cell_average(values[cell], support[cell]) for cell in row] for row in cells])
 
 
-def _average(values: Floats, weights: Floats) -> float:
+def _cell_average(values: Floats, weights: Floats) -> float:
     if values.size == 1:
         return float(values[0, 0])
     some = weights > 0
@@ -139,17 +138,17 @@ def _average(values: Floats, weights: Floats) -> float:
 
 
 def _map_panel(effect: Pair, o: int) -> Panel:
-    """Return colors over two numbers or two categories, with the data along both axes beside them."""
+    """Return the colored panel of two numeric or two categorical features, with the data along both axes."""
     x, y = _map_axis(effect, o, 0), _map_axis(effect, o, 1)
     bins: tuple[Array | None, ...] = (None, None)
     rugs: list[Mark] = []
-    if isinstance(effect, LocalEffect):
+    if isinstance(effect, AccumulatedLocalEffect):
         cells, edges, off = _bins_of(effect, o), (x.at, y.at), "no rows"
         bins, weights = effect.grid_values, (effect.support.sum(axis=1), effect.support.sum(axis=0))
     else:
         cells, edges, off = _cells_of(effect, o, x, y), (x.edges, y.edges), "no row combines these"
         rugs += [*rug(x, effect.deciles[0]), *rug(y, effect.deciles[1], "y")]
-        # The rows of a value that is given twice count once.
+        # Rows of a duplicated grid value count once.
         weights = y.total(effect.support).sum(axis=1), x.total(effect.support.T).sum(axis=1)
     hatch = [Hatch(*edges, cells.off, off)] if cells.off is not None and cells.off.any() else []
     panel = Panel(
@@ -158,15 +157,15 @@ def _map_panel(effect: Pair, o: int) -> Panel:
         replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1])),
     )
     top, right = (
-        _margin(axis, strip(place, DataAlong(weight, cells.whole, edges=ends)), horizontal=place is y)
+        _margin_panel(axis, strip(place, DataAlong(weight, cells.whole, edges=ends)), horizontal=place is y)
         for axis, place, weight, ends in zip((panel.x, panel.y), (x, y), weights, bins, strict=True)
     )
     return replace(panel, right=right, top=top)
 
 
 def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, cells: Cells) -> Mark:
-    """Return contours of numbers, or cells: of categories, of bins, where an effect is flat or has steps."""
-    local, scale = isinstance(effect, LocalEffect), effect.provenance.scale
+    """Return contours, or a heat map for categories, bins, and effects that are flat or step functions."""
+    local, scale = isinstance(effect, AccumulatedLocalEffect), effect.provenance.scale
     colors = colors_of(cells.colored, zero=local or scale.has_zero)
     if local:
         return cells.heat(edges, colors, cells.hover(x.ranges(x.at), y.ranges(y.at)))
@@ -174,14 +173,14 @@ def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, ce
         return _stepped(cells, (x, y), edges, colors)
     hover = cells.hover(x.texts, y.texts)
     if x.categorical:
-        return cells.heat(edges, colors, hover, _written(cells.colored, cells.off))
+        return cells.heat(edges, colors, hover, _cell_numbers_text(cells.colored, cells.off))
     name, low, high = colors
     return Contours(x.at, y.at, cells.colored, _round_levels(low, high), name, cells.unit, hover)
 
 
 def _map_axis(effect: Pair, o: int, axis: int) -> FeatureAxis:
-    """Lay out numbers, or categories: in their order if they have one, else by their average effect."""
-    if isinstance(effect, LocalEffect) or effect.kinds[axis] not in NOMINAL:
+    """Return the axis of a feature; unordered categories are sorted by their average effect."""
+    if isinstance(effect, AccumulatedLocalEffect) or effect.kinds[axis] not in NOMINAL:
         place = feature_axis(effect, axis)
         if len(place.at) < 2:
             raise DrawingError("a surface needs at least two values of each feature; use to_frame()")
@@ -199,11 +198,11 @@ def _map_axis(effect: Pair, o: int, axis: int) -> FeatureAxis:
     return replace(place, axis=replace(place.axis, ticks=tuple(names), turned=False))
 
 
-def _bins_of(effect: LocalEffect, o: int) -> Cells:
-    """Return what is known in each bin of two numbers: the average of its corners, where it has rows.
+def _bins_of(effect: AccumulatedLocalEffect, o: int) -> Cells:
+    """Return the cells of accumulated local effects: averages over the four corners of each bin.
 
-    What is beyond the data is put together from other bins, and would drown the colors of the rest. The
-    average of errors is no less than its error.
+    Bins without rows are NaN, because their extrapolated values would dominate the color map. The averaged
+    standard errors are upper bounds.
     """
     corners = (effect.ale[o], effect.standard_error[o])
     heights, errors = ((c[1:, 1:] + c[1:, :-1] + c[:-1, 1:] + c[:-1, :-1]) / 4 for c in corners)
@@ -213,17 +212,17 @@ def _bins_of(effect: LocalEffect, o: int) -> Cells:
 
 
 def _stepped(cells: Cells, axes: tuple[FeatureAxis, FeatureAxis], edges: Edges, colors: Colors) -> Heat:
-    """Return cells; neighbors of the same height, as between two splits of a tree, are one."""
+    """Return a heat map in which rows and columns with equal heights, as between two splits, are merged."""
     ends, texts = list(edges), []
     for axis, place in enumerate(axes):
-        cells, starts = _joined(cells, 1 - axis)
+        cells, starts = _merge_equal_cells(cells, 1 - axis)
         ends[axis] = edges[axis][[*starts, -1]]
         texts.append(place.ranges(ends[axis]))
     return cells.heat((ends[0], ends[1]), colors, cells.hover(*texts))
 
 
-def _joined(cells: Cells, axis: int) -> tuple[Cells, Integers]:
-    """Join neighbors along an axis that are alike, and return where each of the new cells starts."""
+def _merge_equal_cells(cells: Cells, axis: int) -> tuple[Cells, Integers]:
+    """Merge neighboring cells with equal heights along an axis; return the cells and their first indices."""
     along = np.moveaxis(cells.heights, axis, 0)
     new = (along[1:] != along[:-1]).any(axis=1)
     starts = np.flatnonzero(np.concatenate([[True], new]))
@@ -237,10 +236,10 @@ def _joined(cells: Cells, axis: int) -> tuple[Cells, Integers]:
 
 
 def _round_levels(low: float, high: float) -> Floats:
-    """Return evenly spaced round numbers from below the lowest value to above the highest.
+    """Return evenly spaced round levels that enclose ``low`` and ``high``.
 
-    The first, third, fifth, ... are multiples of twice their distance: labels of every other contour are
-    the rounder ones, zero among them.
+    The first, third, fifth, ... level is a multiple of twice the step. So the labeled levels are rounder, and
+    zero is among them.
     """
     power = np.floor(np.log10((high - low) / CONTOURS))
     steps = [factor * 10.0**power for factor in (1, 2, 2.5, 5, 10)]
@@ -249,10 +248,10 @@ def _round_levels(low: float, high: float) -> Floats:
     return np.asarray(np.round(step * np.arange(first, last + 1), int(max(0, 2 - power))))
 
 
-def _written(values: Floats, off: Flags | None) -> Texts:
-    """Return numbers for the cells, with as many decimals as distinguish them, if there is room.
+def _cell_numbers_text(values: Floats, off: Flags | None) -> Texts:
+    """Return the numbers in cells with enough decimals to distinguish them; empty if there is no space.
 
-    Cells that are struck out have none, as it could not be read.
+    Hatched cells have no number.
     """
     if values.size > WRITTEN or max(values.shape) > WRITTEN_ABREAST:
         return ()
@@ -261,12 +260,22 @@ def _written(values: Floats, off: Flags | None) -> Texts:
         texts = [[f"{value:{style}}".replace("e+0", "e") for value in row] for row in values.tolist()]
         if max(len(text) for row in texts for text in row) <= WRITTEN_CHARACTERS:
             pairs = (zip(*row, strict=True) for row in zip(texts, legible, strict=True))
-            return tuple(tuple(_unsigned(text) if there else "" for text, there in row) for row in pairs)
+            return tuple(
+                tuple(
+                    ""
+                    if not there
+                    else text
+                    if text.strip("-0.,")
+                    else text.removeprefix("-")  # zero: no sign
+                    for text, there in row
+                )
+                for row in pairs
+            )
     return ()
 
 
 def _number_styles(values: Floats) -> Iterator[str]:
-    """Yield the formats in which numbers differ where cells do: plain, and as powers of ten."""
+    """Yield formats with enough digits to distinguish the values: decimal, then scientific."""
     if flat(values):
         yield ".3g"
         return
@@ -274,11 +283,6 @@ def _number_styles(values: Floats) -> Iterator[str]:
     largest = int(np.floor(np.log10(np.nanmax(np.abs(values)))))
     yield f",.{max(0, -finest)}f"
     yield f".{largest - finest}e"
-
-
-def _unsigned(text: str) -> str:
-    """Return a number without the sign of a zero."""
-    return text if text.strip("-0.,") else text.removeprefix("-")
 
 
 def flat(values: Floats) -> bool:
@@ -290,21 +294,21 @@ def flat(values: Floats) -> bool:
 
 
 def colors_of(values: Floats, *, zero: bool) -> Colors:
-    """Return the colors of values and their ends: around a zero as far on both sides."""
+    """Return the color map of values and its limits, which are symmetric with ``zero``."""
     known = values[np.isfinite(values)]
     if zero:
         largest = float(np.abs(known).max(initial=0.0))
         largest = largest if largest > NOTHING else 1.0
         return DIVERGING, -largest, largest
-    if flat(values):  # ends that are readable numbers
+    if flat(values):  # limits that are readable numbers
         middle = float(known.mean()) if len(known) else 0.0
         aside = 0.1 * abs(middle) if abs(middle) > NOTHING else 1.0
         return SEQUENTIAL, middle - aside, middle + aside
     return SEQUENTIAL, float(known.min()), float(known.max())
 
 
-def _margin(axis: PanelAxis, strips: list[Strip], *, horizontal: bool) -> Panel | None:
-    """Return the narrow panel of the data on the same axis; none where there is no data."""
+def _margin_panel(axis: PanelAxis, strips: list[Strip], *, horizontal: bool) -> Panel | None:
+    """Return the narrow panel of the data beside an axis; None without data."""
     if not strips:
         return None
     (data,) = strips
@@ -317,34 +321,31 @@ def _margin(axis: PanelAxis, strips: list[Strip], *, horizontal: bool) -> Panel 
 
 
 def _rows_of(effect: Pair, o: int, place: FeatureAxis, categories: int) -> Cells:
-    """Return what is known at each number, a row for each category."""
-    picked = np.concatenate(place.groups)
-
-    def rows(array: Array) -> Array:
-        return array if categories == 0 else array.T
-
-    mask, weights, errors = None, rows(effect.support), effect.standard_error
-    if isinstance(effect, LocalEffect):
-        # A value is the end of one bin and the beginning of the next.
+    """Return the cells of a mixed pair, with a row for each category; ``categories`` is its axis."""
+    picked, order = np.concatenate(place.groups), (categories, 1 - categories)
+    mask, weights, errors = None, effect.support.transpose(order), effect.standard_error
+    if isinstance(effect, AccumulatedLocalEffect):
+        # The weight at a grid value is that of the two bins beside it.
         heights, weights = effect.ale, np.pad(weights, ((0, 0), (0, 1))) + np.pad(weights, ((0, 0), (1, 0)))
     else:
         assert effect.average is not None
-        heights, mask = effect.average, _mask(effect)
-    off = _beyond(weights > 0)
+        heights = effect.average
+        mask = None if effect.extrapolation is None else effect.extrapolation.mask
+    off = _outside_category_range(weights > 0)
     return Cells(
-        rows(heights[o])[:, picked],
-        None if errors is None else rows(errors[o])[:, picked],
+        heights[o].transpose(order)[:, picked],
+        None if errors is None else errors[o].transpose(order)[:, picked],
         weights[:, picked],
-        (off if mask is None else off | rows(mask))[:, picked],
+        (off if mask is None else off | mask.transpose(order))[:, picked],
         height_axis(effect, [o]).label,
         whole_of(effect.provenance),
     )
 
 
-def _beyond(seen: Flags) -> Flags:
-    """Return the points outside of each category's own range of data, all of them for a category without any.
+def _outside_category_range(seen: Flags) -> Flags:
+    """Return the points outside of the range of data of each category ``(categories, points)``.
 
-    Where no category has any, nothing sets them apart.
+    All points of a category without data are outside. If there is no data at all, none are.
     """
     from_left = np.logical_or.accumulate(seen, axis=1)
     from_right = np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
@@ -352,14 +353,16 @@ def _beyond(seen: Flags) -> Flags:
 
 
 def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
-    """Return a curve for each of the categories with the most data, over the data along the numbers."""
-    place, local = feature_axis(effect, 1 - categories), isinstance(effect, LocalEffect)
+    """Return a curve for each of the most frequent categories, above the strip of data."""
+    place, local = feature_axis(effect, 1 - categories), isinstance(effect, AccumulatedLocalEffect)
     name, values = effect.feature_names[categories], effect.grid_values[categories]
     cells = _rows_of(effect, o, place, categories)
     shown = np.sort(np.argsort(-cells.weights.sum(axis=1), kind="stable")[:CURVES])
     if isinstance(effect, PartialDependence) and not in_own_order(effect, categories):
         ends = np.nan_to_num(cells.heights[shown, -1], nan=-np.inf)
-        shown = shown[np.argsort(-ends, kind="stable")]  # as their curves end, the highest first
+        shown = shown[
+            np.argsort(-ends, kind="stable")
+        ]  # in the order of the right ends of their curves, the highest first
     edges = effect.grid_values[1 - categories] if local else None
     data = DataAlong(effect.support.sum(axis=categories), cells.whole, edges=edges)
     marks: list[Mark] = [*strip(place, data)] if len(place.at) > 1 else []
@@ -380,7 +383,7 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
 def _category_curve(
     place: FeatureAxis, cells: Cells, category: int, series: int, label: str, hover: tuple[str, ...]
 ) -> list[Mark]:
-    """Return a line that ends in a marker, or a point."""
+    """Return the line of a category with a marker at its end, or a point for a single value."""
     assert cells.off is not None
     x, y, off = place.at, cells.heights[category], cells.off[category]
     color, marker = color_of(series), marker_of(series)

@@ -1,4 +1,4 @@
-"""Figures rendered by matplotlib: on a new page, on axes somebody has, or as a PNG without any window."""
+"""Rendering of figures by matplotlib: as a new figure, on given axes, or as a PNG."""
 
 from paribus._display.matplotlib.page import draw, png
 

@@ -1,8 +1,7 @@
-"""Marks and axes with matplotlib."""
+"""Marks and axes in matplotlib."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -42,45 +41,43 @@ from paribus._display.mark_helpers import (
     is_light,
     lined_levels,
     strip_heights,
+    with_thousands,
 )
 from paribus._display.text_width import text_width
 
 Along: TypeAlias = Literal["x", "y"]
-TURNED = 0.6  # of the usual size: words that would have to be smaller are written upwards
-BINS = {"x": 9, "y": 7}  # between ticks, at most
-NOTHING = (np.inf, -np.inf)  # where something reaches that is not there
-THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
+TURNED = 0.6  # of the usual font size: labels that would have to be smaller are rotated
+BINS = {"x": 9, "y": 7}  # intervals between ticks, at most
+NOTHING = (np.inf, -np.inf)  # the range of no data
 
 
 class NumberFormatter(ScalarFormatter):
-    """Write each number in full, large and small ones with their power of ten.
+    """Formatter of ticks with the complete number at each tick, also its power of ten.
 
-    matplotlib writes a power once at the end of the axis, where panels stand beside ours. Thousands are apart
-    from ten of them on, as numbers of four digits may be years.
+    matplotlib writes the power once at the end of the axis, where it would overlap narrow panels.
     """
 
     def __init__(self) -> None:
         super().__init__(useOffset=False, useMathText=False, useLocale=False)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return a number as it stands at its tick."""
+        """Return the text of a tick."""
         text, power = super().__call__(x, pos), super().get_offset()
         if power:
             return f"{text}{power.removeprefix('1')}" if x and text else "0"
-        whole, point, part = text.partition(".")
-        return (THOUSANDS.sub(",", whole) if abs(x) >= 1e4 else whole) + point + part
+        return with_thousands(text, x)
 
     def get_offset(self) -> str:
-        """Return what stands at the end of the axis: nothing."""
+        """Return the text at the end of the axis, which is empty."""
         return ""
 
 
 class NumberLocator(AutoLocator):
-    """Round numbers, as many as have room for their labels of so many ``points``.
+    """Locator of as many round numbers as have space for labels of a font size in ``points``.
 
-    ``start`` is the share of the axis that has no ticks: there is room for the data, not for values. Ticks of
-    ``integers`` are integers. ``legend`` is where an axis ends that has room for a legend, and where that
-    room begins, in which there are no ticks either.
+    ``start`` is the share of the axis without ticks at its lower end, where the strip of data is. With
+    ``integers`` ticks are integers. If an axis was extended for a legend, ``legend`` has its upper limit and
+    that of its ticks.
     """
 
     def __init__(self, points: float, start: float, *, integers: bool) -> None:
@@ -90,7 +87,7 @@ class NumberLocator(AutoLocator):
         self.legend: tuple[float, float] | None = None
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Return the ticks of an axis from one end to another."""
+        """Return the ticks of an axis between two limits."""
         start, stop = vmin + self.start * (vmax - vmin), vmax
         if self.legend is not None and vmax == self.legend[0]:
             stop = self.legend[1]
@@ -106,7 +103,7 @@ class NumberLocator(AutoLocator):
         return ticks
 
     def _have_room(self, ticks: Any, span: float) -> bool:
-        """Return whether labels are apart; matplotlib assumes that all are as wide as three digits."""
+        """Return whether labels do not touch; matplotlib assumes that all are as wide as three digits."""
         side: Any = self.axis
         if len(ticks) < 2:
             return True
@@ -120,15 +117,15 @@ class NumberLocator(AutoLocator):
 def draw_axis(
     ax: Axes, axis: PanelAxis, along: Along, inches: float, before: dict[Along, tuple[float, float]]
 ) -> None:
-    """Give one side of a panel, so many inches long, its ends, ticks and label; what somebody wrote stays.
+    """Set limits, ticks and label of one axis of a length in ``inches``; an existing label stays.
 
-    ``before`` is where the data reached that axes showed before.
+    ``before`` has the range of the data that the axes showed before, along x and y.
     """
     side = ax.xaxis if along == "x" else ax.yaxis
     size, turned = _tick_size(axis, along, inches)
     _set_ticks(side, axis, size, inches, shown=bool(before))
     ax.tick_params(axis=along, labelsize=size, **({"labelrotation": 90} if turned else {}))
-    if not axis.numbers:  # dates have a year at the end of the axis, which belongs to the numbers
+    if not axis.numbers:  # also hide the year at the end of an axis of dates
         ax.tick_params(axis=along, labelbottom=False, labelleft=False)
         side.get_offset_text().set_visible(False)
     _set_ends(ax, axis, along, before.get(along, NOTHING))
@@ -137,12 +134,12 @@ def draw_axis(
 
 
 def along_inches(text: str, inches: float) -> str:
-    """Return a label in as many lines as it needs to be no longer than its axis."""
+    """Return a label broken into lines at most as long as its axis."""
     return folded(text, 72 * inches / float(rcParams["font.size"]))
 
 
 def _tick_size(axis: PanelAxis, along: Along, inches: float) -> tuple[float, bool]:
-    """Return the points of tick labels, fewer when many are side by side, and whether they are turned."""
+    """Return the font size of tick labels, smaller if there are many, and whether they are rotated."""
     usual = 0.9 * float(rcParams["font.size"])
     if not axis.ticks:
         return usual, axis.turned
@@ -153,14 +150,14 @@ def _tick_size(axis: PanelAxis, along: Along, inches: float) -> tuple[float, boo
 
 
 def _set_ticks(side: Any, axis: PanelAxis, size: float, inches: float, *, shown: bool) -> None:
-    """Set where ticks are and what they say, by no means that would move the ends of the axis."""
+    """Set locator and formatter of ticks, which leave the limits of the axis unchanged."""
     if axis.scale == "none":
         side.set_major_locator(NullLocator())
     elif axis.ticks is not None:
         side.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
         side.set_major_formatter(FixedFormatter([escaped(label) for _, label in axis.ticks]))
     elif axis.scale == "date":
-        most = int(np.clip(72 * inches / (3.5 * size), 3, 7))  # a year takes two and a half em
+        most = int(np.clip(72 * inches / (3.5 * size), 3, 7))  # a year is two and a half em wide
         dates = AutoDateLocator(minticks=min(3, most - 1), maxticks=most)  # type: ignore[no-untyped-call]
         side.set_major_locator(dates)
         side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
@@ -171,24 +168,24 @@ def _set_ticks(side: Any, axis: PanelAxis, size: float, inches: float, *, shown:
 
 
 def _share_below(axis: PanelAxis) -> float:
-    """Return the share of an axis below its first tick, which it keeps whatever it shows later."""
+    """Return the share of an axis below its first tick, which stays the same if the limits change."""
     if axis.tick_low is None or axis.low is None or axis.high is None or axis.high <= axis.low:
         return 0.0
     return (axis.tick_low - axis.low) / (axis.high - axis.low)
 
 
 def reach(ax: Axes) -> dict[Along, tuple[float, float]]:
-    """Return where the data of axes lies along both sides, if they show any."""
+    """Return the range of the data of axes along x and y; empty if they show no data."""
     if not ax.has_data():
         return {}
     return {"x": tuple(ax.dataLim.intervalx), "y": tuple(ax.dataLim.intervaly)}
 
 
 def _set_ends(ax: Axes, axis: PanelAxis, along: Along, before: tuple[float, float]) -> None:
-    """Let an axis show what it showed and what the panel is to show.
+    """Extend an axis from the data it showed ``before`` to the planned limits of the panel.
 
-    Ends count as data that has no margin, and are not set: what is drawn later, or on axes that share this
-    one, makes it longer, and ends that somebody has set stay.
+    Limits are registered as data with sticky edges rather than set. So later plots extend the axis, shared
+    axes follow it, and limits set by the user stay.
     """
     planned = [end for end in (axis.low, axis.high) if end is not None]
     drawn = [*ax.texts, *ax.patches, *ax.lines, *ax.collections]
@@ -202,16 +199,16 @@ def _set_ends(ax: Axes, axis: PanelAxis, along: Along, before: tuple[float, floa
 
 
 def follow(ax: Axes, axis: PanelAxis, along: Along) -> None:
-    """Let axes beside a panel follow its ends, where the panel's own are planned."""
+    """Remove the data range of axes beside a panel, so that they follow its planned limits."""
     if axis.low is not None or axis.high is not None:
         setattr(ax.dataLim, f"interval{along}", NOTHING)
         ax.autoscale_view()
 
 
 Color: TypeAlias = tuple[float, float, float, float]
-SMALLEST = 5.0  # points of text that can still be read
-READABLE = 0.72  # of its size that text has at least in a picture that is drawn smaller than planned
-LEGEND_LINE = 36.0  # em of a line of a legend, so that panels keep their room
+SMALLEST = 5.0  # points of legible text
+READABLE = 0.72  # smallest share of its size that text has in a shrunken panel
+LEGEND_LINE = 36.0  # em of a line of a legend
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
 DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 MARKER = {
@@ -227,53 +224,50 @@ MARKER = {
 
 
 def rgba(name: str, alpha: float = 1.0) -> Color:
-    """Return a color with its opacity; ink is that of the theme's text."""
+    """Return a color with an opacity; `INK` is the text color of the theme."""
     return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
 
 
 def ink(alpha: float = 1.0) -> Color:
-    """Return the color of the theme's text."""
+    """Return the text color of the theme with an opacity."""
     return rgba(INK, alpha)
 
 
 def scaled(points: float) -> float:
-    """Return a size meant beside text of ten points, beside that of the theme."""
+    """Return a size in points, scaled from a font size of ten to that of the theme."""
     return points * float(rcParams["font.size"]) / 10
 
 
 def _opacity(alpha: float) -> float:
-    """Return how much of its color a mark shows: what is just seen on white is not seen on black."""
+    """Return an opacity, which is larger on a dark background."""
     return alpha if is_light(rgba(rcParams["axes.facecolor"])) else min(1.0, 1.75 * alpha)
 
 
-def _legible(ground: Any) -> str:
-    """Return black or white, whichever can be read on a color."""
+def _contrasting_color(ground: Any) -> str:
+    """Return black or white, whichever is more legible on a color."""
     return "black" if is_light(ground) else "white"
 
 
 def folded(text: str, em: float) -> str:
-    """Return text in as many lines as it needs to be no wider than so many em."""
-
-    def characters(line: str) -> int:
-        return max(12, int(em * len(line) / max(text_width(line), 1e-9)))
-
-    return escaped(in_lines(text, characters))
+    """Return escaped text, broken into lines at most ``em`` wide."""
+    lines = in_lines(text, lambda line: max(12, int(em * len(line) / max(text_width(line), 1e-9))))
+    return escaped(lines)
 
 
-def _label(mark: Line | Band | Points | Bars | Hatch) -> str | None:
-    """Return what a legend calls a mark; an underscore in front would keep it out of the legend."""
+def _matplotlib_label(mark: Line | Band | Points | Bars | Hatch) -> str | None:
+    """Return the legend label of a mark; matplotlib would hide one that starts with an underscore."""
     if mark.label is None:
         return None
     return folded(f" {mark.label}" if mark.label.startswith("_") else mark.label, LEGEND_LINE)
 
 
-def _line(ax: Axes, mark: Line, zorder: float, scale: float) -> None:
+def _matplotlib_line(ax: Axes, mark: Line, zorder: float, scale: float) -> None:
     style: dict[str, Any] = {
         "color": rgba(mark.color),
         "linestyle": DASH[mark.dash],
         "linewidth": scale * mark.width,
         "drawstyle": "steps-post" if mark.steps else "default",
-        # Ends that reach beyond their point would lie twice where runs join.
+        # Projecting caps would overlap where parts of different opacity join.
         "solid_capstyle": "butt",
         "dash_capstyle": "butt",
         "zorder": zorder,
@@ -282,14 +276,14 @@ def _line(ax: Axes, mark: Line, zorder: float, scale: float) -> None:
     strongest = max(runs, key=lambda run: run[2])
     for run in runs:
         first, last, share = run
-        part, label = slice(first, last + 1), _label(mark) if run is strongest else None
+        part, label = slice(first, last + 1), _matplotlib_label(mark) if run is strongest else None
         ax.plot(mark.x[part], mark.y[part], alpha=_opacity(mark.alpha) * share, label=label, **style)
     points = alone(np.isfinite(mark.y))
-    if points:  # a line between fewer than two points cannot be seen
+    if points:  # a line needs two points to be visible
         ax.plot(mark.x[points], mark.y[points], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
 
 
-def _band(ax: Axes, mark: Band, zorder: float, scale: float) -> None:
+def _matplotlib_band(ax: Axes, mark: Band, zorder: float, scale: float) -> None:
     ax.fill_between(
         mark.x,
         mark.low,
@@ -298,23 +292,23 @@ def _band(ax: Axes, mark: Band, zorder: float, scale: float) -> None:
         color=rgba(mark.color),
         alpha=_opacity(mark.alpha),
         linewidth=0,
-        label=_label(mark),
+        label=_matplotlib_label(mark),
         zorder=zorder,
     )
 
 
-def _points(ax: Axes, mark: Points, zorder: float, scale: float) -> None:
+def _matplotlib_points(ax: Axes, mark: Points, zorder: float, scale: float) -> None:
     style: dict[str, Any] = {"color": rgba(mark.color), "alpha": mark.alpha, "zorder": zorder}
     if mark.error is not None:
         errors: Any = {f"{mark.error_along}err": mark.error}
         ax.errorbar(mark.x, mark.y, fmt="none", capsize=2.5, elinewidth=1.2, **errors, **style)
-    # A bar lies across what is measured.
+    # A bar is perpendicular to the measured axis.
     marker = "|" if mark.marker == "bar" and mark.error_along == "x" else MARKER[mark.marker]
     area = (scale * np.asarray(mark.size, dtype=float)) ** 2
-    ax.scatter(mark.x, mark.y, area, marker=marker, label=_label(mark), **style)
+    ax.scatter(mark.x, mark.y, area, marker=marker, label=_matplotlib_label(mark), **style)
 
 
-def _bars(ax: Axes, mark: Bars, zorder: float, scale: float) -> None:
+def _matplotlib_bars(ax: Axes, mark: Bars, zorder: float, scale: float) -> None:
     colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else mark.color
     draw, errors = (ax.barh, "xerr") if mark.horizontal else (ax.bar, "yerr")
     style: dict[str, Any] = {
@@ -322,15 +316,15 @@ def _bars(ax: Axes, mark: Bars, zorder: float, scale: float) -> None:
         "error_kw": {"ecolor": ink(0.8), "capsize": 2.5, "elinewidth": 1.0, "zorder": zorder},
         "color": [rgba(color) for color in colors],
         "alpha": mark.alpha,
-        "label": _label(mark),
+        "label": _matplotlib_label(mark),
         "zorder": zorder,
     }
     base = np.zeros(len(mark.at)) if mark.base is None else mark.base
     draw(mark.at, mark.length, mark.width, base, **style)
 
 
-def _strip(ax: Axes, mark: Strip, zorder: float, scale: float) -> None:
-    # One collection, as there may be very many bars, and none of their heights is a value of the axis.
+def _matplotlib_strip(ax: Axes, mark: Strip, zorder: float, scale: float) -> None:
+    # One collection, because there may be many bars; their heights are shares of the panel.
     tall = strip_heights(mark)
     corners = _rectangles(mark.at - mark.width / 2, mark.at + mark.width / 2, 0.0 * tall, tall)
     across = ax.get_xaxis_transform()
@@ -342,26 +336,26 @@ def _strip(ax: Axes, mark: Strip, zorder: float, scale: float) -> None:
 
 
 def _rectangles(left: Floats, right: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the corners (shapes, 4, 2) of rectangles."""
+    """Return the corners ``(rectangles, 4, 2)`` of rectangles."""
     x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
     return np.stack([x, y], axis=2)
 
 
-def _rug(ax: Axes, mark: Rug, zorder: float, scale: float) -> None:
+def _matplotlib_rug(ax: Axes, mark: Rug, zorder: float, scale: float) -> None:
     across = ax.get_xaxis_transform() if mark.along == "x" else ax.get_yaxis_transform()
     draw = ax.vlines if mark.along == "x" else ax.hlines
     ticks = draw(mark.at, 0.0, RUG, colors=[ink(0.7)], linewidths=1.0, zorder=zorder, transform=across)
-    if any(isinstance(drawn, QuadMesh | ContourSet) for drawn in ax.collections):  # seen on any color
+    if any(isinstance(drawn, QuadMesh | ContourSet) for drawn in ax.collections):  # visible on all colors
         ticks.set_colors([ink()])
         ticks.set_path_effects([withStroke(linewidth=2.2, foreground=rgba(rcParams["axes.facecolor"], 0.8))])
 
 
-def _rule(ax: Axes, mark: Rule, zorder: float, scale: float) -> None:
+def _matplotlib_rule(ax: Axes, mark: Rule, zorder: float, scale: float) -> None:
     across = ax.axhline if mark.along == "y" else ax.axvline
     across(mark.at, color=ink(0.55), linewidth=0.8, zorder=zorder)
 
 
-def _text(ax: Axes, mark: Text, zorder: float, scale: float) -> None:
+def _matplotlib_text(ax: Axes, mark: Text, zorder: float, scale: float) -> None:
     ax.annotate(
         escaped(mark.text),
         (mark.x, mark.y),
@@ -379,14 +373,14 @@ def _text(ax: Axes, mark: Text, zorder: float, scale: float) -> None:
     ax.update_datalim([(mark.x, mark.y)])
 
 
-def _heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
-    """Color cells, and return what the color bar explains."""
+def _matplotlib_heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
+    """Draw colored cells, and return the mappable of the color bar."""
     colors: Any = mark.colors
     if not isinstance(colors, str):
         colors = LinearSegmentedColormap.from_list("of the figure", list(colors))
     style: dict[str, Any] = {"cmap": colors, "vmin": mark.low, "vmax": mark.high, "zorder": zorder}
     drawn = ax.pcolormesh(mark.x_edges, mark.y_edges, np.ma.masked_invalid(mark.values), **style)
-    # Room for what most numbers take, so that two marks in one panel have text of one size.
+    # At least three em, so that two marks in one panel usually have the same font size.
     longest = max((text_width(word) for row in mark.written for word in row), default=0.0)
     cell = float(np.diff(mark.x_edges).min()), float(np.diff(mark.y_edges).min())
     x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
@@ -394,7 +388,7 @@ def _heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
     for row, words in enumerate(mark.written):
         for column, word in enumerate(words):
             value = mark.values[row, column]
-            color = ink() if np.isnan(value) else _legible(drawn.to_rgba(value))
+            color = ink() if np.isnan(value) else _contrasting_color(drawn.to_rgba(value))
             number = CellNumber(x[column], y[row], escaped(word), cell, max(3.0, longest))
             number.set(color=color, zorder=zorder)
             ax.add_artist(number)
@@ -402,10 +396,10 @@ def _heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
 
 
 class CellNumber(TextArtist):
-    """A number in a cell, smaller where the cell is small, and none where it could not be read.
+    """A number in a cell, with a font size that fits into the cell; hidden if it would be illegible.
 
-    ``cell`` is the cell's width and height in the units of the axes, ``longest`` the width of the longest
-    number in em: all numbers in cells that are as large have one size.
+    ``cell`` is the width and height of the cell in units of the axes. ``longest`` is the width of the longest
+    number in em, so all numbers have the same size.
     """
 
     def __init__(self, x: float, y: float, word: str, cell: tuple[float, float], longest: float) -> None:
@@ -413,18 +407,18 @@ class CellNumber(TextArtist):
         self.cell, self.longest = cell, longest
 
     def draw(self, renderer: Any) -> None:
-        """Draw the number as large as fits now."""
+        """Draw the number in the largest font size that fits the current size of the axes."""
         axes: Any = self.axes
         ends = axes.transData.transform(np.array([(0.0, 0.0), self.cell]))
         wide, high = np.abs(ends[1] - ends[0]) * 72 / axes.figure.dpi
         size = min(scaled(9), wide / (1.2 * self.longest), high / 1.4)
-        if size >= SMALLEST:  # numbers that run into each other say less than colors alone
+        if size >= SMALLEST:  # smaller numbers are left out
             self.set_fontsize(size)
             super().draw(renderer)
 
 
-def _contours(ax: Axes, mark: Contours, zorder: float, scale: float) -> Any:
-    """Fill contours with lines at every other level, and return what the color bar explains."""
+def _matplotlib_contours(ax: Axes, mark: Contours, zorder: float, scale: float) -> Any:
+    """Draw filled contours with lines at every other level, and return the mappable of the color bar."""
     values = np.ma.masked_invalid(mark.values)
     least, most = float(values.min()), float(values.max())
     beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
@@ -434,7 +428,7 @@ def _contours(ax: Axes, mark: Contours, zorder: float, scale: float) -> Any:
     lined = lined_levels(mark)
     if lined:
         style = {
-            "colors": [_legible(ground) for ground in filled.to_rgba(np.array(lined))],
+            "colors": [_contrasting_color(ground) for ground in filled.to_rgba(np.array(lined))],
             "linewidths": 0.6,
             "alpha": 0.7,
             "zorder": zorder,
@@ -445,39 +439,39 @@ def _contours(ax: Axes, mark: Contours, zorder: float, scale: float) -> Any:
 
 
 def _short_number(value: float) -> str:
-    """Return a number on a contour as short as it is at a tick."""
+    """Return the label of a contour in three digits, with a short power of ten."""
     digits, _, power = f"{value:.3g}".partition("e")
     return (f"{digits}e{int(power)}" if power else digits).replace("-", "\N{MINUS SIGN}")
 
 
-def _hatch(ax: Axes, mark: Hatch, zorder: float, scale: float) -> None:
-    """Strike cells out."""
+def _matplotlib_hatch(ax: Axes, mark: Hatch, zorder: float, scale: float) -> None:
+    """Draw hatched cells."""
     row, column = np.nonzero(mark.mask)
     sides = mark.x_edges[column], mark.x_edges[column + 1], mark.y_edges[row], mark.y_edges[row + 1]
     cells = PolyCollection(
         list(_rectangles(*sides)),
-        # The colors below are veiled as well: the lines alone are lost on dark ones.
+        # A translucent fill makes the hatching visible on dark colors.
         facecolors=[rgba(rcParams["axes.facecolor"], 0.5)],
         edgecolors=[ink(0.55)],
         linewidths=0,
         hatch="////",
         antialiaseds=False,
-        label=_label(mark) if len(row) else None,
+        label=_matplotlib_label(mark) if len(row) else None,
         zorder=zorder,
     )
     ax.add_collection(cells)
 
 
 DRAW: dict[type[Mark], Callable[[Axes, Any, float, float], Any]] = {
-    Line: _line,
-    Band: _band,
-    Points: _points,
-    Bars: _bars,
-    Strip: _strip,
-    Rug: _rug,
-    Heat: _heat,
-    Contours: _contours,
-    Hatch: _hatch,
-    Rule: _rule,
-    Text: _text,
+    Line: _matplotlib_line,
+    Band: _matplotlib_band,
+    Points: _matplotlib_points,
+    Bars: _matplotlib_bars,
+    Strip: _matplotlib_strip,
+    Rug: _matplotlib_rug,
+    Heat: _matplotlib_heat,
+    Contours: _matplotlib_contours,
+    Hatch: _matplotlib_hatch,
+    Rule: _matplotlib_rule,
+    Text: _matplotlib_text,
 }

@@ -1,4 +1,4 @@
-"""Panels on a page: a new one, axes that somebody has, or a PNG without any window."""
+"""Figures of panels in matplotlib: new figures, given axes, and PNG files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure as Page
 from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
 
-from paribus._display.figure import Contours, Figure, Heat, Panel, PanelAxis
+from paribus._display.figure import Figure, Panel
+from paribus._display.layout import has_curves
 from paribus._display.mark_helpers import escaped
 from paribus._display.matplotlib.marks import (
     DRAW,
@@ -35,24 +36,23 @@ from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
 
 Side: TypeAlias = Literal["main", "right", "top"]
-GAP = 0.06  # inches between a panel and what stands beside it
-BAR = 0.14  # inches that a color bar is wide
-BAR_LABELS = 0.8  # inches that its numbers and its label take
-NARROW = 1.8  # inches that lines of notes have at least
-SMALL = 8.0  # points of what stands at the ticks of narrow panels
-FAINT = 0.65  # of the ink, for what is read last
-CURVE = 1.0  # points of the width of a line that no legend should cover: curves of single rows are thinner
-LEGEND_PAD, MOST_ROOM = 12.0, 0.5  # points around a legend, and the share of axes that it is given at most
-NOTE = "paribus-note"  # by which notes on axes are found again
+GAP = 0.06  # inches between a panel and a narrow panel or color bar beside it
+BAR = 0.14  # inches of the width of a color bar
+BAR_LABELS = 0.8  # inches of its numbers and its label
+NARROW = 1.8  # inches of a line of notes, at least
+SMALL = 8.0  # points of tick labels of narrow panels
+FAINT = 0.65  # opacity of notes
+CURVE = 1.0  # points of the width of lines that a legend must not cover; ICE curves are thinner
+LEGEND_PAD, MOST_ROOM = 12.0, 0.5  # points around a legend, and its largest share of the height of axes
+NOTE = "paribus-note"  # group id of notes, by which later calls find them
 BARE: dict[str, Any] = {"frameon": False, "borderpad": 0.3, "borderaxespad": 0.0}
 
 
 @dataclass(frozen=True)
 class PanelSize:
-    """The inches of a panel, and whether its axes are somebody's own.
+    """The size of a panel in inches, and whether its axes were given by the user.
 
-    ``scale`` is the share of their size that marks have where a panel without axes is drawn smaller than it
-    was planned.
+    ``scale`` is the factor of the sizes of marks in a panel without axes that is smaller than planned.
     """
 
     width: float
@@ -62,51 +62,51 @@ class PanelSize:
 
 
 def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
-    """Draw a figure, and return matplotlib's own figure with the axes of its panels.
+    """Draw a figure, and return the figure of matplotlib with the axes of the panels.
 
     Parameters
     ----------
     figure : Figure
-        What is to be seen.
+        The figure to draw.
     ax : Axes or sequence of Axes, optional
-        Where: as many as there are panels. What they already show, their labels, titles and places stay;
-        limits widen. None makes a new figure with pyplot.
+        Axes to draw on, one for each panel. Their contents, labels, titles and positions stay, and their
+        limits widen. By default a new figure is made with pyplot.
 
     Returns
     -------
     page : matplotlib.figure.Figure
-        The page the axes are on.
+        The figure that contains the axes.
     axes : list of Axes
-        One for each panel, in their order.
+        One for each panel, in the order of the panels.
     """
     if ax is not None:
-        axes = _given(ax, len(figure.panels))
+        axes = _checked_axes(ax, len(figure.panels))
         page: Any = axes[0].figure.figure
         _draw_on_axes(figure, axes)
     else:
         import matplotlib.pyplot as plt
 
-        page = plt.figure(figsize=figure.size, layout=_layout(figure))
+        page = plt.figure(figsize=figure.size, layout=_layout_engine(figure))
         axes = draw_on_page(figure, page)
     vars(page)["_ipython_display_"] = partial(_shown_once, page)
     return page, axes
 
 
 def _shown_once(page: Page) -> None:
-    """Take a page that a notebook is about to show from pyplot, which would show it again after the cell.
+    """Close a figure that a notebook displays, because pyplot would show it again after the cell.
 
-    One that is not shown so stays with pyplot: a notebook shows it after the cell, a script with ``show()``.
+    Other figures stay open in pyplot: a notebook shows them after the cell, and a script with ``show()``.
     """
     import matplotlib.pyplot as plt
 
     if "inline" in plt.get_backend():
         plt.close(page)
-    raise NotImplementedError  # which makes IPython show it as any other figure
+    raise NotImplementedError  # IPython then uses its default display
 
 
 def png(figure: Figure, dpi: int = 110) -> bytes:
-    """Return a figure as the bytes of a PNG file; pyplot never hears of it."""
-    page = Page(figsize=figure.size, layout=_layout(figure))
+    """Return a figure as the bytes of a PNG file, without pyplot."""
+    page = Page(figsize=figure.size, layout=_layout_engine(figure))
     draw_on_page(figure, page)
     FigureCanvasAgg(page)
     written = BytesIO()
@@ -114,30 +114,37 @@ def png(figure: Figure, dpi: int = 110) -> bytes:
     return written.getvalue()
 
 
-def _layout(figure: Figure) -> Literal["constrained", "compressed"]:
-    """Return the layout: the constrained one cuts labels off axes whose shape is fixed."""
+def _layout_engine(figure: Figure) -> Literal["constrained", "compressed"]:
+    """Return the layout engine; the constrained one clips labels of axes with a fixed aspect."""
     return "compressed" if any(panel.equal for panel in figure.panels) else "constrained"
 
 
 def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
-    """Draw all panels on an empty page, with a legend above and notes below."""
+    """Draw all panels on an empty matplotlib figure, with a legend above and notes below."""
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(figure.panels) // columns)
     size = PanelSize(0.75 * figure.size[0] / columns, 0.7 * figure.size[1] / rows)
-    # A row without height above the panels: what its legend needs is made room for like any other label,
-    # below a title that is there or comes later. Legends of the page itself would lie on the title.
+    # The legend belongs to axes without height above the panels. So the layout engine makes space for it
+    # below the title, which would overlap a legend of the matplotlib figure.
     grid = page.add_gridspec(rows + 1, columns, height_ratios=[1e-6] + [1.0] * rows)
     axes = []
     for number, panel in enumerate(figure.panels):
         ax = page.add_subplot(grid[1 + number // columns, number % columns])
-        taken = _draw_panel(ax, panel, size)
+        taken = _matplotlib_panel(ax, panel, size)
         if panel.legend == "panel":
-            _legend(ax, _entries([ax]), _folded(panel.legend_title), **_beside(ax, taken))
+            _add_legend(
+                ax,
+                _legend_handles([ax]),
+                folded(panel.legend_title or "", LEGEND_LINE),
+                **_legend_beside_axes(ax, taken),
+            )
         axes.append(ax)
     pairs = zip(axes, figure.panels, strict=True)
-    entries = _entries(ax for ax, panel in pairs if panel.legend == "figure")
+    entries = _legend_handles(ax for ax, panel in pairs if panel.legend == "figure")
     if entries:
-        _legend_above(page, page.add_subplot(grid[0, :]), entries, _folded(figure.legend_title))
+        _legend_above(
+            page, page.add_subplot(grid[0, :]), entries, folded(figure.legend_title or "", LEGEND_LINE)
+        )
         page.sca(axes[-1])
     if figure.title is not None:
         page.suptitle(escaped(figure.title), x=0.01, ha="left", fontsize="large", wrap=True)
@@ -147,8 +154,8 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
     return axes
 
 
-def _given(ax: Any, panels: int) -> list[Axes]:
-    """Return the axes somebody has as a list of as many as there are panels."""
+def _checked_axes(ax: Any, panels: int) -> list[Axes]:
+    """Return the given axes as a list; raise unless there is one for each panel."""
     axes = list(np.ravel(np.asarray(ax, dtype=object)))
     other = [type(one).__name__ for one in axes if not isinstance(one, Axes)]
     if other:
@@ -159,23 +166,24 @@ def _given(ax: Any, panels: int) -> list[Axes]:
 
 
 def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
-    """Draw a figure on axes that somebody has, each label explained once, notes below the last.
+    """Draw a figure on given axes, with each label in one legend only and the notes below the last axes.
 
-    The axes stay where they are, as large as they are: a page with a layout engine makes room for what stands
-    around them, and for a legend beside a panel.
+    Position and size of the axes stay, unless the figure has a layout engine, which makes space for labels
+    and for a legend beside a panel.
     """
     page: Any = axes[0].figure.figure
     explained: set[str] = set()
     for ax, panel in zip(axes, figure.panels, strict=True):
-        title, entries = _legend_of(ax)
-        taken = _draw_panel(ax, panel, _size(ax, panel, figure))
-        entries |= {label: mark for label, mark in _entries([ax]).items() if label not in explained}
+        title, entries = _existing_legend(ax)
+        taken = _matplotlib_panel(ax, panel, _size_of_axes(ax, panel, figure))
+        entries |= {label: mark for label, mark in _legend_handles([ax]).items() if label not in explained}
         place: dict[str, Any] = {"loc": "best", "framealpha": 0.75}
         if panel.legend == "figure":
             explained |= set(entries)
         elif page.get_layout_engine() is not None:
-            place = _beside(ax, taken)
-        legend = _legend(ax, entries, title or _folded(panel.legend_title or figure.legend_title), **place)
+            place = _legend_beside_axes(ax, taken)
+        title = title or folded(panel.legend_title or figure.legend_title or "", LEGEND_LINE)
+        legend = _add_legend(ax, entries, title, **place)
         if legend is not None and place["loc"] == "best":
             _make_room(ax, legend)
     if figure.title is not None and not axes[0].get_title():
@@ -183,8 +191,8 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
     _write_below(axes[-1], figure.notes)
 
 
-def _size(ax: Axes, panel: Panel, figure: Figure) -> PanelSize:
-    """Return the size of axes that somebody has; a picture without axes shrinks with them as a whole."""
+def _size_of_axes(ax: Axes, panel: Panel, figure: Figure) -> PanelSize:
+    """Return the size of given axes; the marks of a panel without axes shrink with it."""
     box, dpi = ax.get_window_extent(), ax.figure.dpi
     wide, high = box.width / dpi, box.height / dpi
     bare = panel.x.scale == panel.y.scale == "none"
@@ -193,7 +201,7 @@ def _size(ax: Axes, panel: Panel, figure: Figure) -> PanelSize:
 
 
 def _write_below(ax: Axes, notes: Sequence[str]) -> None:
-    """Write notes below axes, each below the one before it; those that stand there are not repeated."""
+    """Write notes below axes, one below the other; existing ones are not repeated."""
     em = 72 * max(NARROW, ax.get_window_extent().width / ax.figure.dpi) / (0.83 * scaled(10))
     below = [text for text in ax.texts if text.get_gid() == NOTE]
     for note in (folded(note, em) for note in notes):
@@ -204,51 +212,48 @@ def _write_below(ax: Axes, notes: Sequence[str]) -> None:
             below.append(ax.annotate(note, (0.5, 0), (0, gap), **style))
 
 
-def _draw_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
-    """Draw a panel with narrow panels and color bars beside it, and return the inches they take."""
+def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
+    """Draw a panel with narrow panels and color bars, and return the inches they need to its right."""
     if panel.equal:
         shorter = min(size.width, size.height)
         size = replace(size, width=shorter, height=shorter)
     colored = _draw_marks(ax, panel, size, "main")
     beyond, highest = GAP, ax
     if panel.right is not None:
-        wide = max(panel.beside * size.width, _ticks_width(panel.right.x))
-        beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_beyond(ax, "x"), sharey=ax)
+        # The tick labels of a narrow panel must not reach below its neighbor.
+        words = [scaled(SMALL) * text_width(label) / 72 for _, label in panel.right.x.ticks or ()]
+        wide = max(panel.beside * size.width, *words, 0.0)
+        beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_inches_beyond_axes(ax, "x"), sharey=ax)
         _draw_marks(beside, panel.right, size, "right")
         follow(beside, panel.y, "y")
         beyond += wide + GAP
     if panel.top is not None:
         high = panel.beside * size.height
-        highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_beyond(ax, "y"), sharex=ax)
+        highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_inches_beyond_axes(ax, "y"), sharex=ax)
         _draw_marks(highest, panel.top, size, "top")
         follow(highest, panel.x, "x")
     for number, (mappable, unit) in enumerate(colored):
         tall = (1.0 if len(colored) == 1 else 0.9) / len(colored)
         low = 1 - number / len(colored) - tall
-        side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_beyond(ax, "x"))
-        _color_bar(mappable, side, along_inches(unit, tall * size.height))
+        side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_inches_beyond_axes(ax, "x"))
+        _matplotlib_color_bar(mappable, side, along_inches(unit, tall * size.height))
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(along_inches(panel.title, size.width), loc="left", fontsize="medium")
     return beyond + GAP + (BAR + BAR_LABELS if colored else 0.0)
 
 
-def _beyond(ax: Axes, along: Literal["x", "y"]) -> Transform:
-    """Return where things stand so many inches beyond axes one way, and at a share of them the other way.
+def _inches_beyond_axes(ax: Axes, along: Literal["x", "y"]) -> Transform:
+    """Return the transform with inches beyond the end of axes ``along`` one axis, and shares along the other.
 
-    Inches, as what stands beside axes keeps its size while a layout engine changes theirs.
+    Inches keep the size of narrow panels and color bars when a layout engine resizes the axes.
     """
     inches = ax.figure.dpi_scale_trans + ScaledTranslation(1, 1, ax.transAxes)  # type: ignore[arg-type]
     ways = (inches, ax.transAxes) if along == "x" else (ax.transAxes, inches)
     return blended_transform_factory(*ways)
 
 
-def _ticks_width(axis: PanelAxis) -> float:
-    """Return the inches that the tick labels of a narrow panel take, so that they keep off its neighbor's."""
-    return max((scaled(SMALL) * text_width(label) / 72 for _, label in axis.ticks or ()), default=0.0)
-
-
-def _color_bar(mappable: ScalarMappable, ax: Axes, label: str) -> None:
-    """Explain colors on axes of their own."""
+def _matplotlib_color_bar(mappable: ScalarMappable, ax: Axes, label: str) -> None:
+    """Draw a color bar on ``ax``."""
     bar = ax.figure.colorbar(mappable, cax=ax, format=NumberFormatter())
     bar.outline.set_visible(False)
     ax.tick_params(labelsize="small", length=2)
@@ -256,7 +261,7 @@ def _color_bar(mappable: ScalarMappable, ax: Axes, label: str) -> None:
 
 
 def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tuple[ScalarMappable, str]]:
-    """Draw marks on axes, the first lowest, and return what needs a color bar."""
+    """Draw marks on axes, later ones above earlier ones, and return mappable and label of color bars."""
     before = reach(ax)
     if side != "main" or not size.given:
         _strip_frame(ax, panel, side, size.given)
@@ -284,20 +289,20 @@ def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tup
 
 
 def _strip_frame(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
-    """Take away what a panel does not need, and lay a light grid behind its curves if the page is ours."""
+    """Hide unneeded spines, and draw a light grid behind curves unless the axes were given."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines.left.set_visible(side != "right" and panel.y.scale != "none")
     ax.spines.bottom.set_visible(side != "top" and panel.x.scale != "none")
     ax.set_axisbelow(True)
-    if given or any(isinstance(mark, Heat | Contours) for mark in panel.marks):
+    if given or not has_curves(panel):
         return
     along: Literal["x", "y"] = "x" if panel.y.scale == "category" and panel.x.scale != "category" else "y"
     if (panel.x if along == "x" else panel.y).scale != "none" and panel.x.scale != "none":
         ax.grid(visible=True, axis=along, color=ink(0.12), linewidth=0.7)
 
 
-def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
-    """Return what the labels on axes and on those beside them stand for, the first of each."""
+def _legend_handles(axes: Iterable[Axes]) -> dict[str, Artist]:
+    """Return the first legend handle of each label on axes and their narrow panels."""
     entries: dict[str, Artist] = {}
     for ax in axes:
         parts: list[Any] = [ax, *ax.child_axes]
@@ -307,8 +312,8 @@ def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
     return entries
 
 
-def _legend_of(ax: Axes) -> tuple[str | None, dict[str, Artist]]:
-    """Return the title of the legend that axes have, and what it explains."""
+def _existing_legend(ax: Axes) -> tuple[str | None, dict[str, Artist]]:
+    """Return the title and the entries of the existing legend of axes."""
     legend = ax.get_legend()
     if legend is None:
         return None, {}
@@ -317,17 +322,17 @@ def _legend_of(ax: Axes) -> tuple[str | None, dict[str, Artist]]:
     return legend.get_title().get_text() or None, entries
 
 
-def _beside(ax: Axes, inches: float) -> dict[str, Any]:
-    """Return where a legend stands so many inches to the right of axes."""
-    return {"loc": "upper left", "bbox_to_anchor": (inches, 1), "bbox_transform": _beyond(ax, "x")} | BARE
+def _legend_beside_axes(ax: Axes, inches: float) -> dict[str, Any]:
+    """Return the options that place a legend some inches to the right of axes."""
+    return {
+        "loc": "upper left",
+        "bbox_to_anchor": (inches, 1),
+        "bbox_transform": _inches_beyond_axes(ax, "x"),
+    } | BARE
 
 
-def _folded(title: str | None) -> str | None:
-    return None if title is None else folded(title, LEGEND_LINE)
-
-
-def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: Any) -> Any:
-    """Draw a legend; its title is as matplotlib takes it, or as axes have it."""
+def _add_legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: Any) -> Any:
+    """Draw a legend if there are entries, and return it; the title is already escaped."""
     if not entries:
         return None
     return ax.legend(
@@ -342,7 +347,7 @@ def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: An
 
 
 def _make_room(ax: Axes, legend: Any) -> None:
-    """Let a y-axis whose ends nobody has set reach higher where a legend has no place off the curves."""
+    """Extend the y-axis upwards if the legend covers a curve and the user has not set its limits."""
     box, inside = legend.get_window_extent(), ax.get_window_extent()
     curves = (line for line in ax.lines if line.get_linewidth() >= CURVE)
     paths = (line.get_transform().transform_path(line.get_path()) for line in curves)
@@ -360,10 +365,12 @@ def _make_room(ax: Axes, legend: Any) -> None:
 
 
 def _legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str | None) -> None:
-    """Explain the labels of all panels above them, in as many columns as fit."""
+    """Draw the common legend above all panels, in as many columns as fit."""
     ax.axis("off")
     room = (page.get_figwidth() - 0.9) * page.dpi
     for columns in range(min(len(entries), 8), 0, -1):
-        legend = _legend(ax, entries, title, ncols=columns, loc="lower left", bbox_to_anchor=(0, 0), **BARE)
+        legend = _add_legend(
+            ax, entries, title, ncols=columns, loc="lower left", bbox_to_anchor=(0, 0), **BARE
+        )
         if legend.get_window_extent().width <= room:
             break

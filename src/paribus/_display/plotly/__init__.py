@@ -1,6 +1,6 @@
-"""Figures in a browser, drawn by plotly.
+"""Rendering of figures by plotly.
 
-What they show when pointed at needs no network, and words keep the colors of plotly's template.
+Hover texts need no network, and texts have the colors of the plotly template.
 """
 
 from paribus._display.plotly.page import draw

@@ -1,4 +1,4 @@
-"""Marks and axes with plotly."""
+"""Marks and axes in plotly."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ Way: TypeAlias = Literal["x", "y"]
 Size: TypeAlias = dict[Way, float]  # width and height, in pixels
 Box: TypeAlias = dict[
     Way, tuple[float, float]
-]  # where a rectangle begins and ends, from the page's lower left
-Spec: TypeAlias = dict[str, Any]  # what plotly calls a trace, an axis or an annotation, before it is one
+]  # limits of a rectangle in pixels, from the lower left of the page
+Spec: TypeAlias = dict[str, Any]  # a plotly trace, axis, shape or annotation as a dictionary
 
-FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
-SMALLEST = 6.5  # pixels of text that can be read, where names would touch otherwise
-LEADING = 1.3  # height of a line of text, plotly's own
-GAP = 8.0  # pixels between things that must not touch
+FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 pixels are about 10 points
+SMALLEST = 6.5  # pixels of the smallest tick labels
+LEADING = 1.3  # line height of plotly, as a multiple of the font size
+GAP = 8.0  # pixels between elements
 MOST_TICKS = 9
-YEARS = 1500.0  # days of an axis from which on plotly names years alone
+YEARS = 1500.0  # days of an axis above which plotly labels years only
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
-INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
+INK = "#777777"  # gray with similar contrast to white and to the dark theme of plotly
 LINE: Spec = {"type": "line", "line": {"color": INK, "width": 1}, "opacity": 1.0}
 AXIS: Spec = {"showline": False, "zeroline": False, "gridcolor": "rgba(128,128,128,0.22)"}
 
 
 @dataclass
 class Page:
-    """The picture while it is drawn: its size, what each panel has of it, and what was drawn so far."""
+    """The plotly figure under construction: its size, the size of a grid cell, and its elements so far."""
 
     size: Size
     cell: Size
@@ -73,7 +73,7 @@ class Page:
     explained: set[str] = field(default_factory=set)
 
     def share(self, box: Box, way: Way) -> list[float]:
-        """Return where a box begins and ends, as shares of the page."""
+        """Return the limits of a box along one axis, as shares of the page."""
         return [end / self.size[way] for end in box[way]]
 
     def add_axis(self, way: Way, spec: Spec) -> str:
@@ -84,10 +84,10 @@ class Page:
         return f"{way}{number}"
 
     def add_axes(self, x: Spec, y: Spec) -> dict[Way, str]:
-        """Add two axes that meet, with a line along each that has ticks."""
+        """Add two axes anchored to each other, with a line along each axis that has ticks."""
         names: dict[Way, str] = {"x": self.add_axis("x", x), "y": self.add_axis("y", y)}
         x["anchor"], y["anchor"] = names["y"], names["x"]
-        # Plotly leaves out its own lines where a panel has axes over each other and an order of its traces.
+        # plotly omits its axis lines if a panel has overlaying axes and traces with a zorder.
         for axis, x1, y1 in ((x, 1, 0), (y, 0, 1)):
             if axis["ticks"]:
                 where = {"xref": f"{names['x']} domain", "yref": f"{names['y']} domain"}
@@ -96,27 +96,24 @@ class Page:
 
 
 def escaped(text: str) -> str:
-    """Write text so that plotly shows it as it is: no tags, and no formula between two dollars."""
+    """Return text with tags and dollar signs escaped, so that plotly shows it verbatim."""
     return escape(text, quote=False).replace("$", "&#36;").replace("\n", "<br>")
 
 
 def wrapped(text: str, pixels: float, size: float = FONT) -> str:
-    """Break text into lines that fit into some pixels."""
-
-    def characters(line: str) -> int:
-        each = size * text_width(line) / max(len(line), 1)
-        return max(8, int(pixels / max(each, 1.0)))
-
-    return in_lines(text, characters)
+    """Break text into lines of a width in pixels, but of at least eight characters."""
+    return in_lines(
+        text, lambda line: max(8, int(pixels / max(size * text_width(line) / max(len(line), 1), 1.0)))
+    )
 
 
 def text_height(text: str, size: float = FONT) -> float:
-    """Return how many pixels the lines of a text take."""
+    """Return the height of a text in pixels."""
     return LEADING * size * (text.count("\n") + 1) if text else 0.0
 
 
 def places(values: Floats | float, axis: PanelAxis) -> Any:
-    """Return positions as plotly needs them: days since 1970 become dates where an axis has them."""
+    """Return positions for plotly: on an axis of dates, days since 1970 become date strings."""
     values = np.asarray(values, dtype=float)
     if axis.scale == "date":
         stamps = np.round(np.nan_to_num(values) * DAY).astype("int64").astype("datetime64[ms]")
@@ -125,7 +122,7 @@ def places(values: Floats | float, axis: PanelAxis) -> Any:
 
 
 def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
-    """Return the ends of an axis, NaN if open; those of colors, which reach up to the axes."""
+    """Return the limits of an axis, NaN if unknown; those of a heat map or contours are their edges."""
     for mark in panel.marks:
         if isinstance(mark, Heat | Contours):
             along = getattr(mark, way if isinstance(mark, Contours) else f"{way}_edges")
@@ -135,7 +132,7 @@ def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
 
 
 def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
-    """Describe one side of a panel."""
+    """Return the plotly axis of one side of a panel."""
     axis: PanelAxis = getattr(panel, way)
     ends = ends_of(panel, way)
     ticked = axis.numbers and axis.scale != "none"
@@ -151,23 +148,23 @@ def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
         "ticks": "outside" if ticked else "",
         "tickangle": -90 if axis.turned else 0,
         **powers(*ends),
-        **_ticks(panel, way, page.cell, box),
+        **_plotly_ticks(panel, way, page.cell, box),
     }
 
 
 def powers(low: float, high: float) -> Spec:
-    """Describe how plotly writes numbers: in full, unless they are millions apart or far less than one."""
+    """Return the number format of an axis: with powers of ten only for a very large or small range."""
     apart = high - low >= 1e7 or high - low <= 1e-4
     return {"exponentformat": "power", "minexponent": 5 if apart else 15}
 
 
-def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
-    """Describe the ticks of an axis: those it has, else as many of plotly's as have room."""
+def _plotly_ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
+    """Return the ticks of an axis: the given ones, else as many of plotly as fit."""
     axis: PanelAxis = getattr(panel, way)
     length = box[way][1] - box[way][0]
     words, size = tick_words(panel, way, cell)
     if axis.ticks is not None:
-        if way == "y" or axis.turned:  # a panel may be smaller than was expected of its cell
+        if way == "y" or axis.turned:  # a panel may be smaller than estimated from its cell
             lines = max((word.count("\n") + 1 for word in words), default=1)
             size = min(size, max(SMALLEST, length / max(len(words), 1) / (1.15 * lines)))
         values = [places(at, axis) for at, _ in axis.ticks]
@@ -175,26 +172,26 @@ def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
     low, high = ends_of(panel, way)
     span = high - low if 1e-300 < high - low < math.inf else 1.0
     each = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size
-    share = max(each / length, 1 / MOST_TICKS)  # of the axis that is between two ticks at least
+    share = max(each / length, 1 / MOST_TICKS)  # smallest distance of two ticks, as a share of the axis
     if axis.scale == "date":
         return {"nticks": max(4, int(1 / share))}
     if axis.tick_low is None or not low < axis.tick_low < high:
-        most = max(3, math.ceil(span / _round_up(share * span, (2, 5, 10))))  # plotly's own steps
+        most = max(3, math.ceil(span / _round_up(share * span, (2, 5, 10))))  # the steps of plotly
         return {"dtick": 1} if axis.integers and span < most else {"nticks": most}
-    # Plotly has no ticks that begin above the end of an axis, so these stay when somebody zooms.
+    # plotly cannot start ticks above the lower limit, so these ticks are fixed and stay when zooming.
     step = _round_up(max(share, 1 / 6) * span, (1, 2, 2.5, 5, 10))
     values = [k * step for k in range(math.ceil(axis.tick_low / step), math.floor(high / step) + 1)]
     return {"tickvals": values, "tickformat": number_format(values)}
 
 
 def _round_up(rough: float, leading: tuple[float, ...]) -> float:
-    """Return the next number that begins with one of some digits."""
+    """Return the smallest number not below ``rough`` that is a power of ten times one of ``leading``."""
     power = 10.0 ** math.floor(math.log10(rough))
     return power * next((digits for digits in leading if digits * power >= rough), leading[-1])
 
 
 def number_format(values: list[float]) -> str:
-    """Return how numbers are all written with as many decimals as distinguish them; else plotly decides."""
+    """Return the format with the fewest sufficient decimals for all values; empty leaves it to plotly."""
     largest, span = max(map(abs, values), default=0.0), np.ptp(values or [0.0])
     for decimals in range(6 if largest < 1e7 else 0):
         if all(abs(round(value, decimals) - value) <= 1e-6 * span for value in values):
@@ -203,15 +200,15 @@ def number_format(values: list[float]) -> str:
 
 
 def axis_label(axis: PanelAxis, way: Way, cell: Size) -> str:
-    """Return the label of an axis, in lines that fit along its panel."""
+    """Return the label of an axis, broken into lines that fit along its panel."""
     return wrapped(axis.label, 0.8 * cell[way])
 
 
 def tick_words(panel: Panel, way: Way, cell: Size) -> tuple[list[str], float]:
-    """Return the words at ticks, or some as long as plotly's will be, and their size.
+    """Return the tick labels, or estimates of those of plotly, and their font size.
 
-    Long words are broken rather than clipped, into as many lines as fit between two ticks; they are smaller
-    where not even one does.
+    Long labels are broken into as many lines as fit between two ticks. The font is smaller if one line does
+    not fit.
     """
     axis: PanelAxis = getattr(panel, way)
     if axis.ticks is None:
@@ -223,19 +220,19 @@ def tick_words(panel: Panel, way: Way, cell: Size) -> tuple[list[str], float]:
     size = min(FONT, max(SMALLEST, between / 1.15))
     lines = int(0.8 * between / (LEADING * size))
     across = 0.42 * cell["x"] if way == "y" else 0.3 * cell["y"]
-    return [_broken(text, across, size, lines) for text in words], size
+    return [_wrapped_to_lines(text, across, size, lines) for text in words], size
 
 
-def _broken(text: str, pixels: float, size: float, most: int) -> str:
-    """Break text into lines of some pixels, longer ones if there would be more than ``most``."""
+def _wrapped_to_lines(text: str, pixels: float, size: float, most: int) -> str:
+    """Break text into lines of some pixels, or longer lines if there would be more than ``most``."""
     lines = wrapped(text, pixels, size)
     if lines.count("\n") < max(most, text.count("\n") + 1):
         return lines
-    return _broken(text, 1.2 * pixels, size, most)
+    return _wrapped_to_lines(text, 1.2 * pixels, size, most)
 
 
 def value_words(low: float, high: float, *, dates: bool = False) -> list[str]:
-    """Return numbers or dates as long as those along an axis."""
+    """Return texts about as long as the tick labels of an axis of numbers or dates."""
     if dates:
         return ["2020\n" if high - low > YEARS else "Sep 2020\n"]
     if not 1e-7 < high - low < 1e7:  # with a power, or an open end
@@ -245,7 +242,7 @@ def value_words(low: float, high: float, *, dates: bool = False) -> list[str]:
 
 
 def tick_room(panel: Panel, way: Way, cell: Size) -> Size:
-    """Estimate how wide and how high the words at ticks are, with what keeps them off the axis."""
+    """Estimate the width and height of the tick labels of an axis, with a gap to the axis."""
     axis: PanelAxis = getattr(panel, way)
     words, size = tick_words(panel, way, cell)
     if not axis.numbers or axis.scale == "none" or not words:
@@ -256,35 +253,37 @@ def tick_room(panel: Panel, way: Way, cell: Size) -> Size:
 
 
 POINT = 96.0 / 72.0  # in pixels
-BAR = 12.0  # pixels of a color bar's thickness
-RUG = 10.5  # points, twice as long as it is seen
-LARGE = 10_000  # cells of a surface: each of its lines would repeat them all in the page
-LAYERS: dict[type, int] = {Heat: 0, Contours: 1, Bars: 2}  # plotly's own order of traces, from below
+BAR = 12.0  # pixels of the thickness of a color bar
+RUG = 10.5  # points of a tick of the rug, of which half is clipped
+LARGE = 10_000  # cells of a surface with contour lines, at most: each line repeats all cells
+LAYERS: dict[type, int] = {Heat: 0, Contours: 1, Bars: 2}  # drawing order of plotly traces, from below
 OTHER: dict[Way, Way] = {"x": "y", "y": "x"}
-DASHES = {"dashed": "dash", "dotted": "dot"}  # plotly's names where they differ
+DASHES = {"dashed": "dash", "dotted": "dot"}  # names of plotly where they differ
 MARKERS = {"cross": "x", "triangle": "triangle-up", "bar": "line-ew", "dot": "circle"}
 
 
 @dataclass
 class PanelContext:
-    """A panel while its marks are drawn."""
+    """A panel under construction: its place on the page, its axes and their plotly names."""
 
     page: Page
     box: Box
     axes: dict[Way, PanelAxis]
     names: dict[Way, str]
     legend: str
-    legend_width: float  # pixels that a label may be long
-    groups: dict[str, str]  # the label that explains a color
-    room: float = GAP  # pixels to the right where the next color bar begins
+    legend_width: float  # pixels of a legend label, at most
+    groups: dict[str, str]  # the legend label of each color
+    room: float = GAP  # pixels to the right of the panel where the next color bar begins
     edges: dict[Way, str] = field(default_factory=dict)
-    covered: bool = False  # by colors, which a rule or a strip must not lie under
-    clipped: bool = False  # whether points are cut where the panel ends
+    covered: bool = (
+        False  # whether a heat map or contours fill the panel, above which rules and strips must lie
+    )
+    clipped: bool = False  # whether points are clipped at the edges of the panel
     depth: int = 0
     layer: int = 0
 
     def draw(self, marks: Sequence[Mark]) -> None:
-        """Draw marks, each above those before: where plotly would not, it is given another depth."""
+        """Draw marks, each above the previous ones; a zorder overrides the drawing order of plotly."""
         for mark in marks:
             layer = LAYERS.get(type(mark), len(LAYERS))
             self.depth += layer < self.layer
@@ -293,7 +292,7 @@ class PanelContext:
             PENS[type(mark)](mark, self)
 
     def add(self, spec: Spec, label: str | None = None, color: object = None, explains: bool = True) -> None:
-        """Add a trace; the first with a label explains it in the legend."""
+        """Add a trace; the first trace of a label is the one in the legend."""
         trace: Spec = {"xaxis": self.names["x"], "yaxis": self.names["y"], "zorder": self.depth}
         group = label or self.groups.get(str(color))
         if group:
@@ -306,15 +305,15 @@ class PanelContext:
         self.page.traces.append(trace | spec)
 
     def at(self, x: Floats | float, y: Floats | float) -> Spec:
-        """Return the positions of a trace or a text."""
+        """Return the positions of a trace or annotation."""
         return {"x": places(x, self.axes["x"]), "y": places(y, self.axes["y"])}
 
     def lengths(self, values: Floats, way: Way) -> Floats:
-        """Turn days into milliseconds, which plotly measures dates in."""
+        """Return lengths along an axis; plotly measures dates in milliseconds."""
         return values * DAY if self.axes[way].scale == "date" else values
 
     def at_edge(self, along: Way) -> PanelContext:
-        """Return the panel with another axis across, which is 1 long whatever is zoomed to."""
+        """Return the panel with a fixed axis from 0 to 1 perpendicular to ``along``, which does not zoom."""
         across = OTHER[along]
         if across not in self.edges:
             over = {"overlaying": self.names[across], "range": [0, 1], "fixedrange": True, "visible": False}
@@ -324,7 +323,7 @@ class PanelContext:
 
 
 def rgba(color: str, alpha: float = 1.0) -> str:
-    """Give a color its opacity: one word for fill, line and marker."""
+    """Return a color with an opacity in the notation of CSS."""
     from plotly.colors import hex_to_rgb
 
     red, green, blue = hex_to_rgb(INK if color == FIGURE_INK else color)
@@ -332,34 +331,34 @@ def rgba(color: str, alpha: float = 1.0) -> str:
 
 
 def _all_escaped(texts: Sequence[Any]) -> list[Any]:
-    """Escape every text of a sequence, or of rows of them."""
+    """Return the escaped texts of a sequence, or of nested sequences."""
     return [escaped(text) if isinstance(text, str) else _all_escaped(text) for text in texts]
 
 
-def _hover(texts: Sequence[Any], otherwise: str = "skip") -> Spec:
-    """Return the hover text of each point or cell; without any, what plotly is to show."""
+def _hover_spec(texts: Sequence[Any], otherwise: str = "skip") -> Spec:
+    """Return the hover texts of points or cells; without texts, ``otherwise`` is the hover mode of plotly."""
     return {"hoverinfo": "text", "hovertext": _all_escaped(texts)} if texts else {"hoverinfo": otherwise}
 
 
-def _line(mark: Line, frame: PanelContext) -> None:
-    pieces = _strengths(mark)
+def _plotly_line(mark: Line, frame: PanelContext) -> None:
+    pieces = _points_by_opacity(mark)
     shape = "hv" if mark.steps else "linear"
     dash = DASHES.get(mark.dash, mark.dash)
     line = {"width": mark.width * POINT, "dash": dash, "shape": shape, "simplify": False}
     for share, joined in pieces.items():
         hover = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
         color = {"color": rgba(mark.color, mark.alpha * share)}
-        spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover(hover)
+        spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover_spec(hover)
         spec |= frame.at(mark.x[joined], np.where(joined >= 0, mark.y[joined], np.nan))
         frame.add(spec, mark.label, mark.color, share == max(pieces))
     points = alone(np.isfinite(mark.y))
-    if points:  # a line between fewer than two points cannot be seen
+    if points:  # a line needs two points to be visible
         x, y = mark.x[points], mark.y[points]
-        _points(Points(x, y, mark.color, mark.label, size=3.0, alpha=mark.alpha), frame)
+        _plotly_points(Points(x, y, mark.color, mark.label, size=3.0, alpha=mark.alpha), frame)
 
 
-def _strengths(mark: Line) -> dict[float, Integers]:
-    """Return shares of color and the points joined with them, -1 between pieces: each is a trace."""
+def _points_by_opacity(mark: Line) -> dict[float, Integers]:
+    """Return the indices of points by opacity, with -1 between parts; each opacity is a trace."""
     joined: dict[float, list[int]] = {}
     for first, last, share in faded(mark):
         before = joined.setdefault(share, [])
@@ -367,23 +366,27 @@ def _strengths(mark: Line) -> dict[float, Integers]:
     return {share: np.array(joined[share], dtype=np.int64) for share in sorted(joined)}
 
 
-def _band(mark: Band, frame: PanelContext) -> None:
+def _plotly_band(mark: Band, frame: PanelContext) -> None:
     x, low, high = mark.x, mark.low, mark.high
     if mark.steps:  # a height holds until the next point
         x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
     there, back = np.column_stack([x, low]), np.column_stack([x, high])
     outlines = [np.vstack([there[run], back[run][::-1]]) for run in stretches(np.isfinite(low + high))]
-    _fill(mark, frame, outlines, {"fillcolor": rgba(mark.color, mark.alpha)}, mark.color)
+    _plotly_fill(mark, frame, outlines, {"fillcolor": rgba(mark.color, mark.alpha)}, mark.color)
 
 
-def _hatch(mark: Hatch, frame: PanelContext) -> None:
-    # Dark strokes on a pale wash are seen on any color of a scale and on either background.
+def _plotly_hatch(mark: Hatch, frame: PanelContext) -> None:
+    # Dark lines on a pale translucent fill are visible on all colors.
     pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
-    _fill(mark, frame, hatched(mark), {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}, FIGURE_INK)
+    _plotly_fill(
+        mark, frame, hatched(mark), {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}, FIGURE_INK
+    )
 
 
-def _fill(mark: Band | Hatch, frame: PanelContext, outlines: list[Floats], fill: Spec, color: str) -> None:
-    """Fill what outlines of corners ``(c, 2)`` enclose, as one trace."""
+def _plotly_fill(
+    mark: Band | Hatch, frame: PanelContext, outlines: list[Floats], fill: Spec, color: str
+) -> None:
+    """Fill the polygons with corners ``(c, 2)``, as one trace."""
     if not outlines:
         return
     x, y = np.concatenate([np.vstack([corners, [corners[0, 0], np.nan]]) for corners in outlines]).T
@@ -392,20 +395,20 @@ def _fill(mark: Band | Hatch, frame: PanelContext, outlines: list[Floats], fill:
     frame.add(spec | frame.at(x, y) | fill, mark.label, color)
 
 
-def _points(mark: Points, frame: PanelContext) -> None:
+def _plotly_points(mark: Points, frame: PanelContext) -> None:
     size = np.asarray(mark.size) * (0.5 if mark.marker == "dot" else 1.0) * POINT
     color = rgba(mark.color, mark.alpha)
-    bar = mark.marker == "bar"  # lies across what is measured
+    bar = mark.marker == "bar"  # perpendicular to the measured axis
     symbol = "line-ns" if bar and mark.error_along == "x" else MARKERS.get(mark.marker, mark.marker)
     outline = {"color": color, "width": 1.6 if bar else 0.0}
     look = {"symbol": symbol, "size": size if size.ndim else float(size), "line": outline}
     spec = {"type": "scatter", "mode": "markers", "cliponaxis": frame.clipped}
-    spec |= {"marker": look | {"color": color, "opacity": 1.0}} | _hover(mark.hover)
-    spec |= frame.at(mark.x, mark.y) | _error(mark.error, mark.error_along, frame, color)
+    spec |= {"marker": look | {"color": color, "opacity": 1.0}} | _hover_spec(mark.hover)
+    spec |= frame.at(mark.x, mark.y) | _plotly_error_bars(mark.error, mark.error_along, frame, color)
     frame.add(spec, mark.label, mark.color)
 
 
-def _error(error: Floats | None, along: Way, frame: PanelContext, color: str) -> Spec:
+def _plotly_error_bars(error: Floats | None, along: Way, frame: PanelContext, color: str) -> Spec:
     if error is None:
         return {}
     bars = {
@@ -418,7 +421,7 @@ def _error(error: Floats | None, along: Way, frame: PanelContext, color: str) ->
     return {f"error_{along}": bars}
 
 
-def _bars(mark: Bars, frame: PanelContext) -> None:
+def _plotly_bars(mark: Bars, frame: PanelContext) -> None:
     along: Way = "y" if mark.horizontal else "x"
     up = OTHER[along]
     colors = (mark.color,) if isinstance(mark.color, str) else mark.color
@@ -431,45 +434,49 @@ def _bars(mark: Bars, frame: PanelContext) -> None:
         "width": frame.lengths(mark.width, along),
         "base": None if mark.base is None else places(mark.base, frame.axes[up]),
         "marker": {"color": fills[0] if isinstance(mark.color, str) else fills, "line": {"width": 0}},
-        **_error(mark.error, up, frame, INK),
-        **_hover(mark.hover),
+        **_plotly_error_bars(mark.error, up, frame, INK),
+        **_hover_spec(mark.hover),
     }
     frame.add(spec, mark.label, mark.color)
 
 
-def _strip(mark: Strip, frame: PanelContext) -> None:
+def _plotly_strip(mark: Strip, frame: PanelContext) -> None:
     edge = frame.at_edge(mark.along)
     if not frame.covered:
-        edge.depth = -1  # its axis lies over the panel's, and the curves should lie over it
+        edge.depth = -1  # the overlaying axis would put the strip above the curves
     lying = mark.along == "y"
     heights = strip_heights(mark)
-    _bars(
+    _plotly_bars(
         Bars(mark.at, heights, mark.width, FIGURE_INK, alpha=0.45, horizontal=lying, hover=mark.hover),
         edge,
     )
 
 
-def _rug(mark: Rug, frame: PanelContext) -> None:
+def _plotly_rug(mark: Rug, frame: PanelContext) -> None:
     zero = np.zeros(len(mark.at))  # the outer half is clipped
     x, y = (mark.at, zero) if mark.along == "x" else (zero, mark.at)
     ticks = Points(x, y, FIGURE_INK, marker="bar", size=RUG, error_along=mark.along, hover=mark.hover)
-    _points(ticks, frame.at_edge(mark.along))
+    _plotly_points(ticks, frame.at_edge(mark.along))
 
 
-def _heat(mark: Heat, frame: PanelContext) -> None:
+def _plotly_heat(mark: Heat, frame: PanelContext) -> None:
     even = np.linspace(0, 1, len(mark.colors)).tolist()
     colors = mark.colors if isinstance(mark.colors, str) else [*zip(even, mark.colors, strict=True)]
     spec: Spec = {"type": "heatmap", "z": mark.values, "zmin": mark.low, "zmax": mark.high}
-    spec |= {"colorscale": colors, "showscale": mark.unit is not None, "colorbar": _color_bar(mark, frame)}
-    spec |= frame.at(mark.x_edges, mark.y_edges) | _hover(mark.hover, "x+y+z") | {"hoverongaps": False}
+    spec |= {
+        "colorscale": colors,
+        "showscale": mark.unit is not None,
+        "colorbar": _plotly_color_bar(mark, frame),
+    }
+    spec |= frame.at(mark.x_edges, mark.y_edges) | _hover_spec(mark.hover, "x+y+z") | {"hoverongaps": False}
     if mark.written:
         spec |= {"text": _all_escaped(mark.written), "texttemplate": "%{text}"}
     frame.add(spec)
 
 
-def _contours(mark: Contours, frame: PanelContext) -> None:
+def _plotly_contours(mark: Contours, frame: PanelContext) -> None:
     step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
-    # Plotly fills below the first and above the last level too, so that the outermost need not be given.
+    # plotly also fills below the first and above the last level, so the outer levels are left out.
     inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
     written = number_format(labeled_levels(mark))
     surface = {"type": "contour", "z": mark.values, **frame.at(mark.x, mark.y)}
@@ -477,19 +484,20 @@ def _contours(mark: Contours, frame: PanelContext) -> None:
         "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
-        "colorbar": _color_bar(mark, frame) | {"tickvals": labeled_levels(mark), "tickformat": written},
-        **_hover(mark.hover, "x+y+z"),
+        "colorbar": _plotly_color_bar(mark, frame)
+        | {"tickvals": labeled_levels(mark), "tickformat": written},
+        **_hover_spec(mark.hover, "x+y+z"),
     }
     frame.add(surface | filled)
-    for level, color in _lined(mark) if mark.values.size <= LARGE else ():
+    for level, color in _contour_line_colors(mark) if mark.values.size <= LARGE else ():
         labels = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
         where = {"start": level, "end": level, "size": step, "labelformat": written}
         line = {"line": {"width": 1.0, "color": color}, "showscale": False, "hoverinfo": "skip"}
         frame.add(surface | line | {"contours": labels | where})
 
 
-def _lined(mark: Contours) -> list[tuple[float, str]]:
-    """Return every other level that is reached, and the color that can be read on its own."""
+def _contour_line_colors(mark: Contours) -> list[tuple[float, str]]:
+    """Return the levels with a line, and a color that is legible on the color of the level."""
     from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
 
     levels = lined_levels(mark)
@@ -500,8 +508,8 @@ def _lined(mark: Contours) -> list[tuple[float, str]]:
     return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
 
 
-def _color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
-    """Place a color bar beside its own panel."""
+def _plotly_color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
+    """Return the color bar of a mark, placed beside its panel."""
     page, box = frame.page, frame.box
     low, high = page.share(box, "y")
     height = box["y"][1] - box["y"][0]
@@ -510,24 +518,24 @@ def _color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
     where = {"x": begins, "xanchor": "left", "xpad": 0, "y": (low + high) / 2, "len": high - low, "ypad": 0}
     unit = escaped(wrapped(mark.unit or "", height))
     title = {"text": unit, "side": "right", "font": {"size": FONT}}
-    return where | {"thickness": BAR, "outlinewidth": 0, "title": title} | powers(*_colored(mark))
+    return where | {"thickness": BAR, "outlinewidth": 0, "title": title} | powers(*_color_limits(mark))
 
 
-def _colored(mark: Heat | Contours) -> tuple[float, float]:
-    """Return the ends of the colors."""
+def _color_limits(mark: Heat | Contours) -> tuple[float, float]:
+    """Return the limits of the color map of a mark."""
     low, high = (mark.low, mark.high) if isinstance(mark, Heat) else mark.levels[[0, -1]]
     return float(low), float(high)
 
 
 def color_bar_width(mark: Mark, height: float) -> float:
-    """Estimate how many pixels a mark's color bar takes, with its numbers and its unit."""
+    """Estimate the width in pixels of the color bar of a mark, with its numbers and its label."""
     if not isinstance(mark, Heat | Contours) or mark.unit is None:
         return 0.0
-    numbers = FONT * max(map(text_width, value_words(*_colored(mark))))
+    numbers = FONT * max(map(text_width, value_words(*_color_limits(mark))))
     return BAR + 3 * GAP + numbers + text_height(wrapped(mark.unit, height))
 
 
-def _rule(mark: Rule, frame: PanelContext) -> None:
+def _plotly_rule(mark: Rule, frame: PanelContext) -> None:
     along, across = mark.along, OTHER[mark.along]
     at = places(mark.at, frame.axes[along])
     where = {f"{along}ref": frame.names[along], f"{along}0": at, f"{along}1": at}
@@ -536,8 +544,10 @@ def _rule(mark: Rule, frame: PanelContext) -> None:
     frame.page.shapes.append(LINE | where | over | look)
 
 
-def _text(mark: Text, frame: PanelContext) -> None:
-    color = {} if mark.color == FIGURE_INK else {"color": rgba(mark.color)}  # else the template's
+def _plotly_text(mark: Text, frame: PanelContext) -> None:
+    color = (
+        {} if mark.color == FIGURE_INK else {"color": rgba(mark.color)}
+    )  # INK is the color of the template
     upright = "middle" if mark.upright == "center" else mark.upright
     right, up = mark.offset
     note = {"text": escaped(mark.text), "font": {"size": mark.size * POINT} | color, "opacity": mark.alpha}
@@ -548,15 +558,15 @@ def _text(mark: Text, frame: PanelContext) -> None:
 
 
 PENS: dict[type, Callable[[Any, PanelContext], None]] = {
-    Line: _line,
-    Band: _band,
-    Points: _points,
-    Bars: _bars,
-    Strip: _strip,
-    Rug: _rug,
-    Heat: _heat,
-    Contours: _contours,
-    Hatch: _hatch,
-    Rule: _rule,
-    Text: _text,
+    Line: _plotly_line,
+    Band: _plotly_band,
+    Points: _plotly_points,
+    Bars: _plotly_bars,
+    Strip: _plotly_strip,
+    Rug: _plotly_rug,
+    Heat: _plotly_heat,
+    Contours: _plotly_contours,
+    Hatch: _plotly_hatch,
+    Rule: _plotly_rule,
+    Text: _plotly_text,
 }

@@ -1,4 +1,4 @@
-"""The whole picture: its panels, legends, title and notes, and the room each of them has."""
+"""Figures of panels, legends, title and notes in plotly, and their layout."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 INCH = 96.0  # in pixels
-LEAST = 0.45  # of its share of the page that a panel keeps: what does not fit makes the picture larger
-BETWEEN = 12.0  # pixels between a panel and the narrow one beside it, so that their numbers do not touch
-KEY = 46.0  # pixels of what stands before a word of a legend
-BESIDE = 0.35  # of a panel's share of the page that the words of its own legend take at most
-# Along the right side, as in a row it would hide titles and legends. Buttons without a use are left out, and
-# the one that sends what is drawn to a cloud.
+LEAST = 0.45  # smallest share of its grid cell for a panel; if labels need more, the figure grows
+BETWEEN = 12.0  # pixels between a panel and the narrow one beside it
+KEY = 46.0  # pixels of the symbol of a legend entry
+BESIDE = 0.35  # largest share of a grid cell for the labels of the legend of a panel
+# A vertical bar at the right side, because a horizontal one would cover titles and legends. Buttons without
+# a use are removed, and so is the button that uploads the figure.
 MODE_BAR = {
     "orientation": "v",
     "bgcolor": "rgba(0,0,0,0)",
@@ -62,25 +62,25 @@ def draw(figure: Figure) -> go.Figure:
 
     Parameters
     ----------
-    figure
-        The picture as data.
+    figure : Figure
+        The figure to draw.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        To show, to change, or to write to a page that needs nothing else (``write_html``). Words and axes
-        have the colors of its template: ``update_layout(template="plotly_dark")`` makes it a dark one.
+        The figure of plotly. Texts and axes have the colors of its template, so
+        ``update_layout(template="plotly_dark")`` makes it dark.
     """
     import plotly.graph_objects as go
     import plotly.io as pio
 
     columns = max(1, min(figure.columns, len(figure.panels)))
     page, boxes = _shared_out(figure, columns)
-    before = None  # the last y-axis with numbers in a row: panels after it without any are read off these
+    before = None  # the last y-axis with numbers in the row, which later panels without numbers match
     for number, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
         before = before if number % columns else None
         legend = f"legend{number + 2}" if panel.legend == "panel" else "legend"
-        name = _draw_panel(page, panel, box, legend, before)
+        name = _plotly_panel(page, panel, box, legend, before)
         before = (panel.y, name) if panel.y.numbers else before
     _write_around(page, figure)
     template = pio.templates.default
@@ -95,19 +95,19 @@ def draw(figure: Figure) -> go.Figure:
 
 
 def _shared_out(figure: Figure, columns: int) -> tuple[Page, list[Box]]:
-    """Share out the page: room for words first, and what is left to the panels alike."""
+    """Return the page and the box of each panel; texts get their space first, and panels share the rest."""
     rows = max(1, math.ceil(len(figure.panels) / columns))
     width, height = figure.size[0] * INCH, figure.size[1] * INCH
     cell: Size = {"x": width / columns, "y": height / rows}
     rooms = np.zeros((rows * columns, 4))
-    rooms[: len(figure.panels)] = [_room(panel, cell) for panel in figure.panels] or 0.0
+    rooms[: len(figure.panels)] = [_panel_margins(panel, cell) for panel in figure.panels] or 0.0
     left, right, top, bottom = np.moveaxis(rooms.reshape(rows, columns, 4), 2, 0)
     left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
     wide = max(LEAST * cell["x"], (width - (left + right).sum()) / columns)
     width = columns * wide + (left + right).sum()
     lines = _legend_rows(figure, width)
     head = _title_height(figure) + GAP + lines * 1.55 * FONT + GAP * bool(lines)
-    foot = text_height(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
+    foot = text_height(_wrapped_notes(figure, width), SMALL) + GAP * bool(figure.notes)
     high = max(LEAST * cell["y"], (height - head - foot - (top + bottom).sum()) / rows)
     height = rows * high + (top + bottom).sum() + head + foot
     ends = (np.cumsum(left + wide + right) - right).tolist()
@@ -116,8 +116,8 @@ def _shared_out(figure: Figure, columns: int) -> tuple[Page, list[Box]]:
     return Page({"x": width, "y": height}, cell), boxes[: len(figure.panels)]
 
 
-def _room(panel: Panel, cell: Size) -> tuple[float, float, float, float]:
-    """Estimate the pixels that words take to the left, to the right, above and below a panel."""
+def _panel_margins(panel: Panel, cell: Size) -> tuple[float, float, float, float]:
+    """Estimate the pixels of texts to the left, to the right, above and below a panel."""
     label = axis_label(panel.y, "y", cell)
     left = GAP * (2 if label else 1) + text_height(label) + tick_room(panel, "y", cell)["x"]
     bottom = GAP + text_height(axis_label(panel.x, "x", cell)) + tick_room(panel, "x", cell)["y"]
@@ -126,19 +126,21 @@ def _room(panel: Panel, cell: Size) -> tuple[float, float, float, float]:
     top = GAP + text_height(wrapped(panel.title or "", 0.85 * cell["x"], TITLE), TITLE)
     right = 2 * GAP + sum(color_bar_width(mark, 0.75 * cell["y"]) for mark in panel.marks)
     if panel.legend == "panel":
-        words = [wrapped(word, BESIDE * cell["x"]) for word in (*_labels(panel), panel.legend_title or "")]
+        words = [
+            wrapped(word, BESIDE * cell["x"]) for word in (*_legend_labels(panel), panel.legend_title or "")
+        ]
         right += FONT * max(map(text_width, words)) + KEY + GAP
     return left, right, top, bottom
 
 
-def _labels(panel: Panel) -> list[str]:
-    """Return what a legend explains of a panel and the narrow ones beside it, each once."""
+def _legend_labels(panel: Panel) -> list[str]:
+    """Return the distinct legend labels of a panel and its narrow panels."""
     marks = [mark for part in (panel, panel.right, panel.top) if part for mark in part.marks]
     return list(dict.fromkeys(filter(None, (getattr(mark, "label", None) for mark in marks))))
 
 
-def _notes(figure: Figure, width: float) -> str:
-    """Return the notes, in lines that fit into a width."""
+def _wrapped_notes(figure: Figure, width: float) -> str:
+    """Return the notes, broken into lines that fit into a width."""
     return "\n".join(wrapped(note, width - 2 * GAP, SMALL) for note in figure.notes)
 
 
@@ -147,8 +149,8 @@ def _title_height(figure: Figure) -> float:
 
 
 def _legend_rows(figure: Figure, width: float) -> int:
-    """Estimate how many lines the legend above all panels has, with its title."""
-    labels = [label for panel in figure.panels if panel.legend == "figure" for label in _labels(panel)]
+    """Estimate the number of lines of the legend above all panels, with its title."""
+    labels = [label for panel in figure.panels if panel.legend == "figure" for label in _legend_labels(panel)]
     lengths = [FONT * text_width(label) + KEY for label in dict.fromkeys(labels)]
     title = FONT * text_width(figure.legend_title) + GAP if figure.legend_title else 0.0
     if sum(lengths) + title <= width - 2 * GAP:
@@ -160,9 +162,12 @@ def _legend_rows(figure: Figure, width: float) -> int:
 
 
 def _write_around(page: Page, figure: Figure) -> None:
-    """Write the title and the legend of all panels above them, and the notes in small print below."""
+    """Add the title and the common legend above the panels, and the notes below them."""
     width, height = page.size["x"], page.size["y"]
-    middle = {"x": 0.5, "xanchor": "center"}  # plotly breaks a legend as if it began at the left edge
+    middle = {
+        "x": 0.5,
+        "xanchor": "center",
+    }  # centered, because plotly wraps a legend to the width of the page
     if figure.title:
         where = {"y": 1 - GAP / height, "yanchor": "top"} | middle
         page.layout["title"] = where | {"text": escaped(figure.title), "font": {"size": TITLE + 2}}
@@ -172,16 +177,16 @@ def _write_around(page: Page, figure: Figure) -> None:
     page.layout["legend"] = LEGEND | where | {"title": title}
     if figure.notes:
         where = {"x": GAP / width, "y": GAP / 2 / height, "xanchor": "left", "align": "left"}
-        text = escaped(_notes(figure, width))
+        text = escaped(_wrapped_notes(figure, width))
         page.annotations.append(WORDS | where | {"text": text, "font": {"size": SMALL}, "opacity": 0.8})
 
 
-def _draw_panel(
+def _plotly_panel(
     page: Page, panel: Panel, outer: Box, legend: str, before: tuple[PanelAxis, str] | None
 ) -> str:
-    """Draw a panel, and the narrow ones beside and above it on its axes; return the name of its y-axis."""
+    """Draw a panel with its narrow panels, and return the plotly name of its y-axis."""
     (left, right), (bottom, top) = outer["x"], outer["y"]
-    beside = _narrow(panel, right - left) + BETWEEN if panel.right else 0.0
+    beside = _right_panel_pixels(panel, right - left) + BETWEEN if panel.right else 0.0
     above = panel.beside * (top - bottom) + BETWEEN if panel.top else 0.0
     box: Box = {"x": (left, right - beside), "y": (bottom, top - above)}
     x, y = axis_spec(panel, "x", page, box), axis_spec(panel, "y", page, box)
@@ -193,7 +198,7 @@ def _draw_panel(
         x |= {"constrain": "domain"}
     key = BESIDE * page.cell["x"] if panel.legend == "panel" else page.size["x"] - KEY - 2 * GAP
     axes: dict[Way, PanelAxis] = {"x": panel.x, "y": panel.y}
-    frame = PanelContext(page, box, axes, names, legend, key, _groups(panel), room=beside + GAP)
+    frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel), room=beside + GAP)
     frame.draw(panel.marks)
     if panel.right:
         _draw_beside(frame, panel, panel.right, "x", {"x": (right - beside + BETWEEN, right), "y": box["y"]})
@@ -211,26 +216,26 @@ def _draw_panel(
 
 
 def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: Box) -> None:
-    """Draw a narrow panel with an axis of its own one way, the other way on the axis of the panel."""
+    """Draw a narrow panel, with a separate axis along ``way`` and an axis of the main panel across."""
     page, across = frame.page, OTHER[way]
     own = axis_spec(part, way, page, box) | {"tickfont": {"size": SMALL}}
     follow = {"matches": frame.names[across], "showticklabels": False, "ticks": "", "title": None}
     shared = axis_spec(panel, across, page, box) | follow
     names = page.add_axes(own, shared) if way == "x" else page.add_axes(shared, own)
-    axes, groups = frame.axes | {way: getattr(part, way)}, frame.groups | _groups(part)
+    axes, groups = frame.axes | {way: getattr(part, way)}, frame.groups | _labels_by_color(part)
     PanelContext(page, box, axes, names, frame.legend, frame.legend_width, groups).draw(part.marks)
 
 
-def _narrow(panel: Panel, width: float) -> float:
-    """Return how wide the panel to the right is: what stands at its foot must not reach under others."""
+def _right_panel_pixels(panel: Panel, width: float) -> float:
+    """Return the width of the narrow panel to the right, which must contain its tick labels."""
     axis = panel.right.x if panel.right else PanelAxis()
     texts = [text for _, text in axis.ticks or () if axis.numbers and not axis.turned]
     words = [SMALL * text_width(text) + 2 * GAP for text in texts]
     return min(max(panel.beside * width, *words, 0.0), 0.4 * width)
 
 
-def _groups(panel: Panel) -> dict[str, str]:
-    """Return the label of each color: a band without one comes and goes with the line it belongs to."""
+def _labels_by_color(panel: Panel) -> dict[str, str]:
+    """Return the legend label of each color, by which a band is grouped with its line."""
     groups: dict[str, str] = {}
     for mark in panel.marks:
         if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != FIGURE_INK:

@@ -1,4 +1,4 @@
-"""Figures as SVG for pages, written without any plotting package."""
+"""Rendering of figures as SVG, without a plotting package."""
 
 from paribus._display.vector.canvas import DARK, LIGHT, css
 from paribus._display.vector.page import render, sparkline

@@ -1,4 +1,4 @@
-"""Panels in pixels: where their axes begin and end, their ticks, and the room that words around them take."""
+"""Layout of panels in pixels: axes, ticks, color bars and the space for texts around them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
+from paribus._display.layout import has_curves
 from paribus._display.mark_helpers import labeled_levels
 from paribus._display.text_width import text_width
 from paribus._display.vector.canvas import BOLDER, fitted_lines, text_height
@@ -31,15 +32,15 @@ from paribus._display.vector.ticks import TICK, Ticks, Way, axis_ticks, number_t
 
 FONT = 13.0  # pixels of labels
 TITLE = 14.0  # pixels of the title of a panel
-KEY = 30.0  # pixels of what stands before a word of a legend, with what keeps both apart
+KEY = 30.0  # pixels of the sample of a legend entry, with the gap to its text
 LEGEND_LINE = 18.0  # pixels of a line of a legend
-GAP = 6.0  # pixels between things that must not touch
+GAP = 6.0  # pixels between elements
 MARK = 4.0  # pixels of a tick
 BETWEEN = 8.0  # pixels between a panel and the narrow one beside it
-BAR = 12.0  # pixels that a color bar is wide
-MARGIN = 0.05  # of the data, on axes whose ends are left to it
+BAR = 12.0  # pixels of the width of a color bar
+MARGIN = 0.05  # of the range of the data, on axes without given limits
 LINES = 3  # of a label, at most
-ACROSS = {"x": 0.42, "y": 0.4}  # of a cell that words at the ticks of the other axis may take
+ACROSS = {"x": 0.42, "y": 0.4}  # largest share of a grid cell for tick texts perpendicular to an axis
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,18 @@ class Box:
 
     @property
     def width(self) -> float:
-        """Pixels from left to right."""
+        """Width in pixels."""
         return self.right - self.left
 
     @property
     def height(self) -> float:
-        """Pixels from top to bottom."""
+        """Height in pixels."""
         return self.bottom - self.top
 
 
 @dataclass(frozen=True)
 class Side:
-    """One axis of a panel: its ends in its own units and in pixels, and its ticks."""
+    """One axis of a panel: its limits in its units and in pixels, and its ticks."""
 
     axis: PanelAxis
     low: float
@@ -74,8 +75,8 @@ class Side:
     ticks: Ticks
 
     def at(self, values: Floats | float) -> Floats:
-        """Return where values lie, in pixels."""
-        # Halves, as the ends of an axis may be further apart than a float can say.
+        """Return the positions of values in pixels."""
+        # Halving avoids overflow of the difference of the limits.
         with np.errstate(over="ignore", invalid="ignore"):
             share = (np.asarray(values) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return np.asarray(self.start + share * (self.end - self.start))
@@ -83,7 +84,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ColorBar:
-    """What explains the colors of a mark: its unit in lines, and its numbers."""
+    """The color bar of a mark: its label in lines, its limits and its ticks."""
 
     mark: Heat | Contours
     unit: str
@@ -93,7 +94,7 @@ class ColorBar:
 
     @property
     def width(self) -> float:
-        """Pixels it takes beside a panel, with all that stands beside it."""
+        """Width in pixels, with its gaps, ticks and label."""
         return (
             2 * GAP
             + BAR
@@ -107,7 +108,10 @@ class ColorBar:
 
 @dataclass(frozen=True)
 class Frame:
-    """A panel with its place in the image, and those beside it on its axes."""
+    """A panel with its box in the image, its axes, narrow panels and color bars.
+
+    ``covered`` says whether a heat map or contours fill the panel.
+    """
 
     panel: Panel
     box: Box
@@ -123,30 +127,32 @@ class Frame:
 
     @property
     def beyond(self) -> float:
-        """Where what stands to the right of all panels begins."""
+        """The right edge of the panel and its narrow panel, in pixels."""
         return self.right.box.right if self.right is not None else self.box.right
 
 
 def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
-    """Lay out a panel with the narrow ones beside it inside of a rectangle.
+    """Return the layout of a panel and its narrow panels within the rectangle ``outer``.
 
-    ``cell`` is the width and height that the panel has of the image, with all words around it.
+    ``cell`` is the width and height of the grid cell of the panel, which includes the texts around it.
     """
-    beside = _narrow(panel, outer.width) + BETWEEN if panel.right is not None else 0.0
+    beside = _right_panel_width(panel, outer.width) + BETWEEN if panel.right is not None else 0.0
     above = panel.beside * outer.height + BETWEEN if panel.top is not None else 0.0
     box = Box(outer.left, outer.top + above, outer.right - beside, outer.bottom)
     ends: dict[Way, tuple[float, float]] = {"x": ends_of(panel, "x"), "y": ends_of(panel, "y")}
-    if panel.equal:
-        box = _equal(box, ends["x"], ends["y"])
-    x, y = (_side(getattr(panel, way), ends[way], way, box, cell) for way in ("x", "y"))
+    if panel.equal:  # shrink the box, so that a unit has the same length on both axes
+        spans = [high - low for low, high in (ends["x"], ends["y"])]
+        unit = min(box.width / spans[0], box.height / spans[1])
+        box = Box(box.left, box.top, box.left + unit * spans[0], box.top + unit * spans[1])
+    x, y = (_side_of_box(getattr(panel, way), ends[way], way, box, cell) for way in ("x", "y"))
     right = top = None
     if panel.right is not None:
         place = Box(box.right + BETWEEN, box.top, box.right + beside, box.bottom)
-        own = _side(panel.right.x, ends_of(panel.right, "x"), "x", place, cell)
+        own = _side_of_box(panel.right.x, ends_of(panel.right, "x"), "x", place, cell)
         right = Frame(panel.right, place, own, replace(y, ticks=Ticks()))
     if panel.top is not None:
         place = Box(box.left, box.top - above, box.right, box.top - BETWEEN)
-        own = _side(panel.top.y, ends_of(panel.top, "y"), "y", place, cell)
+        own = _side_of_box(panel.top.y, ends_of(panel.top, "y"), "y", place, cell)
         top = Frame(panel.top, place, replace(x, ticks=Ticks()), own)
     colored = [mark for mark in panel.marks if isinstance(mark, Heat | Contours) and mark.unit is not None]
     return Frame(
@@ -159,50 +165,47 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
         fitted_lines(panel.y.label, box.height, FONT, LINES),
         right,
         top,
-        tuple(_color_bar(mark, box.height, len(colored)) for mark in colored),
-        any(isinstance(mark, Heat | Contours) for mark in panel.marks),
+        tuple(_color_bar_of(mark, box.height, len(colored)) for mark in colored),
+        not has_curves(panel),
     )
 
 
-def _side(axis: PanelAxis, ends: tuple[float, float], way: Way, box: Box, cell: tuple[float, float]) -> Side:
+def _side_of_box(
+    axis: PanelAxis, ends: tuple[float, float], way: Way, box: Box, cell: tuple[float, float]
+) -> Side:
     start, end = (box.left, box.right) if way == "x" else (box.bottom, box.top)
     room = ACROSS[way] * cell[1 if way == "x" else 0]
     ticks = axis_ticks(axis, ends, way, abs(end - start), room)
     return Side(axis, *ends, start, end, ticks)
 
 
-def _narrow(panel: Panel, width: float) -> float:
-    """Return how wide the panel to the right is: what stands at its foot must not reach under others."""
+def _right_panel_width(panel: Panel, width: float) -> float:
+    """Return the width of the narrow panel to the right, which must contain its tick texts."""
     texts = [text for _, text in (panel.right.x.ticks if panel.right is not None else ()) or ()]
     words = max((TICK * text_width(text) for text in texts), default=0.0)
     return min(max(panel.beside * width, words), 0.4 * width)
 
 
-def _equal(box: Box, x: tuple[float, float], y: tuple[float, float]) -> Box:
-    """Return the rectangle, at the upper left of another, in which units of both axes are as long."""
-    unit = min(box.width / (x[1] - x[0]), box.height / (y[1] - y[0]))
-    return Box(box.left, box.top, box.left + unit * (x[1] - x[0]), box.top + unit * (y[1] - y[0]))
-
-
 def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
-    """Return the ends of an axis: those it has, else those of what is drawn, with a margin."""
+    """Return the limits of an axis: the given ones, else those of the marks with a margin."""
     axis: PanelAxis = getattr(panel, way)
-    found = [np.asarray(part, dtype=float).ravel() for mark in panel.marks for part in _reach(mark, way)]
+    found = [
+        np.asarray(part, dtype=float).ravel() for mark in panel.marks for part in _mark_positions(mark, way)
+    ]
     every = np.concatenate([*found, np.empty(0)])
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-    filled = any(isinstance(mark, Heat | Contours) for mark in panel.marks)
-    margin = 0.0 if filled else MARGIN * (high / 2 - low / 2) * 2
+    margin = MARGIN * (high / 2 - low / 2) * 2 if has_curves(panel) else 0.0
     low = low - margin if axis.low is None else float(axis.low)
     high = high + margin if axis.high is None else float(axis.high)
-    if not high / 2 - low / 2 > 1e-300:  # which is as good as nothing
+    if not high / 2 - low / 2 > 1e-300:  # the range is practically zero
         middle = low if np.isfinite(low) else 0.0
         return middle - (abs(middle) * 0.1 or 1.0), middle + (abs(middle) * 0.1 or 1.0)
     return low, high
 
 
-def _reach(mark: Mark, way: Way) -> Iterator[Any]:
-    """Yield the positions along an axis that a mark has to show."""
+def _mark_positions(mark: Mark, way: Way) -> Iterator[Any]:
+    """Yield the positions of a mark along an axis, from which its limits are derived."""
     if isinstance(mark, Line | Text | Contours | Points):
         yield getattr(mark, way)
         if isinstance(mark, Points) and mark.error is not None and mark.error_along == way:
@@ -224,7 +227,7 @@ def _reach(mark: Mark, way: Way) -> Iterator[Any]:
             yield from (base, base + mark.length - error, base + mark.length + error)
 
 
-def _color_bar(mark: Heat | Contours, height: float, count: int) -> ColorBar:
+def _color_bar_of(mark: Heat | Contours, height: float, count: int) -> ColorBar:
     tall = bar_height(height, count)
     ends = (mark.low, mark.high) if isinstance(mark, Heat) else (mark.levels[0], mark.levels[-1])
     low, high = float(ends[0]), float(ends[1])
@@ -239,12 +242,12 @@ def _color_bar(mark: Heat | Contours, height: float, count: int) -> ColorBar:
 
 
 def bar_height(height: float, count: int) -> float:
-    """Return how long each of several color bars is beside a panel."""
+    """Return the height of each of ``count`` color bars beside a panel."""
     return height if count == 1 else 0.9 * height / count
 
 
 def level_texts(levels: list[float]) -> list[str]:
-    """Write the levels of contours with as many decimals as distinguish them."""
+    """Return the texts of contour levels with as many decimals as they need."""
     span = max(levels, default=0.0) - min(levels, default=0.0)
     for decimals in range(12):
         if all(abs(round(level, decimals) - level) <= 1e-6 * span for level in levels):
@@ -254,7 +257,7 @@ def level_texts(levels: list[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Rooms:
-    """The pixels that words take around a panel."""
+    """The space in pixels for texts around a panel."""
 
     left: float
     right: float
@@ -263,7 +266,7 @@ class Rooms:
 
 
 def rooms_of(frame: Frame, legend: float) -> Rooms:
-    """Return the room around a panel whose own legend takes so many pixels."""
+    """Return the space for texts around a panel; ``legend`` is the width of its legend."""
     x, y, outer = frame.x, frame.y, frame.panel
     upwards = x.ticks.width if x.ticks.turned else x.ticks.height
     written = MARK + 3.0 + upwards if outer.x.numbers and x.ticks.entries else 0.0
@@ -279,7 +282,7 @@ def rooms_of(frame: Frame, legend: float) -> Rooms:
 
 
 def _overhang(frame: Frame) -> tuple[float, float]:
-    """Return how far words below a panel reach beyond it on both sides."""
+    """Return how far tick texts extend beyond the left and the right edge of a panel, in pixels."""
     before = after = 0.0
     for part in (frame, frame.right):
         if part is None or part.x.ticks.turned or not part.panel.x.numbers:

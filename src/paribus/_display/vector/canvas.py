@@ -1,4 +1,4 @@
-"""Elements, paths and colors of SVG."""
+"""Elements, paths, texts and colors of SVG."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from paribus._display.mark_helpers import DIVERGING, GRAY, INK, PALETTE, SEQUENT
 from paribus._display.text_width import text_width, wide
 from paribus.errors import DrawingError
 
-Paints: TypeAlias = dict[str, str]  # attributes of an element, among them its class
-
-PAPER, FAINT, GRID, DATA = "paper", "faint", "grid", "data"  # colors of a theme beside its ink
-ROOT = "paribus"  # class of every image, within which the others have a meaning
-# Few colors of a map, evenly apart, between which others are interpolated.
+PAPER, FAINT, GRID, DATA = "paper", "faint", "grid", "data"  # roles of theme colors besides INK
+ROOT = "paribus"  # class of every image, which scopes all other classes
+# Evenly spaced anchor colors of color maps, between which colors are interpolated.
 MAPS = {
     SEQUENTIAL: ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"),
     DIVERGING: ("#1a3f73", "#3d7eb8", "#9cc4de", "#f4f4f2", "#f2b094", "#cb5a4c", "#7d1226"),
 }
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue light
-SHADES = 120  # of a color map that can be distinguished
-# Conversions between linear red, green and blue and a space in which distances are those people see (Oklab).
+SHADES = 120  # colors of a color map
+# Conversions between linear RGB and Oklab, in which distances are perceptually uniform.
 TO_CONES = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -49,7 +47,7 @@ TO_SEEN = np.array(
 
 @dataclass(frozen=True)
 class Theme:
-    """The colors of a page: of text, the ground, what is read last, the grid, the data, and of series."""
+    """The colors of text, background, notes, grid, data and series."""
 
     ink: str
     paper: str
@@ -85,10 +83,10 @@ ROLES |= {INK: "ink", GRAY.lower(): DATA} | {role: role for role in (PAPER, FAIN
 
 
 def css() -> str:
-    """Return the style sheet of images in a page: light, and dark on screens of readers who prefer it.
+    """Return the style sheet of images in a page: light, or dark if the reader prefers it on screen.
 
-    It defines variables such as ``--paribus-c1`` for elements of class ``paribus``, and what classes of marks
-    inside them mean: ``f-c1`` is filled with that color, ``s-c1`` has lines of it, ``o-20`` shows a fifth.
+    It defines variables such as ``--paribus-c1`` for elements of class ``paribus``, and classes of marks in
+    them. ``f-c1`` fills with that color, ``s-c1`` strokes with it, and ``o-20`` has an opacity of 20 %.
     """
     classes = "".join(
         f".{ROOT} .f-{name}{{fill:var(--{ROOT}-{name})}}.{ROOT} .s-{name}{{stroke:var(--{ROOT}-{name})}}\n"
@@ -98,47 +96,46 @@ def css() -> str:
     pale = "".join(
         f".{ROOT} .o-{part}{{fill-opacity:{more};stroke-opacity:{more}}}" for part, more in parts.items()
     )
+    light, dark = (
+        ";".join(f"--{ROOT}-{name}:{color}" for name, color in theme.colors().items())
+        for theme in (LIGHT, DARK)
+    )
     return (
-        f"{_variables(LIGHT)}\n"
-        f"@media screen and (prefers-color-scheme:dark){{{_variables(DARK)}{pale}}}\n"
+        f".{ROOT}{{{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{.{ROOT}{{{dark}}}{pale}}}\n"
         f"@media print{{.{ROOT}{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}}}\n"
         f".{ROOT}{{fill:var(--{ROOT}-ink);max-width:100%;height:auto}}\n{classes}"
     )
 
 
 def in_dark(alpha: float) -> float:
-    """Return how much of its color a mark shows on black, where what is just seen on white is not seen."""
+    """Return the opacity on a dark background that corresponds to one on white."""
     return 1 - float((1 - alpha) ** 1.7)
 
 
-def _variables(theme: Theme) -> str:
-    colors = ";".join(f"--{ROOT}-{name}:{color}" for name, color in theme.colors().items())
-    return f".{ROOT}{{{colors}}}"
-
-
 def legible(ground: str) -> str:
-    """Return black or white, whichever has more contrast to a color; that is always at least 4.5."""
-    light = float(_linear(ground) @ LUMINANCE)
+    """Return black or white, whichever has more contrast to a color; the contrast is at least 4.5."""
+    light = float(_linear_rgb(ground) @ LUMINANCE)
     return "#000000" if (light + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
 
 
-def _linear(color: str) -> Floats:
-    """Return red, green and blue as shares of light."""
+def _linear_rgb(color: str) -> Floats:
+    """Return the linear red, green and blue components of a color, between 0 and 1."""
     parts = np.array([*bytes.fromhex(color[1:])]) / 255
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
 def shades(colors: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the colors of a map, by its name or its own few, from low to high."""
+    """Return the `SHADES` colors of a color map from low to high, by its name or its anchor colors."""
     if isinstance(colors, str) and colors not in MAPS:
         raise DrawingError(f"colors={colors!r} is no color map of this renderer; use {', '.join(MAPS)}")
-    return _interpolated(MAPS[colors] if isinstance(colors, str) else tuple(colors))
+    return _interpolated_colors(MAPS[colors] if isinstance(colors, str) else tuple(colors))
 
 
 @cache
-def _interpolated(anchors: tuple[str, ...]) -> tuple[str, ...]:
-    """Return colors between few of them, as evenly apart as they are seen."""
-    seen = np.cbrt(np.array([_linear(anchor) for anchor in anchors]) @ TO_CONES.T) @ TO_SEEN.T
+def _interpolated_colors(anchors: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `SHADES` perceptually even colors between anchor colors."""
+    seen = np.cbrt(np.array([_linear_rgb(anchor) for anchor in anchors]) @ TO_CONES.T) @ TO_SEEN.T
     at, known = np.linspace(0, 1, SHADES), np.linspace(0, 1, len(anchors))
     between = np.column_stack([np.interp(at, known, side) for side in seen.T])
     cones = np.linalg.solve(TO_SEEN, between.T) ** 3
@@ -148,7 +145,7 @@ def _interpolated(anchors: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def shade_numbers(values: Floats, low: float, high: float) -> Floats:
-    """Return which of the shades between two ends each value has; NaN for none."""
+    """Return the index of the shade of each value between two limits; NaN stays NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         share = (values / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5 + 0.0 * values
     return np.rint(np.clip(share, 0.0, 1.0) * (SHADES - 1))
@@ -160,18 +157,18 @@ ThemeName: TypeAlias = Literal["page", "light", "dark"]
 Places: TypeAlias = list[tuple[int, int]]  # in tenths of a pixel
 
 ANCHORS = {"left": "start", "center": "middle", "right": "end"}
-LONGEST = 300  # characters of what a shortened text is short for
-NARROW = 0.36  # em of the narrowest characters
-BOLDER = 1.1  # times as wide as other text
-NO_MORE: Mapping[str, str] = MappingProxyType({})  # attributes
+LONGEST = 300  # characters of the full text of a shortened one
+NARROW = 0.36  # em of the narrowest character
+BOLDER = 1.1  # width of bold text relative to other text
+NO_MORE: Mapping[str, str] = MappingProxyType({})  # no further attributes
 BOLD = {"font-weight": "600"}
-LEADING = 1.25  # height of a line of text
-FARTHEST = 1e5  # pixels: what lies beyond cannot be seen, and some browsers count no further
-WITHIN = 1.0  # tenths of a pixel that a line may be off a point that is left out
+LEADING = 1.25  # line height, as a multiple of the font size
+FARTHEST = 1e5  # pixels to which coordinates are clipped, because some browsers fail beyond
+WITHIN = 1.0  # largest distance of a line to omitted points, in tenths of a pixel
 
 
 def units(tenths: int) -> str:
-    """Write a number of tenths in as few characters as possible.
+    """Return a number of tenths as text in as few characters as possible.
 
     >>> units(5), units(-25), units(120)
     ('.5', '-2.5', '12')
@@ -182,7 +179,7 @@ def units(tenths: int) -> str:
 
 
 def pixels(value: float) -> str:
-    """Write a length in pixels."""
+    """Return a length in pixels as text, rounded to tenths."""
     return units(_tenths(value))
 
 
@@ -191,21 +188,21 @@ def _tenths(value: float) -> int:
 
 
 def share(value: float) -> str:
-    """Write a share, such as an opacity, in two digits."""
+    """Return a number, such as an opacity, as text with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
 
 
 def tenths(x: Floats, y: Floats) -> Places:
-    """Return positions in pixels as tenths of them."""
+    """Return positions in pixels as integers in tenths of a pixel."""
     both = np.column_stack([x, y])
     return [*map(tuple, np.rint(10 * np.clip(both, -FARTHEST, FARTHEST)).astype(np.int64).tolist())]
 
 
 def simplified(points: Places) -> Places:
-    """Leave out the points that a line passes within a tenth of a pixel.
+    """Return points without those that a straight line passes within a tenth of a pixel.
 
-    From a point that is kept, the line may lead where it passes all points since; the one before it would
-    not is the next that is kept.
+    From each kept point, the range of directions that pass all following points is narrowed point by point.
+    When the next point is outside of this range, the previous point is kept.
     """
     kept = [points[0]]
     anchor = before = points[0]
@@ -232,9 +229,9 @@ def simplified(points: Places) -> Places:
 
 
 def route(points: Places, *, close: bool = False) -> str:
-    """Return a path through points, each given by its way from the one before."""
+    """Return a path through points in relative coordinates."""
     (x, y), *others = points
-    written, before = [f"M{_pair(x, y)}"], "M"
+    written, before = [f"M{_coordinate_pair(x, y)}"], "M"
     for next_x, next_y in others:
         across, down = next_x - x, next_y - y
         x, y = next_x, next_y
@@ -243,7 +240,7 @@ def route(points: Places, *, close: bool = False) -> str:
         elif not across:
             command, ways = "v", units(down)
         else:
-            command, ways = "l", _pair(across, down)
+            command, ways = "l", _coordinate_pair(across, down)
         if command == before == "l":
             written.append(ways if ways.startswith("-") else f" {ways}")
         else:
@@ -252,13 +249,13 @@ def route(points: Places, *, close: bool = False) -> str:
     return "".join(written) + "z" * close
 
 
-def _pair(x: int, y: int) -> str:
+def _coordinate_pair(x: int, y: int) -> str:
     second = units(y)
     return units(x) + (second if second.startswith("-") else f" {second}")
 
 
 def line_path(x: Floats, y: Floats, *, close: bool = False) -> str:
-    """Return the path of a line through positions in pixels."""
+    """Return the simplified path of a line through positions in pixels."""
     return route(simplified(tenths(x, y)), close=close)
 
 
@@ -270,25 +267,25 @@ def segment_path(x0: float, y0: float, x1: float, y1: float) -> str:
 def rectangle_path(left: float, top: float, right: float, bottom: float) -> str:
     """Return the path around a rectangle in pixels."""
     x0, y0, x1, y1 = map(_tenths, (left, top, right, bottom))
-    return f"M{_pair(x0, y0)}h{units(x1 - x0)}v{units(y1 - y0)}h{units(x0 - x1)}z"
+    return f"M{_coordinate_pair(x0, y0)}h{units(x1 - x0)}v{units(y1 - y0)}h{units(x0 - x1)}z"
 
 
 def written(text: str) -> str:
-    """Return text as an SVG has to contain it, to be read as it is."""
+    """Return text escaped for SVG."""
     return escape(text, quote=True)
 
 
 def fitted(text: str, length: float, size: float) -> str:
-    """Return a line of text no wider than so many pixels: both its ends, as they distinguish names."""
+    """Return a line of text of at most ``length`` pixels; a longer one keeps both ends around an ellipsis."""
     if len(text) < 2 or size * text_width(text) <= length:
         return text
     room = length / size - wide("…")
-    tail = _within(text[::-1], 0.4 * room)[::-1]
-    return f"{_within(text, 0.6 * room)}…{tail}"
+    tail = _leading_characters(text[::-1], 0.4 * room)[::-1]
+    return f"{_leading_characters(text, 0.6 * room)}…{tail}"
 
 
-def _within(text: str, em: float) -> str:
-    """Return as much of the beginning of a text as fits into some em, and no less than one character."""
+def _leading_characters(text: str, em: float) -> str:
+    """Return the beginning of a text that fits into some em, at least one character."""
     taken = 0.0
     for number, character in enumerate(text):
         taken += wide(character)
@@ -298,18 +295,18 @@ def _within(text: str, em: float) -> str:
 
 
 def fitted_lines(text: str, length: float, size: float, most: int) -> str:
-    """Break text into at most so many lines of some pixels, and shorten what has no room there."""
+    """Break text into at most ``most`` lines of ``length`` pixels, and shorten what does not fit."""
     room = max(length, 4 * size)
-    surely = int(most * room / (NARROW * size)) + 1  # characters that do not fit any more
+    surely = int(most * room / (NARROW * size)) + 1  # more characters never fit
     text = text if len(text) <= 2 * surely else text[:surely] + text[-surely:]
-    lines = [part for line in text.split("\n") for part in _broken(line, room, size)]
+    lines = [part for line in text.split("\n") for part in _broken_line(line, room, size)]
     if len(lines) > most:
         lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), room, size)]
     return "\n".join(fitted(line, room, size) for line in lines)
 
 
-def _broken(line: str, length: float, size: float) -> list[str]:
-    """Break a line between words, and behind signs that join the parts of a name."""
+def _broken_line(line: str, length: float, size: float) -> list[str]:
+    """Break a line between words and after "_", ".", "/" and "-"."""
     if size * text_width(line) <= length:
         return [line]
     lines, taken = [""], 0.0
@@ -323,13 +320,13 @@ def _broken(line: str, length: float, size: float) -> list[str]:
 
 
 def text_height(text: str, size: float) -> float:
-    """Return how many pixels the lines of a text take."""
+    """Return the height of a text in pixels."""
     return LEADING * size * (text.count("\n") + 1) if text else 0.0
 
 
 @dataclass(frozen=True)
 class PlacedText:
-    """Text at a position in pixels, by one of its sides; ``full`` is what it is short for."""
+    """Text at a position in pixels; ``full`` is the full text if it is shortened."""
 
     x: float
     y: float
@@ -339,9 +336,9 @@ class PlacedText:
 
 @dataclass
 class Canvas:
-    """An image while it is drawn: its elements as text, and what they refer to.
+    """An SVG image under construction: its elements as text, and the definitions they refer to.
 
-    Colors have classes where a page decides on the theme, and are attributes alone where that is known.
+    With the theme "page", colors have classes besides attributes, so that the style sheet can change them.
     """
 
     prefix: str
@@ -352,7 +349,7 @@ class Canvas:
     known: dict[str, str] = field(default_factory=dict)
 
     def paint(self, alpha: float = 1.0, **colors: str) -> str:
-        """Return attributes for ``fill`` and ``stroke``, by class and as the color of a theme."""
+        """Return the attributes for ``fill`` and ``stroke`` colors, with classes in the theme "page"."""
         theme, classes, written = DARK if self.theme == "dark" else LIGHT, [], []
         for way, color in colors.items():
             role = ROLES.get(color.lower())
@@ -360,7 +357,7 @@ class Canvas:
                 classes.append(f"{way[0]}-{role}")
             written.append(f' {way}="{color if role is None else theme.colors()[role]}"')
         if alpha < 1:
-            alpha = max(round(20 * alpha), 1) / 20  # steps of opacity that have a class
+            alpha = max(round(20 * alpha), 1) / 20  # opacities with a class
             classes += [f"o-{100 * alpha:.0f}"] if classes and alpha < 1 else []
             shown = share(in_dark(alpha) if self.theme == "dark" else alpha)
             written += [f' {way}-opacity="{shown}"' for way in colors]
@@ -372,7 +369,7 @@ class Canvas:
         self.parts.append(element)
 
     def define(self, element: str) -> str:
-        """Define what elements refer to, each once, and return its address."""
+        """Add a definition, unless it exists, and return the reference to it."""
         if element not in self.known:
             name = self.known[element] = f"{self.prefix}-{len(self.known) + 1}"
             tag, _, rest = element.partition(" ")
@@ -390,12 +387,12 @@ class Canvas:
             )
 
     def fill(self, path: str, color: str, alpha: float = 1.0, more: Mapping[str, str] = NO_MORE) -> None:
-        """Fill what a path encloses."""
+        """Fill the area that a path encloses."""
         if path:
             self.add(f'<path{self.paint(alpha, fill=color)}{attributes(more)} d="{path}"/>')
 
     def target(self, path: str, text: str) -> None:
-        """Let a pointer find a text somewhere, without anything to be seen there."""
+        """Add an invisible area with a hover text."""
         self.add(f'<path fill="none" pointer-events="all" d="{path}"><title>{written(text)}</title></path>')
 
     def words(
@@ -409,8 +406,8 @@ class Canvas:
         color: str | None = None,
         more: Mapping[str, str] = NO_MORE,
     ) -> None:
-        """Write texts of one look, which stand by one of their sides."""
-        drawn = [_text(word, size, upright, turn) for word in words if word.text]
+        """Add texts of one style; ``align`` and ``upright`` name the side of a text at its position."""
+        drawn = [_text_element(word, size, upright, turn) for word in words if word.text]
         if drawn:
             look = self.paint(fill=color) if color is not None else ""
             anchor = {} if align == "left" else {"text-anchor": ANCHORS[align]}
@@ -422,12 +419,12 @@ class Canvas:
 
 
 def attributes(values: Mapping[str, str]) -> str:
-    """Write attributes of an element."""
+    """Return the attributes of an element as text."""
     return "".join(f' {name}="{value}"' for name, value in values.items())
 
 
-def _text(word: PlacedText, size: float, upright: Upright, turn: float) -> str:
-    """Write a text; its lines have one distance whatever the font."""
+def _text_element(word: PlacedText, size: float, upright: Upright, turn: float) -> str:
+    """Return the element of a text, with a line height that is independent of the font."""
     lines = word.text.split("\n")
     rise = {"top": 0.0, "center": (len(lines) - 1) / 2, "bottom": len(lines) - 1}[upright] * LEADING
     down = size * ({"top": 0.8, "center": 0.35, "bottom": -0.2}[upright] - rise)
@@ -438,11 +435,11 @@ def _text(word: PlacedText, size: float, upright: Upright, turn: float) -> str:
         where += f'rotate({share(-turn)})"'
     differs = word.full is not None and word.full != word.text
     full = f"<title>{written(short(word.full or '', LONGEST))}</title>" if differs else ""
-    return f"<text{where}>{full}{_lines(lines, x, size)}</text>"
+    return f"<text{where}>{full}{_tspan_elements(lines, x, size)}</text>"
 
 
-def _lines(lines: Sequence[str], x: float, size: float) -> str:
-    """Return the lines of a text, each below the one before it; an empty one only takes room."""
+def _tspan_elements(lines: Sequence[str], x: float, size: float) -> str:
+    """Return the ``tspan`` elements of lines; an empty line adds to the distance of the next."""
     if len(lines) == 1:
         return written(lines[0])
     parts, down = [], 0

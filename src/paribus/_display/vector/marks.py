@@ -47,8 +47,9 @@ from paribus._display.vector.canvas import (
     tenths,
 )
 
-# Edges of a cell that a contour connects, by the corners that are high: 1, 2, 4 and 8 for its corners A,
-# B, C, D around it, whose edges AB, BC, CD, DA are 0, 1, 2, 3. What is high is always on the same side.
+# Marching squares: the edges of a cell that a contour connects, by the sum of its high corners. The corners
+# A, B, C, D count 1, 2, 4, 8, and the edges AB, BC, CD, DA are 0, 1, 2, 3. High values are always on the same
+# side.
 SEGMENTS = {
     1: ((0, 3),),
     2: ((1, 0),),
@@ -65,27 +66,27 @@ SEGMENTS = {
     13: ((0, 1),),
     14: ((3, 0),),
 }
-JOINED = {5: ((0, 1), (2, 3)), 10: ((3, 0), (1, 2))}  # where the middle of a cell is as high as two corners
-PLACES = (0.5, 0.38, 0.62, 0.26, 0.74, 0.14, 0.86)  # along a line where its label may stand
-STRAIGHT = 0.93  # of its way that a line advances along a label, at least
+JOINED = {5: ((0, 1), (2, 3)), 10: ((3, 0), (1, 2))}  # saddles whose middle is high
+PLACES = (0.5, 0.38, 0.62, 0.26, 0.74, 0.14, 0.86)  # possible positions of a label along a line
+STRAIGHT = 0.93  # smallest ratio of chord to arc length of a line below its label
 
 
 @dataclass(frozen=True)
 class Ring:
-    """A closed line: points ``(p, 2)``, and which are on a contour rather than the edge of what is known."""
+    """A closed line of points ``(p, 2)``; ``crossing (p,)`` says which are on a contour, not on an edge."""
 
     points: Floats
     crossing: Flags
 
 
 def rings(x: Floats, y: Floats, values: Floats, level: float) -> list[Ring]:
-    """Return what encloses all that is at least as high as a level, of ``values (y, x)``."""
-    # A margin that is not known and has no width: no ring is open.
+    """Return the outlines of the areas where ``values (y, x)`` are at least ``level``."""
+    # A margin of NaN with no width closes all rings.
     x, y = np.pad(x, 1, "edge"), np.pad(y, 1, "edge")
     values = np.pad(values, 1, constant_values=np.nan)
-    leads = _leads(values, level)
+    leads = _next_contour_edges(values, level)
     edges = np.array([*leads], dtype=np.int64)
-    points, crossing = _positions(x, y, values, level, edges)
+    points, crossing = _edge_crossings(x, y, values, level, edges)
     place = {edge: number for number, edge in enumerate(edges.tolist())}
     found = []
     while leads:
@@ -98,8 +99,11 @@ def rings(x: Floats, y: Floats, values: Floats, level: float) -> list[Ring]:
     return found
 
 
-def _leads(values: Floats, level: float) -> dict[int, int]:
-    """Return the next edge for each edge of the grid that a ring passes; upright ones come after others."""
+def _next_contour_edges(values: Floats, level: float) -> dict[int, int]:
+    """Return the next edge of the grid for each edge that a ring crosses.
+
+    Horizontal edges are numbered first, then vertical ones.
+    """
     high = (values >= level).astype(np.int64)
     corners = high[:-1, :-1] + 2 * high[:-1, 1:] + 4 * high[1:, 1:] + 8 * high[1:, :-1]
     middle = (values[:-1, :-1] + values[:-1, 1:] + values[1:, 1:] + values[1:, :-1]) / 4 >= level
@@ -115,8 +119,10 @@ def _leads(values: Floats, level: float) -> dict[int, int]:
     return leads
 
 
-def _positions(x: Floats, y: Floats, values: Floats, level: float, edges: Integers) -> tuple[Floats, Flags]:
-    """Return where a level is reached on edges of the grid, and whether both of their ends are known."""
+def _edge_crossings(
+    x: Floats, y: Floats, values: Floats, level: float, edges: Integers
+) -> tuple[Floats, Flags]:
+    """Return the points where edges of the grid cross a level, and whether both of their ends are known."""
     upright = edges >= values.size
     row, column = np.divmod(edges % values.size, values.shape[1])
     next_row, next_column = row + upright, column + ~upright
@@ -130,7 +136,7 @@ def _positions(x: Floats, y: Floats, values: Floats, level: float, edges: Intege
 
 
 def contour_lines(found: list[Ring]) -> Iterator[Floats]:
-    """Yield the lines along which a level is reached, without the edge of what is known."""
+    """Yield the contour lines of rings, without the parts along the edge of known values."""
     for ring in found:
         if ring.crossing.all():
             yield np.vstack([ring.points, ring.points[:1]])
@@ -142,7 +148,7 @@ def contour_lines(found: list[Ring]) -> Iterator[Floats]:
 
 @dataclass(frozen=True)
 class LineLabel:
-    """Where a label stands along a line, and how far it is turned, in degrees against the clock."""
+    """Position of a label on a line in pixels, and its rotation in degrees counterclockwise."""
 
     x: float
     y: float
@@ -151,7 +157,7 @@ class LineLabel:
 
 @dataclass(frozen=True)
 class LabelRoom:
-    """What a label needs along a line: its width and height in pixels, inside of a box, off other lines."""
+    """Conditions of a label on a line: width and height in pixels, the box, and other lines to avoid."""
 
     width: float
     height: float
@@ -159,7 +165,7 @@ class LabelRoom:
     others: list[Floats]
 
     def along(self, line: Floats, taken: list[LineLabel]) -> LineLabel | None:
-        """Return where a line has room for the label, off the labels that stand already."""
+        """Return a position for the label on a line, apart from those in ``taken``; None without space."""
         ways = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
         for place in PLACES if ways[-1] >= 1.6 * self.width else ():
             ends = place * ways[-1] - self.width / 2, place * ways[-1] + self.width / 2
@@ -176,7 +182,7 @@ class LabelRoom:
         return None
 
     def _is_free(self, places: list[tuple[float, float]]) -> bool:
-        """Return whether places are far enough from the box and from other lines."""
+        """Return whether positions are far enough from the edges of the box and from other lines."""
         half, box = 0.75 * self.height, self.box
         for x, y in places:
             if not (box.left + half <= x <= box.right - half and box.top + half <= y <= box.bottom - half):
@@ -189,15 +195,15 @@ class LabelRoom:
 POINT = 96.0 / 72.0  # in pixels
 # Lengths of dashes and gaps, as multiples of the width of a line.
 DASH = {"dashed": (4.0, 2.0), "dotted": (1.2, 1.7), "dashdot": (6.0, 1.8, 1.2, 1.8)}
-CAP, ERROR = 3.0, 1.5  # pixels of the end of an error bar to each side, and of its width
+CAP, ERROR = 3.0, 1.5  # pixels of half a cap of an error bar, and of its line width
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
-CELL, SMALLEST = 12.0, 6.5  # pixels of a number in a cell, at most, and of one that can be read
-POINTED = 6.0  # pixels around a point in which a pointer finds it
+CELL, SMALLEST = 12.0, 6.5  # pixels of the largest and the smallest numbers in cells
+POINTED = 6.0  # pixels around a point that show its hover text
 CONTOUR_LABEL = 10.5  # pixels
 TEXT_LINES = 6  # of a text, at most
 STAR = np.pi * np.arange(10) / 5
 CROSS = np.array([[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]])
-# Corners around the middle of a marker whose circle has the radius one; circles and bars are none of them.
+# Corners of markers around their middle, relative to the radius; circles and bars have none.
 SHAPES: dict[Marker, Floats] = {
     "square": np.array([[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]),
     "diamond": np.array([[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]]),
@@ -209,7 +215,7 @@ SHAPES: dict[Marker, Floats] = {
 
 
 def clipped(canvas: Canvas, frame: Frame, x: Any, y: Any) -> dict[str, str]:
-    """Return the attribute that cuts a mark off where its panel ends, if it reaches beyond."""
+    """Return the attribute that clips a mark at the edges of its panel, if it exceeds them."""
     box, slack = frame.box, 0.5
     known = np.isfinite(x).any() and np.isfinite(y).any()
     if not known or (
@@ -224,12 +230,12 @@ def clipped(canvas: Canvas, frame: Frame, x: Any, y: Any) -> dict[str, str]:
 
 
 def dashes(mark: Line) -> dict[str, str]:
-    """Return the attribute of a line with gaps."""
+    """Return the dash attribute of a line; empty for a solid one."""
     lengths = [POINT * mark.width * part for part in DASH.get(mark.dash, ())]
     return {"stroke-dasharray": " ".join(map(share, lengths))} if lengths else {}
 
 
-def _line(canvas: Canvas, frame: Frame, mark: Line) -> None:
+def _svg_line(canvas: Canvas, frame: Frame, mark: Line) -> None:
     x, y = frame.x.at(mark.x), frame.y.at(mark.y)
     paths: dict[float, list[str]] = {}
     for first, last, strength in faded(mark):
@@ -245,12 +251,12 @@ def _line(canvas: Canvas, frame: Frame, mark: Line) -> None:
         look = mark.color, POINT * mark.width, mark.alpha * strength
         canvas.stroke("".join(some), *look, {"stroke-linejoin": "round"} | dashes(mark) | cut)
     single = alone(np.isfinite(x + y))
-    if single:  # a line between fewer than two points cannot be seen
+    if single:  # a line needs two points to be visible
         points_at(canvas, frame, "dot", x[single], y[single], POINT * 6.0, mark.color, mark.alpha)
-    _targets(canvas, x, y, mark.hover)
+    _point_targets(canvas, x, y, mark.hover)
 
 
-def _band(canvas: Canvas, frame: Frame, mark: Band) -> None:
+def _svg_band(canvas: Canvas, frame: Frame, mark: Band) -> None:
     x, low, high = frame.x.at(mark.x), frame.y.at(mark.low), frame.y.at(mark.high)
     if mark.steps:  # a height holds until the next point
         x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
@@ -260,20 +266,20 @@ def _band(canvas: Canvas, frame: Frame, mark: Band) -> None:
     canvas.fill(path, mark.color, mark.alpha, clipped(canvas, frame, x, np.append(low, high)))
 
 
-def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
+def _svg_points(canvas: Canvas, frame: Frame, mark: Points) -> None:
     x, y = frame.x.at(mark.x), frame.y.at(mark.y)
     if mark.error is not None:
         side, values = (frame.x, mark.x) if mark.error_along == "x" else (frame.y, mark.y)
         ends = side.at(values - mark.error), side.at(values + mark.error)
-        _errors(
+        _svg_error_bars(
             canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha
         )
     marker = "rising" if mark.marker == "bar" and mark.error_along == "x" else mark.marker
     points_at(canvas, frame, marker, x, y, POINT * np.asarray(mark.size, dtype=float), mark.color, mark.alpha)
-    _targets(canvas, x, y, mark.hover)
+    _point_targets(canvas, x, y, mark.hover)
 
 
-def _errors(
+def _svg_error_bars(
     canvas: Canvas,
     frame: Frame,
     at: Floats,
@@ -282,7 +288,7 @@ def _errors(
     color: str,
     alpha: float,
 ) -> None:
-    """Draw lines with caps from one end to another, at positions across."""
+    """Draw error bars with caps between ``ends`` along an axis, at the positions ``at`` of the other axis."""
     low, high = ends
     paths = []
     for middle, first, last in np.column_stack([at, low, high])[np.isfinite(at + low + high)].tolist():
@@ -304,7 +310,7 @@ def points_at(
     color: str,
     alpha: float,
 ) -> None:
-    """Draw markers of some diameter at positions in pixels, as far as they lie in a panel."""
+    """Draw markers of some diameter at positions in pixels, except those outside of the panel."""
     shown = np.isfinite(x + y)
     if frame is not None:
         box = frame.box
@@ -330,8 +336,8 @@ def points_at(
         canvas.fill(path, color, alpha)
 
 
-def _targets(canvas: Canvas, x: Floats, y: Floats, hover: Sequence[str]) -> None:
-    """Let a pointer find the text of each point."""
+def _point_targets(canvas: Canvas, x: Floats, y: Floats, hover: Sequence[str]) -> None:
+    """Add the hover text of each point."""
     if canvas.hover:
         for across, down, text in zip(x.tolist(), y.tolist(), hover, strict=False):
             if text and np.isfinite(across + down):
@@ -339,13 +345,13 @@ def _targets(canvas: Canvas, x: Floats, y: Floats, hover: Sequence[str]) -> None
                 canvas.target(rectangle_path(*around), text)
 
 
-def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
+def _svg_bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
     base = np.zeros(len(mark.at)) if mark.base is None else mark.base
     along, up = (frame.y, frame.x) if mark.horizontal else (frame.x, frame.y)
     sides = along.at(mark.at - mark.width / 2), along.at(mark.at + mark.width / 2)
     ends = up.at(base), up.at(base + mark.length)
     if mark.color == INK and mark.base is None and mark.error is None:
-        _data(canvas, frame, sides, float(up.at(0.0)), ends[1], lying=mark.horizontal)
+        _svg_data_outline(canvas, frame, sides, float(up.at(0.0)), ends[1], lying=mark.horizontal)
         return
     boxes = np.column_stack([sides[0], ends[0], sides[1], ends[1]])
     boxes = boxes[:, [1, 0, 3, 2]] if mark.horizontal else boxes
@@ -361,7 +367,7 @@ def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
         heights = base + mark.length
         at = along.at(mark.at)
         limits = up.at(heights - mark.error), up.at(heights + mark.error)
-        _errors(canvas, frame, at, limits, "x" if mark.horizontal else "y", INK, 1.0)
+        _svg_error_bars(canvas, frame, at, limits, "x" if mark.horizontal else "y", INK, 1.0)
     _cell_targets(canvas, boxes.tolist(), mark.hover)
 
 
@@ -372,19 +378,19 @@ def _cell_targets(canvas: Canvas, boxes: Iterable[Sequence[float]], hover: Itera
                 canvas.target(rectangle_path(*corners), text)
 
 
-def _strip(canvas: Canvas, frame: Frame, mark: Strip) -> None:
+def _svg_strip(canvas: Canvas, frame: Frame, mark: Strip) -> None:
     side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
     low, high = side.at(mark.at - mark.width / 2), side.at(mark.at + mark.width / 2)
     ends = across.start + strip_heights(mark) * (across.end - across.start)
-    _data(canvas, frame, (low, high), across.start, ends, lying=mark.along == "y")
+    _svg_data_outline(canvas, frame, (low, high), across.start, ends, lying=mark.along == "y")
     boxes = np.column_stack([low, ends, high, np.full(len(ends), across.start)])
     _cell_targets(canvas, (boxes if mark.along == "x" else boxes[:, [3, 0, 1, 2]]).tolist(), mark.hover)
 
 
-def _data(
+def _svg_data_outline(
     canvas: Canvas, frame: Frame, sides: tuple[Floats, Floats], floor: float, ends: Floats, *, lying: bool
 ) -> None:
-    """Draw how the data lies: pale bars, those that touch with one outline, which has all of the contrast."""
+    """Draw bars of the data with pale fill and dark outline; adjacent bars share one outline."""
     low, high = sides
     paths = []
     for run in stretches(np.isfinite(low + high + ends)):
@@ -403,22 +409,22 @@ def _data(
         )
 
 
-def _rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
+def _svg_rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
     side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
     at, foot = side.at(mark.at), across.start
     head = foot + RUG * (across.end - foot)
     lines = [(place, foot, place, head) for place in at[np.isfinite(at)].tolist()]
     path = "".join(segment_path(*(line if mark.along == "x" else _swapped(line))) for line in lines)
-    if frame.covered:  # seen on any color
+    if frame.covered:  # visible on all colors
         canvas.stroke(path, PAPER, 3.2)
     canvas.stroke(path, INK, 1.3)
     feet = np.full(len(at), foot)
     across_down = (at, feet) if mark.along == "x" else (feet, at)
-    _targets(canvas, across_down[0], across_down[1], mark.hover)
+    _point_targets(canvas, across_down[0], across_down[1], mark.hover)
 
 
-def _heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
-    """Color cells, those of one color as one element."""
+def _svg_heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
+    """Draw colored cells, with one element for each color."""
     x, y = frame.x.at(mark.x_edges), frame.y.at(mark.y_edges)
     colors, numbers = shades(mark.colors), shade_numbers(mark.values, mark.low, mark.high)
     paths: dict[str, list[str]] = {}
@@ -441,11 +447,11 @@ def _heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
 def _cell_numbers(
     canvas: Canvas, mark: Heat, x: Floats, y: Floats, colors: Sequence[str], numbers: Floats
 ) -> None:
-    """Write numbers in cells, in one size that fits all of them, and none where they could not be read."""
+    """Write numbers in cells in one font size that fits all of them, unless they would be illegible."""
     longest = max((text_width(word) for row in mark.written for word in row), default=0.0)
     wide, high = np.abs(np.diff(x)).min(), np.abs(np.diff(y)).min()
     size = float(min(CELL, wide / (1.15 * max(3.0, longest)), high / 1.4))
-    if not mark.written or size < SMALLEST:  # numbers that run into each other say less than colors alone
+    if not mark.written or size < SMALLEST:  # smaller numbers are left out
         return
     words: dict[str, list[PlacedText]] = {}
     for row, texts in enumerate(mark.written):
@@ -459,8 +465,8 @@ def _cell_numbers(
         canvas.words(some, size, color=color)
 
 
-def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
-    """Fill what is above each level over what is above the one before it, with lines at some of them."""
+def _svg_contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
+    """Fill the area above each level on top of that of the previous level, and draw contour lines."""
     x, y = frame.x.at(mark.x), frame.y.at(mark.y)
     colors = level_colors(mark)
     cut = clipped(canvas, frame, x, np.full(len(x), frame.box.top))
@@ -471,11 +477,11 @@ def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
     _contour_lines(canvas, frame, mark, colors)
     if canvas.hover:
         across, down = np.meshgrid(x, y)
-        _targets(canvas, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
+        _point_targets(canvas, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
 
 
 def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[str]) -> None:
-    """Draw lines at some levels, and write each level along the longest of its lines that has room."""
+    """Draw the contour lines, and label each level on its longest line with enough space."""
     levels, x, y = lined_levels(mark), frame.x.at(mark.x), frame.y.at(mark.y)
     lines = [sorted(contour_lines(rings(x, y, mark.values, level)), key=len)[::-1] for level in levels]
     grounds = [colors[min(int(np.searchsorted(mark.levels, level)), len(colors) - 1)] for level in levels]
@@ -495,20 +501,20 @@ def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[st
 
 
 def level_colors(mark: Contours) -> list[str]:
-    """Return the color between each two levels."""
+    """Return the color between each two neighboring levels."""
     colors, count = shades(mark.colors), max(len(mark.levels) - 1, 1)
     return [colors[round((place + 0.5) / count * (SHADES - 1))] for place in range(count)]
 
 
 def hatch_fill(canvas: Canvas) -> str:
-    """Return the address of the pattern of what is struck out."""
+    """Return the reference to the hatching pattern."""
     lines = f'<path{canvas.paint(stroke=INK)} fill="none" d="M-1 1l2-2M0 7l7-7M6 8l2-2"/>'
     size = 'patternUnits="userSpaceOnUse" width="7" height="7"'
     return canvas.define(f"<pattern {size}>{lines}</pattern>")
 
 
-def _hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
-    """Strike cells out; the colors below are veiled as well: the lines alone are lost on dark ones."""
+def _svg_hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
+    """Draw hatched cells; a translucent fill makes the hatching visible on dark colors."""
     paths = []
     for corners in hatched(mark):
         x, y = frame.x.at(corners[:, 0]), frame.y.at(corners[:, 1])
@@ -519,7 +525,7 @@ def _hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
         canvas.add(f'<path fill="{hatch_fill(canvas)}" fill-opacity=".75" d="{path}"/>')
 
 
-def _rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
+def _svg_rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
     side, across = (frame.y, frame.x) if mark.along == "y" else (frame.x, frame.y)
     at = float(side.at(mark.at))
     if min(side.start, side.end) - 0.5 <= at <= max(side.start, side.end) + 0.5:
@@ -528,11 +534,11 @@ def _rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
 
 
 def _swapped(line: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return a line from one position to another with its directions swapped."""
+    """Return the two positions of a line with x and y swapped."""
     return line[1], line[0], line[3], line[2]
 
 
-def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
+def _svg_text(canvas: Canvas, frame: Frame, mark: Text) -> None:
     x = float(frame.x.at(mark.x)) + POINT * mark.offset[0]
     y = float(frame.y.at(mark.y)) - POINT * mark.offset[1]
     if np.isfinite(x + y):
@@ -547,15 +553,15 @@ def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
 
 
 DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {
-    Line: _line,
-    Band: _band,
-    Points: _points,
-    Bars: _bars,
-    Strip: _strip,
-    Rug: _rug,
-    Heat: _heat,
-    Contours: _contours,
-    Hatch: _hatch,
-    Rule: _rule,
-    Text: _text,
+    Line: _svg_line,
+    Band: _svg_band,
+    Points: _svg_points,
+    Bars: _svg_bars,
+    Strip: _svg_strip,
+    Rug: _svg_rug,
+    Heat: _svg_heat,
+    Contours: _svg_contours,
+    Hatch: _svg_hatch,
+    Rule: _svg_rule,
+    Text: _svg_text,
 }

@@ -1,4 +1,4 @@
-"""Pages of panels, legends and sparklines as SVG."""
+"""Figures, legends and sparklines as SVG."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ from paribus._display.vector.marks import DRAW, POINT, dashes, hatch_fill, level
 from paribus.errors import OptionError
 
 Labeled: TypeAlias = Line | Band | Points | Bars | Hatch
-SIZE = 12.0  # pixels of its text
-APART = 16.0  # pixels between entries beside each other
-SAMPLE = 24.0  # pixels of what is explained
+SIZE = 12.0  # pixels of the text of a legend
+APART = 16.0  # pixels between entries in a row
+SAMPLE = 24.0  # pixels of the sample of a mark
 LINES = 3  # of an entry, at most
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A mark, what it is called in lines, and where both stand, from the upper left of the legend."""
+    """A mark, its label in lines and in full, and their position from the upper left of the legend."""
 
     mark: Labeled
     text: str
@@ -73,18 +73,18 @@ class Entry:
 
     @property
     def width(self) -> float:
-        """Pixels with the sample."""
+        """Width in pixels, with the sample."""
         return KEY + SIZE * text_width(self.text)
 
     @property
     def height(self) -> float:
-        """Pixels of its lines, with what keeps them apart from the next."""
+        """Height in pixels, with the gap to the next entry."""
         return max(LEGEND_LINE, text_height(self.text, SIZE) + 3.0)
 
 
 @dataclass(frozen=True)
 class Legend:
-    """Entries with their places, below or behind a title."""
+    """A title and entries with their positions; width and height are in pixels."""
 
     title: str = ""
     entries: tuple[Entry, ...] = ()
@@ -93,7 +93,7 @@ class Legend:
 
 
 def labeled(panels: Iterable[Panel]) -> dict[str, Labeled]:
-    """Return the first mark of each label of panels and the narrow ones beside them."""
+    """Return the first mark of each label in panels and their narrow panels."""
     found: dict[str, Labeled] = {}
     for panel in panels:
         for part in (panel, panel.right, panel.top):
@@ -104,12 +104,14 @@ def labeled(panels: Iterable[Panel]) -> dict[str, Labeled]:
 
 
 def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> Legend:
-    """Lay out a legend in rows, as many entries in each as fit into a width."""
+    """Return a legend in rows, with as many entries in each row as fit into a width."""
     if not marks:
         return Legend()
     heading = fitted_lines(title or "", width, BOLDER * SIZE, 2)
     x, y, row = 0.0, 0.0, LEGEND_LINE
-    entries = [_entry(mark, label, width - KEY) for label, mark in marks.items()]
+    entries = [
+        Entry(mark, fitted_lines(label, width - KEY, SIZE, LINES), label) for label, mark in marks.items()
+    ]
     head = BOLDER * SIZE * text_width(heading) + APART if heading else 0.0
     if head and head + sum(entry.width + APART for entry in entries) <= width and "\n" not in heading:
         x = head
@@ -125,38 +127,34 @@ def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> 
 
 
 def legend_beside(marks: dict[str, Labeled], title: str | None, width: float) -> Legend:
-    """Lay out a legend whose entries stand one below the other, its words no wider than some pixels."""
+    """Return a legend with one entry in each row, whose texts fit into a width."""
     if not marks:
         return Legend()
     heading = fitted_lines(title or "", width, BOLDER * SIZE, LINES)
     y, placed = (text_height(heading, SIZE) + 4.0) if heading else 0.0, []
-    for entry in (_entry(mark, label, width - KEY) for label, mark in marks.items()):
-        placed.append(replace(entry, y=y))
-        y += entry.height
+    for label, mark in marks.items():
+        placed.append(Entry(mark, fitted_lines(label, width - KEY, SIZE, LINES), label, y=y))
+        y += placed[-1].height
     widest = max([BOLDER * SIZE * text_width(heading), *(entry.width for entry in placed)])
     return Legend(heading, tuple(placed), widest + GAP, y)
 
 
-def _entry(mark: Labeled, label: str, width: float) -> Entry:
-    return Entry(mark, fitted_lines(label, width, SIZE, LINES), label)
-
-
 def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
-    """Draw a legend with its upper left corner at a place."""
+    """Draw a legend with its upper left corner at ``left`` and ``top``."""
     if legend.title:
         canvas.words([PlacedText(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
     words = []
     for entry in legend.entries:
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
-        _sample(canvas, entry.mark, x, y)
+        _legend_sample(canvas, entry.mark, x, y)
         middle = y + text_height(entry.text, SIZE) / 2 - text_height("x", SIZE) / 2
         words.append(PlacedText(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
     plain = [word if word.text != word.full else replace(word, full=None) for word in words]
     canvas.words(plain, SIZE, "left")
 
 
-def _sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
-    """Draw what an entry explains as it looks in a panel."""
+def _legend_sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
+    """Draw a sample of the mark of a legend entry."""
     area = rectangle_path(x, y - 5.0, x + SAMPLE, y + 5.0)
     if isinstance(mark, Line):
         path = segment_path(x, y, x + SAMPLE, y)
@@ -172,8 +170,8 @@ def _sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
         canvas.fill(area, color, mark.alpha)
 
 
-ROOM = 0.2  # of the heights, below the lowest bar
-EDGE = 2.0  # pixels that stay free around it, as lines are wider than a point
+ROOM = 0.2  # of the range of heights, below the lowest bar of a sparkline
+EDGE = 2.0  # pixels of the margin of a sparkline
 
 
 def sparkline(
@@ -188,13 +186,13 @@ def sparkline(
     steps: bool = False,
     theme: ThemeName = "page",
 ) -> str:
-    """Draw a curve without axes, hidden from screen readers, as the table beside it says more.
+    """Return a small curve without axes as SVG, hidden from screen readers, which read the table beside it.
 
     Parameters
     ----------
     x : ndarray of shape (g,) or None
-        Positions of numbers or dates. None for categories, whose heights are bars: from zero where that lies
-        between the ends, else from the lower one.
+        Positions of numbers or dates. None for categories, whose heights are bars. Bars start at zero if that
+        lies within ``ends``, else at the nearer end.
     y : ndarray of shape (g,)
         Heights; the curve is broken at NaN.
     low, high : ndarray of shape (g,), optional
@@ -202,12 +200,11 @@ def sparkline(
     width, height : float
         Pixels.
     ends : tuple of float, optional
-        The lowest and the highest height there is room for, so that curves in a column of a table can be
-        compared. Those of the heights and the band by default.
+        The limits of the heights. By default they are those of the heights and the band.
     steps : bool
         Whether a height holds until the next point.
     theme : {"page", "light", "dark"}
-        Whose colors it has, as in `render`.
+        The colors, as in `render`.
 
     Returns
     -------
@@ -222,8 +219,8 @@ def sparkline(
     """
     at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (y, low, high) if part is not None]
-    lowest, highest = ends or _ends(parts, room=ROOM if x is None else 0.0)
-    y, *around = (np.clip(part, lowest, highest) for part in parts)  # nothing is seen beyond
+    lowest, highest = ends or _sparkline_limits(parts, room=ROOM if x is None else 0.0)
+    y, *around = (np.clip(part, lowest, highest) for part in parts)  # clip at the limits
     marks: list[Mark] = []
     if x is None:
         base = np.full(len(y), min(max(lowest, 0.0), highest))
@@ -239,11 +236,11 @@ def sparkline(
     frame = frame_of(panel, Box(EDGE, EDGE, width - EDGE, height - EDGE), (width, height))
     for mark in marks if len(y) else ():
         DRAW[type(mark)](canvas, frame, mark)
-    return _small(canvas, width, height)
+    return _sparkline_element(canvas, width, height)
 
 
-def _ends(parts: list[Floats], room: float) -> tuple[float, float]:
-    """Return the lowest and highest of values, with room below so that the lowest bar is seen."""
+def _sparkline_limits(parts: list[Floats], room: float) -> tuple[float, float]:
+    """Return the limits of values, with a share ``room`` below that keeps the lowest bar visible."""
     every = np.concatenate(parts)
     known = every[np.isfinite(every)]
     if not len(known):
@@ -254,8 +251,8 @@ def _ends(parts: list[Floats], room: float) -> tuple[float, float]:
     return low - aside - below, high + aside
 
 
-def _small(canvas: Canvas, width: float, height: float) -> str:
-    """Return the element around what was drawn."""
+def _sparkline_element(canvas: Canvas, width: float, height: float) -> str:
+    """Return the SVG element of a sparkline."""
     named = f' class="{ROOT}"' if canvas.theme == "page" else ""
     size = f'viewBox="0 0 {pixels(width)} {pixels(height)}" width="{pixels(width)}" height="{pixels(height)}"'
     return (
@@ -265,11 +262,11 @@ def _small(canvas: Canvas, width: float, height: float) -> str:
 
 
 INCH = 96.0  # in pixels
-LEAST = 0.45  # of its share of the image that a panel keeps: what does not fit makes the image larger
-BESIDE = 0.35  # of a panel's share of the image that its own legend takes at most
+LEAST = 0.45  # smallest share of its grid cell for a panel; if texts need more, the image grows
+BESIDE = 0.35  # largest share of a grid cell for the legend of a panel
 HEADING, SMALL = 16.0, 11.5  # pixels of the title and of notes
-NARROWEST = 120.0  # pixels of an image
-PASSES = 6  # in which panels and the words around them are fitted to each other, at most
+NARROWEST = 120.0  # pixels of the width of an image
+PASSES = 6  # iterations that fit panels and the texts around them, at most
 NOTE_LINES = 6  # of a note, at most
 STOPS = 11  # colors of a color bar between which a browser interpolates
 FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
@@ -278,7 +275,7 @@ IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """Where everything stands in an image of some width and height."""
+    """Size of an image in pixels, with its panels, legends, title and notes."""
 
     width: float
     height: float
@@ -299,22 +296,22 @@ def render(
 ) -> str:
     """Render a figure as an SVG element.
 
-    It has no scripts and no styles, refers to nothing outside it, and is the same to the byte each time.
+    The element has no scripts, styles or external references, and is deterministic.
 
     Parameters
     ----------
     figure : Figure
-        What is to be seen.
+        The figure to render.
     id_prefix : str
-        What the ids in it begin with, so that several SVGs can stand in one page.
+        The prefix of all ids, which must be unique within a page.
     width : float, optional
-        The pixels it is laid out for: text keeps its size, and panels become narrower or wider. Those of the
-        figure by default.
+        The width in pixels, by default that of the figure. It changes the width of panels, not the size of
+        text.
     theme : {"page", "light", "dark"}
-        Whose colors it has. Marks in a page have classes, to which `css` gives light and dark colors, and no
-        ground; the others have colors of their own, and one.
+        The colors. With "page", marks have classes, to which `css` assigns light and dark colors, and the
+        background is transparent. The other themes have fixed colors and a background.
     hover : bool
-        Whether points and cells show their text to a pointer.
+        Whether points and cells have hover texts.
 
     Returns
     -------
@@ -335,14 +332,14 @@ def render(
         )
     if width is not None and not NARROWEST <= width < 1e5:
         raise OptionError(f"width={width!r} must be a number of pixels, {NARROWEST:.0f} or more")
-    layout = _layout(figure, INCH * figure.size[0] if width is None else float(width))
+    layout = _image_layout(figure, INCH * figure.size[0] if width is None else float(width))
     canvas = Canvas(id_prefix, theme, hover)
-    _draw(canvas, layout)
-    return _element(canvas, layout, figure)
+    _draw_image(canvas, layout)
+    return _svg_element(canvas, layout, figure)
 
 
-def _element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
-    """Return the element around what was drawn, with texts for screen readers."""
+def _svg_element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
+    """Return the SVG element of an image, with texts for screen readers."""
     colors = DARK if canvas.theme == "dark" else LIGHT
     wide, high = pixels(np.ceil(layout.width)), pixels(np.ceil(layout.height))
     names = [f"{canvas.prefix}-{part}" for part in ("title", "desc")]
@@ -359,8 +356,8 @@ def _element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
     )
 
 
-def _layout(figure: Figure, width: float) -> ImageLayout:
-    """Share out an image: room for words first, and what is left to the panels alike."""
+def _image_layout(figure: Figure, width: float) -> ImageLayout:
+    """Return the layout of an image; texts get their space first, and panels share the rest equally."""
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(figure.panels) // columns)
     cell = width / columns, INCH * figure.size[1] / rows
@@ -381,7 +378,7 @@ def _layout(figure: Figure, width: float) -> ImageLayout:
     for _ in range(PASSES):
         before = size
         alike = [Box(0.0, 0.0, *size)] * len(figure.panels)
-        boxes, size, image = _boxes(figure, alike, legends, cell, columns, room)
+        boxes, size, image = _panel_boxes(figure, alike, legends, cell, columns, room)
         if max(abs(size[0] - before[0]), abs(size[1] - before[1])) < 0.1:
             break
     placed = [
@@ -389,18 +386,15 @@ def _layout(figure: Figure, width: float) -> ImageLayout:
     ]
     frames = tuple(frame_of(panel, box, cell) for panel, box in zip(figure.panels, placed, strict=True))
     size = image[0], image[1] + head + foot
-    if len(frames) == 1 and figure.panels[0].equal:
-        size = _cropped(frames[0], placed[0], size, notes)
+    if (
+        len(frames) == 1 and figure.panels[0].equal
+    ):  # crop the unused part of the box of a panel with a fixed aspect
+        right, bottom = placed[0].right - frames[0].box.right, placed[0].bottom - frames[0].box.bottom
+        size = max(size[0] - right, SMALL * text_width(notes) + 2 * GAP), size[1] - bottom
     return ImageLayout(*size, frames, legends, above, title, notes)
 
 
-def _cropped(frame: Frame, box: Box, size: tuple[float, float], notes: str) -> tuple[float, float]:
-    """Return the size of an image without what a panel of fixed shape leaves of its box, if notes fit."""
-    right, bottom = box.right - frame.box.right, box.bottom - frame.box.bottom
-    return max(size[0] - right, SMALL * text_width(notes) + 2 * GAP), size[1] - bottom
-
-
-def _boxes(
+def _panel_boxes(
     figure: Figure,
     boxes: list[Box],
     legends: tuple[Legend, ...],
@@ -408,7 +402,10 @@ def _boxes(
     columns: int,
     image: tuple[float, float],
 ) -> tuple[list[Box], tuple[float, float], tuple[float, float]]:
-    """Return the place of each panel, their size and that of all, if words take what they do around boxes."""
+    """Return the box of each panel, the size of a panel, and that of all panels with their texts.
+
+    The space for texts is that around panels in the current ``boxes``. ``image`` is the available size.
+    """
     rows = -(-len(boxes) // columns)
     rooms = np.zeros((rows * columns, 4))
     for place, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
@@ -426,15 +423,15 @@ def _boxes(
     return placed, (wide, high), whole
 
 
-def _draw(canvas: Canvas, layout: ImageLayout) -> None:
-    """Draw panels, and write what stands above and below them."""
+def _draw_image(canvas: Canvas, layout: ImageLayout) -> None:
+    """Draw title, legends, panels and notes."""
     y = GAP
     if layout.title:
         canvas.words([PlacedText(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
         y += text_height(layout.title, HEADING) + GAP
     draw_legend(canvas, layout.above, GAP, y)
     for frame, legend in zip(layout.frames, layout.legends, strict=True):
-        _panel(canvas, frame)
+        _svg_panel(canvas, frame)
         aside = max((bar.width for bar in frame.bars), default=0.0) + 2 * GAP
         draw_legend(canvas, legend, frame.beyond + aside, frame.box.top)
     if layout.notes:
@@ -442,37 +439,37 @@ def _draw(canvas: Canvas, layout: ImageLayout) -> None:
         canvas.words([PlacedText(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
 
 
-def _panel(canvas: Canvas, frame: Frame) -> None:
-    """Draw a panel with its axes, those beside it, and color bars."""
-    _grid(canvas, frame)
+def _svg_panel(canvas: Canvas, frame: Frame) -> None:
+    """Draw a panel with its axes, narrow panels and color bars."""
+    _svg_grid(canvas, frame)
     for part, sides in ((frame, "xy"), (frame.right, "x"), (frame.top, "y")):
         if part is not None:
             for mark in part.panel.marks:
                 DRAW[type(mark)](canvas, part, mark)
             if "x" in sides and part.panel.x.scale != "none":
-                _x_axis(canvas, part)
+                _svg_x_axis(canvas, part)
             if "y" in sides and part.panel.y.scale != "none":
-                _y_axis(canvas, part)
+                _svg_y_axis(canvas, part)
     for number, bar in enumerate(frame.bars):
-        _color_bar(canvas, frame, bar, number)
+        _svg_color_bar(canvas, frame, bar, number)
     if frame.title:
         top = (frame.top or frame).box.top - GAP
         canvas.words([PlacedText(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
 
 
-def _grid(canvas: Canvas, frame: Frame) -> None:
-    """Lay a light grid behind curves and bars."""
+def _svg_grid(canvas: Canvas, frame: Frame) -> None:
+    """Draw a light grid behind curves and bars."""
     x, y = frame.panel.x, frame.panel.y
     lying = y.scale == "category" and x.scale != "category"
     side, across = (frame.x, frame.y) if lying else (frame.y, frame.x)
     if frame.covered or x.scale == "none" or side.axis.scale == "none":
         return
     reach = across.end if lying or frame.right is None else frame.right.x.end
-    _ticks(canvas, side, (across.start, reach), "x" if lying else "y", GRID)
+    _svg_tick_lines(canvas, side, (across.start, reach), "x" if lying else "y", GRID)
 
 
-def _ticks(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, color: str) -> None:
-    """Draw lines at ticks, from one end across the axis to another."""
+def _svg_tick_lines(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, color: str) -> None:
+    """Draw a line at each tick, between two ends perpendicular to the axis."""
     paths = []
     for place, _ in side.ticks.entries:
         at = float(side.at(place))
@@ -481,15 +478,15 @@ def _ticks(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, co
     canvas.stroke("".join(paths), color, 1.0)
 
 
-def _x_axis(canvas: Canvas, frame: Frame) -> None:
-    """Draw the lower side of a panel, its ticks, their texts and its label."""
+def _svg_x_axis(canvas: Canvas, frame: Frame) -> None:
+    """Draw the x-axis of a panel with its ticks and its label."""
     side, box = frame.x, frame.box
     canvas.stroke(segment_path(box.left, box.bottom, box.right, box.bottom), DATA, 1.0)
-    _ticks(canvas, side, (box.bottom, box.bottom + MARK), "x", DATA)
+    _svg_tick_lines(canvas, side, (box.bottom, box.bottom + MARK), "x", DATA)
     label = box.bottom + GAP
     if side.axis.numbers and side.ticks.entries:
         top, turned = box.bottom + MARK + 3.0, side.ticks.turned
-        words = [replace(word, y=top) for word in _words(side, along_x=True)]
+        words = [replace(word, y=top) for word in _tick_texts(side, along_x=True)]
         if turned:
             canvas.words(words, side.ticks.size, "right", turn=90.0)
         else:
@@ -498,44 +495,44 @@ def _x_axis(canvas: Canvas, frame: Frame) -> None:
     if frame.x_label:
         middle = (box.left + box.right) / 2
         full = frame.panel.x.label
-        canvas.words([_short(middle, label, frame.x_label, full)], FONT, upright="top")
+        canvas.words([_shortened_text(middle, label, frame.x_label, full)], FONT, upright="top")
 
 
-def _y_axis(canvas: Canvas, frame: Frame) -> None:
-    """Draw the left side of a panel, its ticks, their texts and its label."""
+def _svg_y_axis(canvas: Canvas, frame: Frame) -> None:
+    """Draw the y-axis of a panel with its ticks and its label."""
     side, box = frame.y, frame.box
     canvas.stroke(segment_path(box.left, box.bottom, box.left, box.top), DATA, 1.0)
-    _ticks(canvas, side, (box.left - MARK, box.left), "y", DATA)
+    _svg_tick_lines(canvas, side, (box.left - MARK, box.left), "y", DATA)
     label = box.left - GAP
     if side.axis.numbers and side.ticks.entries:
         right = box.left - MARK - 4.0
-        words = [replace(word, x=right) for word in _words(side, along_x=False)]
+        words = [replace(word, x=right) for word in _tick_texts(side, along_x=False)]
         canvas.words(words, side.ticks.size, "right")
         label = right - side.ticks.width - GAP
     if frame.y_label:
         middle = (box.top + box.bottom) / 2
-        word = _short(label, middle, frame.y_label, frame.panel.y.label)
+        word = _shortened_text(label, middle, frame.y_label, frame.panel.y.label)
         canvas.words([word], FONT, upright="bottom", turn=90.0)
 
 
-def _words(side: Side, *, along_x: bool) -> list[PlacedText]:
-    """Return the texts at ticks, each at its position along the axis."""
+def _tick_texts(side: Side, *, along_x: bool) -> list[PlacedText]:
+    """Return the texts of ticks, each at its position along the axis."""
     found = []
     for place, (value, text) in enumerate(side.ticks.entries):
         at = float(side.at(value))
         full = side.ticks.full[place] if side.ticks.full else text
-        found.append(_short(at if along_x else 0.0, 0.0 if along_x else at, text, full))
+        found.append(_shortened_text(at if along_x else 0.0, 0.0 if along_x else at, text, full))
     return found
 
 
-def _short(x: float, y: float, text: str, full: str) -> PlacedText:
-    """Return a text, with all of it where it is shortened."""
+def _shortened_text(x: float, y: float, text: str, full: str) -> PlacedText:
+    """Return a placed text, with the full text if it is shortened."""
     same = "…" not in text or "".join(text.split()) == "".join(full.split())
     return PlacedText(x, y, text, None if same else " ".join(full.split()))
 
 
-def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None:
-    """Explain colors beside a panel, each mark's in its own part of the height."""
+def _svg_color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None:
+    """Draw one of the color bars beside a panel, which divide its height equally."""
     box, count = frame.box, len(frame.bars)
     tall = bar_height(box.height, count)
     top = box.top + number * box.height / count
@@ -555,9 +552,9 @@ def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None
         fill = canvas.define(f'<linearGradient x2="0" y1="1" y2="0">{"".join(stops)}</linearGradient>')
         canvas.add(f'<path fill="{fill}" d="{rectangle_path(left, top, left + BAR, top + tall)}"/>')
     right = left + BAR
-    _ticks(canvas, side, (right, right + MARK), "y", DATA)
-    words = [replace(word, x=right + MARK + 3.0) for word in _words(side, along_x=False)]
+    _svg_tick_lines(canvas, side, (right, right + MARK), "y", DATA)
+    words = [replace(word, x=right + MARK + 3.0) for word in _tick_texts(side, along_x=False)]
     canvas.words(words, bar.ticks.size, "left")
     label = right + MARK + 3.0 + bar.ticks.width + GAP
-    word = _short(label, top + tall / 2, bar.unit, bar.mark.unit or "")
+    word = _shortened_text(label, top + tall / 2, bar.unit, bar.mark.unit or "")
     canvas.words([word], FONT, upright="top", turn=90.0)

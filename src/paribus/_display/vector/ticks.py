@@ -1,8 +1,7 @@
-"""Where ticks stand and what they say: round numbers, dates of the calendar, categories."""
+"""Positions and texts of ticks: round numbers, calendar dates and categories."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus._display.figure import PanelAxis
+from paribus._display.mark_helpers import with_thousands
 from paribus._display.text_width import text_width
 from paribus._display.vector.canvas import LEADING, fitted, fitted_lines
 
@@ -22,13 +22,12 @@ Fits: TypeAlias = Callable[[list[Entry]], bool]
 MOST = {"x": 9, "y": 7}  # ticks of numbers
 LEADING_DIGITS = (1.0, 2.0, 2.5, 5.0)
 TICK = 12.0  # pixels of text at ticks
-SMALLER, SMALLEST = 0.8, 7.5  # of that size, before words are turned; pixels that can be read
-LINES = 3  # of a given text, at most
-APART = 0.6  # em between texts beside each other
-THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
+SMALLER, SMALLEST = 0.8, 7.5  # share of that size before texts are rotated; pixels of the smallest text
+LINES = 3  # of a given tick text, at most
+APART = 0.6  # em between neighboring texts
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY_MS = 86_400_000.0
-# Calendar steps, each a unit and how many of it; weeks begin on Mondays.
+# Calendar steps: a unit and a number of units; weeks begin on Mondays.
 CALENDAR = (
     *(("ms", n) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
     *(("s", n) for n in (1, 2, 5, 10, 15, 30)),
@@ -39,12 +38,12 @@ CALENDAR = (
     *(("Y", n * 10**power) for power in range(5) for n in (1, 2, 5)),
 )
 LENGTHS = {"ms": 1 / DAY_MS, "s": 1 / 86_400, "m": 1 / 1440, "h": 1 / 24, "D": 1.0, "M": 30.4, "Y": 365.2}
-FIRST_MONDAY = {7: 4, 14: 4}  # days after the first of January 1970, a Thursday
+FIRST_MONDAY = {7: 4, 14: 4}  # days after Thursday, January 1, 1970, by step in days
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Ticks of an axis: positions, texts, what shortened ones are short for, their size in pixels."""
+    """Ticks of an axis: positions with texts, full texts of shortened ones, and font size in pixels."""
 
     entries: tuple[Entry, ...] = ()
     full: tuple[str, ...] = ()
@@ -53,57 +52,54 @@ class Ticks:
 
     @property
     def width(self) -> float:
-        """Pixels of the longest text, along its lines."""
+        """Width in pixels of the longest text, before rotation."""
         return max((self.size * text_width(text) for _, text in self.entries), default=0.0)
 
     @property
     def height(self) -> float:
-        """Pixels of the text with the most lines, across them."""
+        """Height in pixels of the text with the most lines, before rotation."""
         lines = (text.count("\n") + 1 for _, text in self.entries)
         return LEADING * self.size * max(lines, default=0)
 
 
 def axis_ticks(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, room: float) -> Ticks:
-    """Return the ticks of an axis so many pixels long, as many as have room.
+    """Return as many ticks of an axis of ``length`` pixels as fit.
 
-    ``room`` is how many pixels a text may take across the axis.
+    ``room`` is the space for a text perpendicular to the axis, in pixels.
     """
     if axis.scale == "none":
         return Ticks()
     if axis.ticks is not None:
-        return _given(axis, ends, way, length, room)
+        return _given_ticks(axis, ends, way, length, room)
     low, high = ends
     if axis.tick_low is not None and low < axis.tick_low < high:
         low = axis.tick_low
-    fits = _beside_each_other(ends, length) if way == "x" else _above_each_other(ends, length)
+    fits = _texts_keep_apart(ends, length, way)
     if axis.scale == "date":
         return Ticks(tuple(date_ticks(low, high, fits, MOST[way], two_lines=way == "x")))
     return Ticks(tuple(number_ticks(low, high, fits, MOST[way], integers=axis.integers)))
 
 
-def _beside_each_other(ends: tuple[float, float], length: float, size: float = TICK) -> Fits:
-    """Return whether texts along an axis keep apart."""
+def _texts_keep_apart(ends: tuple[float, float], length: float, way: Way, size: float = TICK) -> Fits:
+    """Return the test whether neighboring texts do not touch: along x by width, along y by height."""
     scale = length / ((ends[1] - ends[0]) or 1.0)
 
     def fits(entries: list[Entry]) -> bool:
-        halves = [size * (text_width(text) + APART) / 2 for _, text in entries]
         gaps = (scale * (b[0] - a[0]) for a, b in pairwise(entries))
+        if way == "y":
+            return all(gap >= 1.9 * size for gap in gaps)
+        halves = [size * (text_width(text) + APART) / 2 for _, text in entries]
         return all(gap >= one + two for gap, one, two in zip(gaps, halves, halves[1:], strict=False))
 
     return fits
 
 
-def _above_each_other(ends: tuple[float, float], length: float) -> Fits:
-    scale = length / ((ends[1] - ends[0]) or 1.0)
-    return lambda entries: all(scale * (b[0] - a[0]) >= 1.9 * TICK for a, b in pairwise(entries))
-
-
 def number_ticks(low: float, high: float, fits: Fits, most: int, *, integers: bool = False) -> list[Entry]:
-    """Return round numbers from one end to another, as close as fits; only integers if so wanted."""
+    """Return ticks at multiples of the smallest round step that fits, at most ``most`` of them."""
     span = high - low
     if not (isfinite(span) and span > max(1e-300, 1e-13 * max(abs(low), abs(high)))):
         return []
-    for step, decimals in _steps(span / most):
+    for step, decimals in _round_steps(span / most):
         if integers and not step.is_integer():
             continue
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
@@ -117,57 +113,45 @@ def number_ticks(low: float, high: float, fits: Fits, most: int, *, integers: bo
     return []
 
 
-def _steps(rough: float) -> Iterator[tuple[float, int]]:
-    """Yield round steps from a rough one on, and how many decimals distinguish their multiples."""
+def _round_steps(rough: float) -> Iterator[tuple[float, int]]:
+    """Yield ascending round steps, and the number of decimals of their multiples."""
     for power in range(floor(log10(rough)), floor(log10(rough)) + 4):
         for digit in LEADING_DIGITS:
-            # Divided, as a tenth is no sum of powers of two, and its multiples would show that.
+            # Division rounds negative powers of ten once only, so multiples stay exact.
             step = digit * 10.0**power if power >= 0 else digit / 10.0**-power
             if step >= 0.999 * rough:
                 yield step, -power + (digit == 2.5)
 
 
 def number_texts(values: list[float], decimals: int) -> list[str]:
-    """Write numbers in full, very large and small ones with their power of ten.
-
-    Thousands are apart from ten of them on, as numbers of four digits may be years.
-    """
+    """Return the texts of numbers with some decimals; very large and small ones have a power of ten."""
     largest = max(map(abs, values), default=0.0)
     if largest >= 1e7 or 0 < largest < 1e-4:
         top = floor(log10(largest))
         texts = [_with_power(value, top, max(0, top + decimals)) for value in values]
     else:
-        texts = [f"{value:.{max(0, decimals)}f}" for value in values]
-        texts = [
-            _apart(text) if abs(value) >= 1e4 else text for text, value in zip(texts, values, strict=True)
-        ]
-    return [_signed(text) for text in texts]
+        texts = [with_thousands(f"{value:.{max(0, decimals)}f}", value) for value in values]
+    # A zero has no sign.
+    return [
+        text.replace("-", "\N{MINUS SIGN}") if text.strip("-0.,") else text.removeprefix("-")
+        for text in texts
+    ]
 
 
 def _with_power(value: float, power: int, digits: int) -> str:
-    if power < -300:  # whose power of ten is no number to divide by
+    if power < -300:  # the power of ten would underflow
         return f"{value:.{digits}e}"
     text = f"{value / 10.0**power:.{digits}f}"
     return f"{text}e{power}" if text.strip("-0.") else "0"
 
 
-def _apart(text: str) -> str:
-    whole, point, part = text.partition(".")
-    return THOUSANDS.sub(",", whole) + point + part
-
-
-def _signed(text: str) -> str:
-    """Return a number with a minus sign, and a zero without any."""
-    return text.replace("-", "\N{MINUS SIGN}") if text.strip("-0.,") else text.removeprefix("-")
-
-
 def date_ticks(low: float, high: float, fits: Fits, most: int, *, two_lines: bool) -> list[Entry]:
-    """Return dates of the calendar, in UTC, between days since 1970; as close as fits."""
+    """Return ticks of calendar dates in UTC between two days since 1970, as many as fit."""
     if not (isfinite(low) and isfinite(high) and high > low):
         return []
     for unit, step in CALENDAR:
         if (high - low) / (step * LENGTHS[unit]) <= most + 1:
-            stamps = _stamps(low, high, unit, step)
+            stamps = _calendar_stamps(low, high, unit, step)
             at = [float(stamp) for stamp in (stamps - np.datetime64(0, "ms")) / np.timedelta64(1, "D")]
             inside = [place for place, day in enumerate(at) if low <= day <= high]
             texts = _date_texts(stamps[inside], unit, two_lines=two_lines)
@@ -177,8 +161,10 @@ def date_ticks(low: float, high: float, fits: Fits, most: int, *, two_lines: boo
     return []
 
 
-def _stamps(low: float, high: float, unit: str, step: int) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
-    """Return every so many units of the calendar between two days, one more to each side."""
+def _calendar_stamps(
+    low: float, high: float, unit: str, step: int
+) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
+    """Return multiples of a calendar step that enclose two days since 1970."""
     first, last = (
         int(np.datetime64(round(day * DAY_MS), "ms").astype(f"datetime64[{unit}]").astype(np.int64))
         for day in (low, high)
@@ -191,7 +177,7 @@ def _stamps(low: float, high: float, unit: str, step: int) -> np.ndarray[tuple[i
 def _date_texts(
     stamps: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str, *, two_lines: bool
 ) -> list[str]:
-    """Write dates: what differs between ticks, and below it where the rest changes."""
+    """Return the texts of dates: the differing part, and the rest in a second line where it changes."""
     pairs = [_date_parts(str(stamp), unit) for stamp in stamps]
     if not two_lines:
         return [f"{rest} {part}".strip() for part, rest in pairs]
@@ -202,7 +188,7 @@ def _date_texts(
 
 
 def _date_parts(stamp: str, unit: str) -> tuple[str, str]:
-    """Return the part of a date that ticks of some unit differ by, and the rest of it."""
+    """Return the part of a date that differs between ticks of a unit, and the rest."""
     date, _, time = stamp.partition("T")
     year, month, day = date.rsplit("-", 2)
     named = MONTHS[int(month) - 1]
@@ -216,8 +202,8 @@ def _date_parts(stamp: str, unit: str) -> tuple[str, str]:
     return time[:digits], f"{int(day)} {named} {year}"
 
 
-def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, room: float) -> Ticks:
-    """Return given ticks: smaller or turned where they would meet, of very many only some."""
+def _given_ticks(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, room: float) -> Ticks:
+    """Return the given ticks of an axis: smaller or rotated if they would touch, and thinned if too many."""
     given = list(axis.ticks or ())
     if not given:
         return Ticks()
@@ -225,7 +211,7 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
     between = min((scale * abs(b[0] - a[0]) for a, b in pairwise(given)), default=length)
     if way == "x" and not axis.turned:
         for size in (TICK, SMALLER * TICK):
-            if _beside_each_other(ends, length, size)(sorted(given)) or len(given) == 1:
+            if _texts_keep_apart(ends, length, way, size)(sorted(given)) or len(given) == 1:
                 return _in_given_lines(given, between if len(given) > 1 else length + 1.0, size)
     every = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1
     given, between = given[::every], between * every
@@ -240,7 +226,7 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
 
 
 def _in_given_lines(given: list[Entry], length: float, size: float) -> Ticks:
-    """Return ticks beside each other, none of whose lines is longer than some pixels."""
+    """Return horizontal ticks whose lines are shortened to a length in pixels."""
     texts = ["\n".join(fitted(line, length, size) for line in text.split("\n")) for _, text in given]
     entries = tuple(zip([at for at, _ in given], texts, strict=True))
     return Ticks(entries, tuple(text for _, text in given), size)

@@ -1,1 +1,1 @@
-"""Local effects: what changes when a feature moves to the next of its values, for the rows that are there."""
+"""Accumulated local effects: finite differences of predictions within bins of a feature."""

@@ -1,4 +1,4 @@
-"""Requests of accumulated local effects, and the sums over bins."""
+"""Requests of accumulated local effects, and the accumulation of finite differences over bins."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from paribus._states import CellMoments, Counts, Keyed
 from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
 
-AT_ONCE = 1 << 20  # numbers of an effect that are worked on together
-MOST = 2.0**300  # times a step is lengthened at most: further than any data, and its square is a number
+AT_ONCE = 1 << 20  # maximum array size in the computation of variances
+MOST = 2.0**300  # maximum ratio of step widths; its square is finite
 
 
 @dataclass(frozen=True, eq=False)
 class AleEstimate:
-    """A local effect found.
+    """Accumulated local effect of one grid.
 
-    ``ale`` and ``error`` are at the nodes ``(o, g0, ...)``; ``local`` and ``local_error`` of the steps
-    ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` marks; ``rows`` and ``weight`` of the cells;
-    ``node_weight`` is how much data each node stands for, and ``missing`` the effect of the missing value and
-    its error, ``(2, o)``, with how much data has it. ``by_model (m, o, g0, ...)`` and ``missing_by_model
-    (m, o)`` are the effects of each of several models, whose means the others then are.
+    ``ale`` and ``error`` are at the nodes, ``(o, g0, ...)``. ``local`` and ``local_error`` are those of the
+    steps, ``(o, b0, ...)``; they are NaN in steps without rows, which ``empty`` marks. ``rows`` and
+    ``weight`` are those of the cells, and ``node_weight`` is the weight of the data at each node. ``missing
+    (2, o)`` is the effect of the missing value and its error, and ``missing_weight`` the weight of missing
+    values. If there are several models, ``by_model (m, o, g0, ...)`` and ``missing_by_model (m, o)`` are
+    their effects, and the other fields are means over the models.
     """
 
     ale: Floats
@@ -46,7 +47,7 @@ class AleEstimate:
 
 
 def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
-    """Return the effect; the last cell of ``moments`` and ``positions (q, cells + 1)`` is missing."""
+    """Return the effect; the last cell of ``moments`` and ``positions (q, cells + 1)`` has missing values."""
     with ignore_fp_errors():
         result = _accumulated(grid, moments.within(1.0), positions, outputs)
         if np.isfinite(result.ale).all() and np.isfinite(result.error).all():
@@ -65,14 +66,14 @@ def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs
     variances = _steadied(moments).reshape(means.shape)
     flow = AleAccumulator(grid, moments.weight[:-1], positions[:, :-1])
     changes = np.ascontiguousarray(means[:, :count, :-1].transpose(0, 2, 1))
-    covariance = _covariance(variances[..., :-1], count)
+    covariance = _difference_covariance(variances[..., :-1], count)
     ale = flow.effect(changes)
     error = np.sqrt(flow.variance(covariance))
     local, local_error = flow.steps(changes), np.sqrt(flow.step_variance(covariance))
     missing = None
     if grid.includes_missing:
-        change = means[:, count - 1, -1], variances[:, count - 1, -1]
-        missing = _at_missing(grid.bins[0].anchor, ale, error, *change)
+        anchor, change, variance = grid.bins[0].anchor, means[:, count - 1, -1], variances[:, count - 1, -1]
+        missing = np.stack([ale[:, anchor] + change, np.sqrt(error[:, anchor] ** 2 + variance)])
     return AleEstimate(
         ale,
         error,
@@ -87,15 +88,10 @@ def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs
     )
 
 
-def _at_missing(anchor: int, ale: Floats, error: Floats, change: Floats, variance: Floats) -> Floats:
-    """Return the effect at missing and its error: that at the anchor, and the change from there."""
-    return np.stack([ale[:, anchor] + change, np.sqrt(error[:, anchor] ** 2 + variance)])
-
-
 def _steadied(moments: CellMoments) -> Floats:
-    """Return the squared errors of means; a cell of a single row takes the spread of rows in all cells.
+    """Return the variances of cell means; a cell with a single row uses the pooled variance of all cells.
 
-    Rows without a value have no part in that: they come from further away than a neighboring value.
+    Missing values are not pooled: their difference is not that between neighboring values.
     """
     variance = moments.variance()
     several = moments.rows > 1
@@ -106,12 +102,12 @@ def _steadied(moments: CellMoments) -> Floats:
             moments.sum_of_squares[:, lend].sum(axis=1) / free if free else np.full(len(variance), np.nan)
         )
     steadied = np.where(several, variance, np.where(moments.rows == 0, 0.0, pooled[:, None]))
-    steadied[:, -1] = variance[:, -1]  # nobody lends to a single row without a value
+    steadied[:, -1] = variance[:, -1]  # a single missing value does not use the pooled variance
     return steadied
 
 
-def _covariance(variances: Floats, count: int) -> Floats:
-    """Return the covariance of the means of moves in each cell, ``(o, c, m, m)``, from variances of sums."""
+def _difference_covariance(variances: Floats, count: int) -> Floats:
+    """Return the covariance ``(o, c, m, m)`` of mean differences in each cell, from variances of sums."""
     outputs, _, cells = variances.shape
     result = np.zeros((outputs, cells, count, count))
     for one in range(count):
@@ -124,14 +120,15 @@ def _covariance(variances: Floats, count: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class AleAccumulator:
-    r"""How changes within cells add up to an effect, which is linear in them.
+    r"""Accumulation of differences within cells to an effect, which is a linear function of them.
 
-    Steps average the moves of the cells they lead through; a step that no row takes is that of the nearest
-    that some do, in proportion to how far it leads, along two axes at most as much. Added up along the axes
-    they are :math:`h(z)`. Of two axes its own first-order effects are taken away, and from the rest its
-    average over the rows, between nodes as if it were straight.
+    A step is the average of the differences in its cells. A step without rows takes the value of the nearest
+    step with rows, times the ratio of their widths; for two features the ratio is at most 1. The cumulative
+    sum of steps along the axes is :math:`h(z)`. For two features, the first-order effects of :math:`h` are
+    subtracted. Finally the average over the rows is subtracted, with linear interpolation between nodes.
 
-    ``weight (c,)`` and ``positions (q, c)`` are those of the cells.
+    ``weight (c,)`` is the weight of the cells. ``positions (q, c)`` are sums of the positions of rows in
+    cells.
     """
 
     grid: AleGrid
@@ -140,7 +137,7 @@ class AleAccumulator:
 
     @cached_property
     def _target(self) -> Integers:
-        """The step, as one number, that each move of each cell is, -1 where there is none: ``(c, m)``."""
+        """Flat index ``(c, m)`` of the step of each difference in each cell, -1 if there is none."""
         grids = np.meshgrid(*(np.arange(cells) for cells in self.grid.cells), indexing="ij")
         targets = np.full((self.grid.n_cells, len(self.grid.n_differences)), -1)
         for column, differences in enumerate(self.grid.n_differences):
@@ -163,12 +160,12 @@ class AleAccumulator:
 
     @cached_property
     def empty(self) -> Flags:
-        """Which steps no row takes."""
+        """Steps without rows."""
         return self._step_weight.reshape(self.grid.steps) <= 0
 
     @cached_property
     def _share(self) -> Floats:
-        """What each move of a cell counts for in its step."""
+        """Share of each difference of a cell in the weight of its step."""
         target, total = self._target, self._step_weight
         own = np.where(target >= 0, self.weight[:, None], 0.0)
         if not total.size:
@@ -176,7 +173,7 @@ class AleAccumulator:
         return np.divide(own, total[target], out=np.zeros_like(own), where=total[target] > 0)
 
     def steps(self, changes: Floats) -> Floats:
-        """Return the mean changes ``(b, steps...)`` of moves ``(b, c, m)``, zero where no row moves."""
+        """Return the mean differences ``(b, steps...)`` of cell differences ``(b, c, m)``, 0 without rows."""
         target = self._target
         taken = target >= 0
         terms = (changes * self._share)[:, taken]
@@ -186,15 +183,17 @@ class AleAccumulator:
         return summed.astype(np.float64).reshape(len(changes), *self.grid.steps)
 
     def step_variance(self, covariance: Floats) -> Floats:
-        """Return the squared errors of steps; no two moves of one cell are the same step."""
+        """Return the variances of steps; the differences of one cell belong to different steps."""
         own = np.einsum("ocmm->ocm", covariance) * self._share
         return self.steps(own)
 
     @cached_property
     def _filled_from(self) -> tuple[Integers, Floats]:
-        """The step that stands for each, and by how much further it leads."""
+        """The step whose value each step takes, and the ratio of their widths."""
         bins = self.grid.bins
-        middles = [_middles(one) for one in bins]
+        ends = [np.cumsum(one.widths) for one in bins]
+        # Middles of steps, on a scale on which all steps of an axis together have length 1.
+        middles = [(upper - one.widths / 2) / upper[-1] for one, upper in zip(bins, ends, strict=True)]
         at = np.stack([grid.ravel() for grid in np.meshgrid(*middles, indexing="ij")], axis=1)
         known, source = np.flatnonzero(~self.empty.ravel()), np.arange(len(at))
         for position in np.flatnonzero(self.empty.ravel()) if len(known) else ():
@@ -206,12 +205,12 @@ class AleAccumulator:
         with np.errstate(over="ignore"):
             for one, to, taken in zip(bins, here, there, strict=True):
                 ratio *= np.minimum(one.widths[to] / one.widths[taken], MOST)
-        # Of two features a far corner may be wider by any factor than what is next to it.
+        # With two features, an empty corner may be wider than its neighbor by any factor.
         return source, np.minimum(ratio, 1.0 if len(bins) == 2 else MOST)
 
     @cached_property
     def node_weight(self) -> Floats:
-        """How much data each node stands for: rows between two count for both, by how near they are."""
+        """Weight of the data at each node; rows between nodes are shared in proportion to their position."""
         cells = self.grid.cells
         total, *moved = (one.reshape(cells) for one in (self.weight, *self.positions))
         if len(cells) == 1:
@@ -222,7 +221,7 @@ class AleAccumulator:
         return _onto_nodes(near, far, self.grid.bins[1], 1)
 
     def effect(self, changes: Floats) -> Floats:
-        """Return the centered effects ``(b, nodes...)`` of changes ``(b, c, m)``."""
+        """Return the centered effects ``(b, nodes...)`` of cell differences ``(b, c, m)``."""
         if not all(self.grid.steps):
             return np.zeros((len(changes), *self.grid.nodes))
         source, ratio = self._filled_from
@@ -251,7 +250,7 @@ class AleAccumulator:
 
     @cached_property
     def _shares_along(self) -> tuple[Floats, Floats]:
-        """How the rows of each step of an axis lie along the other one: ``(b0, g1)`` and ``(g0, b1)``."""
+        """Shares of the rows of each step at the nodes of the other axis: ``(b0, g1)`` and ``(g0, b1)``."""
         one, two = self.grid.bins
         total, along, across = (a.reshape(self.grid.cells) for a in (self.weight, *self.positions[:2]))
         first = _taking(one) @ _onto_nodes(total, across, two, 1)
@@ -259,12 +258,12 @@ class AleAccumulator:
         return _normal(first, 1), _normal(second, 0)
 
     def variance(self, covariance: Floats) -> Floats:
-        """Return the squared errors ``(o, nodes...)``, given where rows lie; cells vary independently."""
+        """Return the variances ``(o, nodes...)``, given the cells of rows; cells are independent."""
         outputs, cells, count, _ = covariance.shape
         size = int(np.prod(self.grid.nodes))
         result = np.zeros((outputs, size))
         portion = max(1, AT_ONCE // max(1, size * count))
-        filled = np.flatnonzero(self.weight > 0)  # a cell without rows has nothing that could vary
+        filled = np.flatnonzero(self.weight > 0)  # empty cells have no variance
         for first in range(0, len(filled), portion):
             some = filled[first : first + portion]
             basis = np.zeros((len(some), count, cells, count))
@@ -275,14 +274,8 @@ class AleAccumulator:
         return np.maximum(result, 0.0).reshape(outputs, *self.grid.nodes)
 
 
-def _middles(bins: AleBins) -> Floats:
-    """Return the middle of each step, on a scale on which all steps together are 1 long."""
-    upper = np.cumsum(bins.widths)
-    return np.asarray((upper - bins.widths / 2) / upper[-1])
-
-
 def _onto_nodes(total: Floats, moved: Floats, bins: AleBins, axis: int) -> Floats:
-    """Share the weight of cells among nodes: ``moved`` of ``total`` lies at the upper end of its cell."""
+    """Distribute the weight of cells over nodes: ``moved`` of ``total`` goes to the upper node of a cell."""
     before, after = [(0, 0)] * total.ndim, [(0, 0)] * total.ndim
     before[axis], after[axis] = (0, 1), (1, 0)
     spread = np.pad(total - moved, before) + np.pad(moved, after)
@@ -290,7 +283,7 @@ def _onto_nodes(total: Floats, moved: Floats, bins: AleBins, axis: int) -> Float
 
 
 def _taking(bins: AleBins) -> Floats:
-    """Return which cells' rows take each step, ``(steps, cells)``."""
+    """Return 1 for the cells whose rows contribute to each step, else 0, ``(steps, cells)``."""
     taking = np.zeros((bins.steps, bins.cells))
     for way in range(bins.n_differences):
         steps = bins.step_of[:, way]
@@ -299,7 +292,7 @@ def _taking(bins: AleBins) -> Floats:
 
 
 def _normal(weights: Floats, axis: int) -> Floats:
-    """Divide by sums along an axis; where there is no data at all, everything counts the same."""
+    """Divide by sums along an axis; if a sum is 0, return equal shares."""
     total = weights.sum(axis=axis, keepdims=True)
     even = np.full_like(weights, 1 / weights.shape[axis])
     return np.where(total > 0, np.divide(weights, total, out=even.copy(), where=total > 0), even)
@@ -307,46 +300,50 @@ def _normal(weights: Floats, axis: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class AleRequest(EvaluationRequest):
-    """The effects to accumulate: each is an `AleGrid` along one feature or two."""
+    """Request of accumulated local effects, each with an `AleGrid` of one feature or two."""
 
     statistic: ClassVar[str] = "ale"
 
     @cached_property
     def ale_grids(self) -> tuple[AleGrid, ...]:
-        """The grids."""
+        """The grids, all of which are ALE grids."""
         return tuple(grid for grid in self.grids if isinstance(grid, AleGrid))
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows, the model and how both are cut."""
-        return ([tuple(_settings(bins) for bins in grid.bins) for grid in self.ale_grids],)
-
-
-def _settings(bins: AleBins) -> tuple[Any, ...]:
-    axis = bins.axis
-    return axis.name, axis.kind, axis.missing > 0, bins.order, bins.anchor, axis.cells.values.tolist()
+        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        settings = []
+        for grid in self.ale_grids:
+            axes = (
+                (one.axis.name, one.axis.kind, one.axis.missing > 0, one.order, one.anchor, one.axis.cells)
+                for one in grid.bins
+            )
+            settings.append(tuple((*facts, cells.values.tolist()) for *facts, cells in axes))
+        return (settings,)
 
 
 class AlePass(SinglePass):
-    """Moments of differences in each cell of every grid, whoever computed the differences."""
+    """Base class of evaluators of ALE, which compute moments of differences in each cell of every grid."""
 
     estimand: ClassVar[Estimand] = Estimand.ACCUMULATED_LOCAL
+    most_features: ClassVar[int] = 2  # of a grid that the evaluator can compute
     request: AleRequest
 
-    @property
-    def ale_grids(self) -> tuple[AleGrid, ...]:
-        """The effects to find."""
-        return self.request.ale_grids
+    @classmethod
+    def covers(cls, request: Any) -> tuple[int, ...]:
+        """Return the numbers of the grids with at most ``most_features`` features."""
+        grids = enumerate(request.ale_grids)
+        return tuple(number for number, grid in grids if len(grid.bins) <= cls.most_features)
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all grids: three numbers a quantity and cell."""
-        cells = ((columns_of(grid), grid.n_cells + 1) for grid in self.ale_grids)
+        """Memory of the states of all grids: three floats per quantity and cell, and six per cell."""
+        cells = ((columns_of(grid), grid.n_cells + 1) for grid in self.request.ale_grids)
         return sum(8 * (3 * self.outputs * columns + 6) * count for columns, count in cells)
 
     def finish(self, state: Keyed, threads: int) -> list[AleEstimate]:
-        """Accumulate each effect; no rows at all leave no states."""
-        return [self._accumulated(number, grid, state) for number, grid in enumerate(self.ale_grids)]
+        """Return the effect of each grid; without rows there are no states."""
+        return [self._accumulated(number, grid, state) for number, grid in enumerate(self.request.ale_grids)]
 
     def _accumulated(self, number: int, grid: AleGrid, state: Keyed) -> AleEstimate:
         none = np.zeros(grid.n_cells + 1)
@@ -361,8 +358,8 @@ class AlePass(SinglePass):
 def collected(
     grid: AleGrid, located: RowCells, predictions: Floats, weights: Floats | None
 ) -> tuple[CellMoments, Counts]:
-    """Return what `collected_changes` does, of predictions ``(o, b, i)`` of the rows that are evaluated."""
-    with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
+    """Return the result of `collected_changes` for predictions ``(o, b, i)`` of the evaluated rows."""
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite predictions have no difference
         changes = grid.contrasts(predictions)
     return collected_changes(grid, located, changes, weights)
 
@@ -370,11 +367,11 @@ def collected(
 def collected_changes(
     grid: AleGrid, located: RowCells, changes: Floats, weights: Floats | None
 ) -> tuple[CellMoments, Counts]:
-    """Return the moments of what moves change in each cell, and where in it rows lie.
+    """Return the moments of differences in each cell, and the sums of the positions of rows in it.
 
-    ``changes (o, moves, i)`` are those of the rows that are evaluated, ``weights`` of all rows. The moments
-    are of every move and of the sum of every two, from which their covariance is read: ``(o * columns, cells
-    + 1)``, the last cell that of missing values.
+    ``changes (o, moves, i)`` are the differences of the evaluated rows, ``weights`` those of all rows. The
+    moments ``(o * columns, cells + 1)`` are those of every difference, and of the sum of every two, which
+    give their covariance. The last cell has the missing values.
     """
     columns = changes
     if changes.shape[1] > 1:
@@ -391,6 +388,6 @@ def collected_changes(
 
 
 def columns_of(grid: AleGrid) -> int:
-    """Return the quantities whose moments are held, per output."""
+    """Return the number of quantities per output whose moments are computed."""
     differences = len(grid.n_differences)
     return differences + differences * (differences - 1) // 2

@@ -22,22 +22,22 @@ from paribus.notes import Note, NoteCode
 
 LISTED, GIVEN, DECLARED = "as they come", "as given", "as declared"
 OUTSIDE = -1
-LARGE = 2.0**1021  # numbers of which a few may be added up without overflow
-SHORTEST = float(np.finfo(np.float64).tiny)  # a step to divide by
+LARGE = 2.0**1021  # a few numbers up to this size can be added without overflow
+SHORTEST = float(np.finfo(np.float64).tiny)  # minimum width of a step, which is a divisor
 Search: TypeAlias = Callable[[Array, Array], Any]  # how many of some edges are smaller than each number
 
 
 @dataclass(frozen=True, eq=False)
 class AleBins:
-    """One feature of a local effect: its values in order, and in which cell of them a row lies.
+    """One feature of an ALE: its values in order, which are nodes, and the cells between or at them.
 
-    The values are those of ``axis``, *nodes* 0 to k. A *step* leads from one node to the next. For a numeric
-    feature a *cell* is a right-closed bin (the first one includes the minimum); its rows contribute one
-    finite difference. For a categorical feature each category is a cell; its rows contribute two: from the
-    previous category and to the next. ``order`` says how categories were put in order, and is empty for
-    numbers. ``anchor`` is the node from which missing values are reached: a median, or the most frequent
-    category. ``alone`` is the weight of the rows whose number is the only one there is: there is no step, so
-    that they are in no cell.
+    The values of ``axis`` are *nodes* 0 to k. A *step* is the interval from one node to the next. For a
+    numeric feature a *cell* is a right-closed bin (the first one includes the minimum); its rows contribute
+    one finite difference. For a categorical feature each category is a cell; its rows contribute two: from
+    the previous category and to the next. ``order`` describes the order of categories, and is empty for
+    numbers. ``anchor`` is the node that missing values are compared with: a median, or the most frequent
+    category. ``alone`` is the weight of the rows of a feature with a single number, which has no step and no
+    cell.
     """
 
     axis: Axis
@@ -67,12 +67,12 @@ class AleBins:
 
     @property
     def n_differences(self) -> int:
-        """Steps that the rows of a cell take."""
+        """Finite differences that each row of a cell contributes."""
         return 2 if self.nominal else 1
 
     @cached_property
     def step_of(self) -> Integers:
-        """The step that each move of a cell is, -1 where there is none, shape ``(cells, moves)``."""
+        """Step of each difference of a cell, -1 if there is none, shape ``(cells, moves)``."""
         cells = np.arange(self.cells)
         if not self.nominal:
             return cells[:, None]
@@ -80,12 +80,12 @@ class AleBins:
         return np.where(steps < self.steps, steps, OUTSIDE)
 
     def locate(self, column: Column, search: Search = np.searchsorted) -> tuple[Integers, Floats]:
-        """Return the cell of each row, -1 for none, and how far across it the row lies, from 0 to 1."""
+        """Return the cell of each row, -1 for none, and the position of the row in it, from 0 to 1."""
         rows = len(column.missing)
         if self.nominal or not self.steps:
             cells = self.axis.locate(column) if self.nominal else np.full(rows, OUTSIDE)
             return cells, np.zeros(rows)
-        present_cells, share = self._across(_ticks(column.values), search)
+        present_cells, share = self._across(_integer_ticks(column.values), search)
         if len(present_cells) == rows:
             return present_cells, share
         cells, across = np.full(rows, OUTSIDE), np.zeros(rows)
@@ -93,15 +93,15 @@ class AleBins:
         return cells, across
 
     def _across(self, values: Array, search: Search) -> tuple[Integers, Floats]:
-        edges = _ticks(self.axis.cells.values)
+        edges = _integer_ticks(self.axis.cells.values)
         values = values.astype(edges.dtype, copy=False)
-        bins = np.asarray(search(edges[1:], values), np.intp)  # which positions in arrays are
+        bins = np.asarray(search(edges[1:], values), np.intp)  # the type of array indices
         if not len(bins) or (values.min() >= edges[0] and bins.max() < self.steps):
-            return bins, _above(values, edges[bins], edges) / self.widths[bins]
+            return bins, _distance_above(values, edges[bins], edges) / self.widths[bins]
         outside = (values < edges[0]) | (bins >= self.steps)
         bins = np.where(outside, 0, bins)
-        with np.errstate(invalid="ignore", over="ignore"):  # of rows that lie at infinity, outside
-            share = _above(values, edges[bins], edges) / self.widths[bins]
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite values, which are outside
+            share = _distance_above(values, edges[bins], edges) / self.widths[bins]
         return np.where(outside, OUTSIDE, bins), np.where(outside, 0.0, share)
 
     @cached_property
@@ -109,18 +109,18 @@ class AleBins:
         """Width of each step, scaled so that their sum does not overflow; 1 between categories."""
         if self.nominal:
             return np.ones(self.steps)
-        edges = _ticks(self.axis.cells.values)
-        return np.maximum(_above(edges[1:], edges[:-1], edges), SHORTEST)
+        edges = _integer_ticks(self.axis.cells.values)
+        return np.maximum(_distance_above(edges[1:], edges[:-1], edges), SHORTEST)
 
 
-def _ticks(values: Array) -> Array:
+def _integer_ticks(values: Array) -> Array:
     return values.view(np.int64) if values.dtype.kind in "mM" else values
 
 
-def _above(values: Array, lower: Array, edges: Array) -> Floats:
-    """Return how far values are above others; as floats, integers beyond 2**53 might not be.
+def _distance_above(values: Array, lower: Array, edges: Array) -> Floats:
+    """Return distances of values from lower ones; integers may exceed 2**53, so they are not converted first.
 
-    Where the ends are so far apart that their distance overflows, it is a quarter of that.
+    If the distance of the ends would overflow, all distances are divided by 4.
     """
     if edges.dtype.kind != "f":
         return (values.astype(np.uint64) - lower.astype(np.uint64)).astype(np.float64)  # any span fits
@@ -133,11 +133,11 @@ def _above(values: Array, lower: Array, edges: Array) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class RowCells:
-    """The evaluated rows of a block: which ones, their cell, their position in it, and their cell index.
+    """Evaluated rows of a block: their cells, positions in the cells, and nodes to evaluate.
 
-    ``kept`` is None where all are. ``cells (i,)`` number the cells of the grid, the last one that of rows
-    without a value. ``across (q, i)`` are what is summed up by cell of where rows lie: the place along each
-    axis, and with two their product. ``index (b, i, d)`` are the nodes of each axis.
+    ``kept`` marks the evaluated rows, None for all. ``cells (i,)`` are flat indices of cells, the last one
+    for missing values. ``across (q, i)`` are the positions of rows in their cells along each axis, and for
+    two axes also the product. ``index (b, i, d)`` are the nodes of each axis.
     """
 
     kept: Flags | None
@@ -150,7 +150,7 @@ class RowCells:
 class AleGrid(Grid):
     """Grid of an ALE: the rows of each cell are evaluated at the nodes around it.
 
-    The points of a row are the product of the stops along each axis, the last axis fastest.
+    The points of a row are the product of the stops along each axis; the last axis varies fastest.
     """
 
     bins: tuple[AleBins, ...]
@@ -192,21 +192,21 @@ class AleGrid(Grid):
 
     @property
     def n_differences(self) -> tuple[tuple[int, ...], ...]:
-        """The moves of a row: one along each axis."""
+        """Index of each finite difference of a row along each axis."""
         return tuple(product(*(range(one.n_differences) for one in self.bins)))
 
     @property
     def includes_missing(self) -> bool:
-        """Whether rows without a value are evaluated, as they are about one feature."""
+        """Whether rows with missing values are evaluated: for grids of one feature."""
         return len(self.bins) == 1 and self.axes[0].missing > 0 and self.bins[0].nodes > 0
 
     @property
     def silent(self) -> bool:
-        """Whether there is nothing to evaluate: no step to take, and no missing value."""
+        """Whether there is nothing to evaluate: no step, and no missing value."""
         return not all(self.steps) and not self.includes_missing
 
     def locate(self, block: Block, search: Search = np.searchsorted) -> RowCells:
-        """Return which rows of a block are evaluated, and where."""
+        """Return the evaluated rows of a block, with their cells and nodes."""
         columns = [block.column(one.axis.feature) for one in self.bins]
         located = [one.locate(column, search) for one, column in zip(self.bins, columns, strict=True)]
         by_axis, across = [cells for cells, _ in located], [share for _, share in located]
@@ -229,7 +229,7 @@ class AleGrid(Grid):
         return RowCells(kept, cells, np.stack(across) if len(across) > 1 else across[0][None], index)
 
     def _index(self, inside: list[Integers], missing: Flags | None) -> Integers:
-        """Return the nodes ``(b, i, d)`` to evaluate; missing values go from the anchor to missing."""
+        """Return the nodes ``(b, i, d)`` to evaluate; for missing values the anchor, and last missing."""
         stops = [_stops_at(one, cells) for one, cells in zip(self.bins, inside, strict=True)]
         if len(stops) == 1 and missing is None:
             return stops[0][..., None]
@@ -237,11 +237,11 @@ class AleGrid(Grid):
         index = np.stack([s[g.ravel()] for s, g in zip(stops, grids, strict=True)], axis=-1)
         if missing is not None:
             index[:-1, missing, 0] = self.bins[0].anchor
-            index[-1, missing, 0] = self.bins[0].nodes  # the missing value comes after the others
+            index[-1, missing, 0] = self.bins[0].nodes  # missing comes after all values
         return index
 
     def contrasts(self, predictions: Floats) -> Floats:
-        r"""Return what each move changes, ``(o, moves, i)``, of predictions ``(o, b, i)``.
+        r"""Return the finite differences ``(o, moves, i)`` of predictions ``(o, b, i)``.
 
         Along one axis :math:`f(z_{k+1}) - f(z_k)`; along two the difference of two such differences.
         """
@@ -268,31 +268,36 @@ def bins_of(
     given: Any = None,
     ordered: Callable[[Array], tuple[Array, str]] | None = None,
 ) -> AleBins:
-    """Lay out the values of a feature: edges between bins, or categories in order.
+    """Return the bins of a feature: edges between bins, or categories in order.
 
-    ``position`` says which of the summary's edges are meant. ``ordered`` puts categories in order that have
-    none, and says how.
+    ``position`` selects the edges of the summary. ``given`` are custom values. ``ordered`` returns the order
+    of unordered categories, and its description.
     """
     options = GridOptions(resolution=max(2, len(summary.edges[position]) if summary.edges else 2))
     if summary.kind not in NOMINAL:
-        return _of_numbers(summary, like, feature, options, position, given)
+        return _numeric_bins(summary, like, feature, options, position, given)
     axis = axis_from(summary, like, feature, options, given)
     if given is not None:
-        _distinct(axis, summary.name)
-        order = GIVEN
+        order, values = GIVEN, axis.cells.values.tolist()
+        if len(set(values)) < len(values):
+            raise GridError(
+                f"custom_values for {summary.name!r} are an order of categories here; give each of them once"
+            )
     elif summary.ranked:
         order = DECLARED
     elif len(axis) <= 2 or ordered is None:
         order = LISTED
     else:
         categories, order = ordered(axis.cells.values)
-        known = replace(summary, categories=categories, category_weights=_weights(categories, summary))
+        known = replace(
+            summary, categories=categories, category_weights=_weights_of_categories(categories, summary)
+        )
         axis = replace(axis_from(known, like, feature, options), notes=axis.notes)
-    weights = _weights(axis.cells.values, summary)
+    weights = _weights_of_categories(axis.cells.values, summary)
     return AleBins(axis, order, int(np.argmax(weights)) if len(weights) else 0)
 
 
-def _of_numbers(
+def _numeric_bins(
     summary: Summary, like: Table, feature: int, options: GridOptions, position: int, given: Any
 ) -> AleBins:
     edges = summary.edges[position] if summary.edges else np.empty(0)
@@ -300,7 +305,7 @@ def _of_numbers(
     axis = axis_from(summary, like, feature, options, known if given is None and len(known) else given)
     if given is None and summary.categories is None:
         axis = replace(axis, rank_error=summary.rank_error)  # the edges are quantiles
-    ticks = _ticks(axis.cells.values)
+    ticks = _integer_ticks(axis.cells.values)
     if given is not None and (ticks[1:] <= ticks[:-1]).any():
         raise GridError(
             f"custom_values for {summary.name!r} are edges of bins here; give them in rising order"
@@ -311,44 +316,38 @@ def _of_numbers(
         single = Note(NoteCode.SINGLE_VALUE, text, summary.name)
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
-    with np.errstate(over="ignore"):  # an infinite distance is not the smallest
+    with np.errstate(over="ignore"):  # infinite distances are not the smallest
         anchor = int(np.argmin(np.abs(ticks.astype(np.float64) - middle))) if len(axis) else 0
     alone = summary.common[1] if len(axis) == 1 and given is None and summary.common is not None else 0.0
     return AleBins(axis, "", anchor, alone)
 
 
-def _weights(categories: Array, summary: Summary) -> Floats:
-    """Return how much of the data has each category."""
+def _weights_of_categories(categories: Array, summary: Summary) -> Floats:
+    """Return the weight of the rows of each category."""
     if summary.categories is None or summary.category_weights is None:
         return np.zeros(len(categories))
     weights = dict(zip(summary.categories.tolist(), summary.category_weights.tolist(), strict=True))
     return np.array([weights.get(category, 0.0) for category in categories.tolist()])
 
 
-def _distinct(axis: Axis, name: str) -> None:
-    values = axis.cells.values.tolist()
-    if len(set(values)) < len(values):
-        raise GridError(f"custom_values for {name!r} are an order of categories here; give each of them once")
-
-
-RANKS = 256  # positions at which two distributions of a number are compared, at most
-SAMPLED = 16_384  # rows that are compared, at most
+RANKS = 256  # maximum number of values at which two distributions are compared
+SAMPLED = 16_384  # maximum number of rows that are compared
 
 
 def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, str]:
-    r"""Put categories in an order in which neighbors have similar rows, and say how.
+    r"""Return categories in an order in which neighbors have similar rows, and a description of the order.
 
-    Of two categories, and each other feature, the distance is the average difference between the
-    distributions of a number over its ranks, or half the sum of the differences between the shares of
-    categories. The distances are added up over the features, and the categories put on a line that keeps them
-    as well as a line can (classical scaling): the order is that on the line. This is what Apley and Zhu
-    propose, but that they take the largest difference between distributions, which is the same for all
-    categories that do not overlap, however far apart. Where nothing distinguishes categories, or they do not
-    occur in ``rows``, they keep the order they come in.
+    Two categories have a distance in each other feature. For a numeric feature it is the mean absolute
+    difference of the distribution functions. For a categorical one it is half the sum of the absolute
+    differences of the shares of categories. Distances are summed over features. Classical scaling to one
+    dimension gives the order. Apley and Zhu propose the same with the largest difference of distribution
+    functions; that is the same for all categories whose distributions do not overlap. Categories that are not
+    distinguished, or do not occur in ``rows``, keep their order.
     """
     codes_of = {category: number for number, category in enumerate(categories.tolist())}
     codes, occurring = rows.table.column(feature).factorized()
-    of = np.array([codes_of.get(_plain(category), -1) for category in occurring], dtype=np.int64)
+    plain = (one.item() if isinstance(one, np.generic) else one for one in occurring)
+    of = np.array([codes_of.get(category, -1) for category in plain], dtype=np.int64)
     own = np.full(len(rows), -1, np.int64)
     own[~rows.table.column(feature).missing] = of[codes] if len(codes) else np.empty(0, np.int64)
     kept = rows.keep(own >= 0)
@@ -356,22 +355,24 @@ def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, s
     for other in range(len(rows.table.names)):
         if other != feature:
             distance += _distances(kept, other, own[own >= 0], len(categories))
-    order = _line(distance)
-    order_text = f"by how similar their rows are in the other features ({count(len(kept), 'row')})"
-    return _taken(
-        categories, order
-    ), order_text if distance.any() else "as they come: nothing tells them apart"
+    order = _scaling_order(distance)
+    text = "as they come: nothing tells them apart"
+    if distance.any():
+        text = f"by how similar their rows are in the other features ({count(len(kept), 'row')})"
+    if categories.dtype == object:
+        return objects(categories[k] for k in order), text
+    return categories[order], text
 
 
 def _distances(rows: Rows, feature: int, own: Integers, n_categories: int) -> Floats:
-    """Return the distances of the categories in one other feature; one that cannot be read says nothing."""
+    """Return the distances of the categories in one other feature, 0 if it cannot be read."""
     try:
         column = rows.table.column(feature)
     except FeatureError:
         return np.zeros((n_categories, n_categories))
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     nominal = column.kind in NOMINAL
-    cells = _category_codes(column) if nominal else _ranks(column)
+    cells = _category_codes(column) if nominal else _rank_cells(column)
     counts = np.zeros((n_categories, int(cells.max(initial=0)) + 1))
     some = cells >= 0
     np.add.at(counts, (own[some], cells[some]), weights[some])
@@ -388,14 +389,14 @@ def _distances(rows: Rows, feature: int, own: Integers, n_categories: int) -> Fl
 
 
 def _category_codes(column: Column) -> Integers:
-    """Return the category of each row; to miss it is one too."""
+    """Return the code of the category of each row; missing is a category too."""
     cells = np.zeros(len(column.missing), np.int64)
     cells[~column.missing] = column.factorized()[0] + 1
     return cells
 
 
-def _ranks(column: Column) -> Integers:
-    """Return about where each row's number lies among all, -1 where it is missing."""
+def _rank_cells(column: Column) -> Integers:
+    """Return the approximate rank of each row's value, at most `RANKS` different ones, -1 if missing."""
     cells = np.full(len(column.missing), -1, np.int64)
     values = column.values.view(np.int64) if column.values.dtype.kind in "mM" else column.values
     distinct = np.unique(values)
@@ -408,21 +409,13 @@ def _ranks(column: Column) -> Integers:
     return cells
 
 
-def _line(distance: Floats) -> Integers:
-    """Return the order on the line that keeps distances best; its direction is that of the order given."""
+def _scaling_order(distance: Floats) -> Integers:
+    """Return the order by classical scaling to one dimension, in the direction closest to the given order."""
     squares = distance**2
     centered = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
     values, vectors = np.linalg.eigh(-centered / 2)
     along = vectors[:, np.argmax(values)]
     given = np.arange(len(along)) - (len(along) - 1) / 2
-    # Rounding must not decide between categories that are alike.
+    # Rounding must not decide the order of categories with equal coordinates.
     along = np.round(along * (1.0 if along @ given >= 0 else -1.0), 9)
     return np.argsort(along, kind="stable")
-
-
-def _taken(categories: Array, order: Integers) -> Array:
-    return objects(categories[k] for k in order) if categories.dtype == object else categories[order]
-
-
-def _plain(category: Any) -> Any:
-    return category.item() if isinstance(category, np.generic) else category

@@ -1,11 +1,11 @@
-"""ALE by prediction, of additive models and of combinations."""
+"""ALE by brute force, of additive models, and of combinations of models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from paribus._states import CellMoments, Counts, Keyed, merge_in_order
 
 @dataclass(frozen=True, eq=False)
 class LocatedRows:
-    """Rows of a block, and the cells of a grid that they are in."""
+    """Rows of a block with their cells in a grid."""
 
     number: int
     grid: AleGrid
@@ -34,7 +34,7 @@ class LocatedRows:
 
     @cached_property
     def piece(self) -> Piece | None:
-        """What is to predict; nothing of a grid that has no move."""
+        """Rows and points to predict, None for a grid without differences."""
         if self.grid.silent:
             return None
         table, kept = self.block.table, self.cells.kept
@@ -48,7 +48,7 @@ class BruteAle(AlePass):
     .. math:: \Delta_k = \frac{1}{W_k} \sum_{i: x_{ij} \in (z_{k-1}, z_k]} w_i
         \left[ f(z_k, x_{i,\setminus j}) - f(z_{k-1}, x_{i,\setminus j}) \right]
 
-    Lower and upper edges of some rows are evaluated in one ``predict``.
+    One call of the model predicts the lower and upper edges of some rows.
     """
 
     model: Model
@@ -60,19 +60,9 @@ class BruteAle(AlePass):
     how: ClassVar[str] = "evaluates the model for every row at the neighboring grid values"
     threaded: ClassVar[bool] = False
 
-    @classmethod
-    def build(cls, model: Model, request: AleRequest) -> BruteAle:
-        """Prepare; portions are those of brute force."""
-        return cls(model, request)
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
-
     @cached_property
     def brute(self) -> BruteForce:
-        """What stacks rows and predicts them."""
+        """The evaluator that stacks and predicts rows."""
         return BruteForce(self.model, self.request)
 
     @property
@@ -87,26 +77,26 @@ class BruteAle(AlePass):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: a predict, and differences of its rows."""
+        """Memory that evaluating one block takes: a call of the model, and differences of its rows."""
         differences = (
-            4 * self.block_rows * self.brute.model.n_outputs * max(columns_of(m) for m in self.ale_grids)
+            4
+            * self.block_rows
+            * self.brute.model.n_outputs
+            * max(columns_of(m) for m in self.request.ale_grids)
         )
         return self.brute.call_bytes + 8 * differences
 
     @property
     def row_predictions(self) -> int:
-        """Predictions that each row takes, at most."""
-        return sum(grid.n_points for grid in self.ale_grids if not grid.silent)
-
-    @property
-    def predictions(self) -> int:
-        """Number of rows to predict, at most."""
-        return self.request.n_weighted * self.row_predictions
+        """Maximum number of predictions per row."""
+        return sum(grid.n_points for grid in self.request.ale_grids if not grid.silent)
 
     @property
     def calls(self) -> int:
-        """Number of predicts, where every row is in a bin."""
-        return self.brute.calls_for([(grid, grid.n_points) for grid in self.ale_grids if not grid.silent])
+        """Number of calls of the model, if every row is in a bin."""
+        return self.brute.calls_for(
+            [(grid, grid.n_points) for grid in self.request.ale_grids if not grid.silent]
+        )
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell, for each of the block's grids."""
@@ -125,7 +115,7 @@ class BruteAle(AlePass):
         """Yield some rows at a time, with the cell of each, for each of the block's grids."""
         block = block.weighted()
         for number in block.questions if len(block.table) else ():
-            grid = self.ale_grids[number]
+            grid = self.request.ale_grids[number]
             if grid.silent and not grid.n_cells:
                 continue
             for some in block.cut(self.brute.stack_rows(grid)):
@@ -151,7 +141,7 @@ class BruteAle(AlePass):
         self, one: LocatedRows, predictions: Iterator[Floats] | None
     ) -> tuple[CellMoments, Counts]:
         piece, grid = one.piece, one.grid
-        if piece is None:  # rows are counted all the same
+        if piece is None:  # rows are still counted
             found = np.zeros((self.brute.model.n_outputs, grid.n_points, len(one.cells.cells)))
         elif predictions is not None:
             found = next(predictions)
@@ -161,15 +151,15 @@ class BruteAle(AlePass):
 
 
 BLOCK_ROWS = 16_384
-BLOCKS = 4  # a table is cut into at least so many, for threads
+BLOCKS = 4  # minimum number of blocks of a table, for threads
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveAle(AlePass):
     r"""The differences of brute force for one feature or two, from the terms of every row.
 
-    A move exchanges the terms of the features moved. On the scale of the margin it changes all rows of a cell
-    by the same amount, and a difference of two such differences is exactly zero.
+    A move to another node changes only the terms of its features. On the scale of the margin the change is
+    the same for all rows of a cell, and second differences are exactly zero.
     """
 
     model: Model
@@ -178,7 +168,7 @@ class AdditiveAle(AlePass):
     features: tuple[int, ...]
     values: tuple[tuple[Floats, ...], ...]
 
-    name: ClassVar[str] = "additive_local"
+    name: ClassVar[str] = "additive_ale"
     structure: ClassVar[type | None] = Additive
     shortcut: ClassVar[bool] = True
     how: ClassVar[str] = "exchanges the terms of a feature at the neighboring grid values in every row"
@@ -186,7 +176,7 @@ class AdditiveAle(AlePass):
 
     @classmethod
     def build(cls, model: Model, request: AleRequest) -> AdditiveAle:
-        """Evaluate the terms at the values of each grid, by axis."""
+        """Return the evaluator, with the terms at the values of each axis of each grid."""
         grids = request.ale_grids
         features = tuple(sorted({axis.feature for grid in grids for axis in grid.axes}))
         additive = additive_of(model, features)
@@ -196,21 +186,16 @@ class AdditiveAle(AlePass):
         return cls(model, request, additive, features, values)
 
     @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
-
-    @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share."""
+        """Rows per block: few enough for several threads."""
         return int(max(1, min(BLOCK_ROWS, -(-self.request.rows // BLOCKS)) // self.request.block_cut))
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: terms, and margins and outputs of the moves of a grid."""
+        """Memory that evaluating one block takes: terms, and margins and outputs at the nodes of a grid."""
         margins = self.additive.n_margins
         terms = (len(self.features) + 6) * margins
-        widest = max((grid.n_points + columns_of(grid) for grid in self.ale_grids), default=0)
+        widest = max((grid.n_points + columns_of(grid) for grid in self.request.ale_grids), default=0)
         moves = 4 * widest * max(margins, self.outputs)
         rows = min(self.block_rows, self.request.rows)
         return int(rows * (FLOAT * (terms + moves) + self.additive.prepared_bytes) + self.state_bytes)
@@ -222,7 +207,7 @@ class AdditiveAle(AlePass):
         if not len(block.table):
             return Keyed(states)
         terms = terms_of(self.additive, self.features, block)
-        for number, grid in enumerate(self.ale_grids):
+        for number, grid in enumerate(self.request.ale_grids):
             located = grid.locate(block)
             if len(located.cells):
                 predictions = self._predictions(number, grid, located, terms)
@@ -231,15 +216,15 @@ class AdditiveAle(AlePass):
         return Keyed(states)
 
     def _predictions(self, number: int, grid: AleGrid, located: RowCells, terms: Floats) -> Floats:
-        """Return the outputs ``(o, b, i)`` of rows at the nodes of their moves."""
+        """Return the outputs ``(o, b, i)`` of rows at the nodes of their cells."""
         linear = self.additive.link.linear
-        if grid.silent or (linear and len(grid.axes) == 2):  # nothing moves, or nothing together
+        if grid.silent or (linear and len(grid.axes) == 2):  # no differences, or zero second differences
             return np.zeros((self.outputs, grid.n_points, len(located.cells)))
         own = [self.features.index(axis.feature) for axis in grid.axes]
         rest = self.additive.rest(terms, own)
         if located.kept is not None:
             rest = rest[:, located.kept]
-        # What stays the same has no part in a difference, and no rounding of it either.
+        # Constant terms cancel in a difference; without them there is no rounding error either.
         margins = np.zeros_like(rest)[:, None] if linear else rest[:, None]
         for axis, values in enumerate(self.values[number]):
             margins = margins + values[:, located.index[..., axis]]
@@ -248,37 +233,28 @@ class AdditiveAle(AlePass):
 
 @dataclass(frozen=True, eq=False)
 class CombinedAle(AlePass):
-    """The differences of brute force for single features, each between two points of a row's own curve."""
+    """The differences of brute force for single features, from the curve of every row."""
 
     model: Model
     request: AleRequest
     built: CombinedExact
 
-    name: ClassVar[str] = "combined_local"
+    name: ClassVar[str] = "combined_ale"
     structure: ClassVar[type | None] = Combination
     shortcut: ClassVar[bool] = True
+    most_features: ClassVar[int] = 1
     how: ClassVar[str] = "draws the curve of every row from the structures of its models"
     threaded: ClassVar[bool] = True
 
     @classmethod
-    def covers(cls, request: Any) -> tuple[int, ...]:
-        """Return the numbers of the effects of one feature."""
-        return tuple(number for number, grid in enumerate(request.ale_grids) if len(grid.bins) == 1)
-
-    @classmethod
     def build(cls, model: Model, request: AleRequest) -> CombinedAle:
-        """Build what draws the curves at all values of each feature."""
+        """Return the evaluator, with the evaluator of curves at all values of each feature."""
         return cls(model, request, CombinedExact.build(model, _at_values(request)))
 
     @cached_property
     def exact(self) -> CombinedExact:
-        """What draws curves, cut as this evaluator is."""
+        """The evaluator of curves, with the sizes of this one."""
         return replace(self.built, request=_at_values(self.request))
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
 
     @property
     def block_rows(self) -> int:
@@ -287,8 +263,8 @@ class CombinedAle(AlePass):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: a drawing of curves, and the moves of a feature."""
-        widest = max((grid.n_points + columns_of(grid) for grid in self.ale_grids), default=0)
+        """Memory that evaluating one block takes: curves, and differences of one feature."""
+        widest = max((grid.n_points + columns_of(grid) for grid in self.request.ale_grids), default=0)
         moves = 4 * FLOAT * min(self.block_rows, self.request.rows) * widest * self.outputs
         return self.exact.worker_bytes + moves + self.state_bytes
 
@@ -298,7 +274,7 @@ class CombinedAle(AlePass):
         return self.exact.held_bytes
 
     def prepare(self) -> None:
-        """Prepare to draw the curves of each feature by itself."""
+        """Prepare the curves of each feature separately."""
         self.exact.prepare_curves([(number,) for number, size in enumerate(self.exact.sizes) if size])
 
     def evaluate(self, block: Block) -> Keyed:
@@ -308,7 +284,7 @@ class CombinedAle(AlePass):
         if not len(block.table):
             return Keyed(states)
         rows = self.exact.read(block)
-        for number, grid in enumerate(self.ale_grids):
+        for number, grid in enumerate(self.request.ale_grids):
             located = grid.locate(block)
             if len(located.cells):
                 predictions = self._predictions(number, located, rows)
@@ -317,10 +293,10 @@ class CombinedAle(AlePass):
         return Keyed(states)
 
     def _predictions(self, number: int, located: RowCells, rows: Array) -> Floats:
-        """Return the outputs ``(o, b, i)`` of rows before and after their moves, some rows at a time."""
-        grid = self.ale_grids[number]
+        """Return the outputs ``(o, b, i)`` of rows at the nodes of their cells, some rows at a time."""
+        grid = self.request.ale_grids[number]
         found = np.zeros((self.outputs, grid.n_points, len(located.cells)))
-        if grid.silent:  # rows are counted all the same
+        if grid.silent:  # rows are still counted
             return found
         rows = rows if located.kept is None else rows[:, located.kept]
         size = self.exact.portion(self.exact.sizes[number])
@@ -332,5 +308,5 @@ class CombinedAle(AlePass):
 
 
 def _at_values(request: AleRequest) -> AleRequest:
-    """Return the same request for curves at all values between which rows are moved."""
+    """Return the request of curves at all values of the axes."""
     return replace(request, grids=tuple(Grid(grid.axes) for grid in request.grids))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -37,13 +37,13 @@ from paribus._models.trees import Trees
 from paribus._states import CellMoments, Counts, Keyed
 from paribus.errors import RefusalError
 
-WALKED = 512  # leaves from which rows are followed one by one: masks of them would be mostly empty
+WALKED = 512  # leaves from which rows walk one by one: masks of rows would be mostly empty
 Values = Callable[[Encoding], Floats]  # the numbers of a feature's values in an encoding
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedTrees:
-    """Trees down which masks of rows are led."""
+    """Trees that are evaluated with masks of rows."""
 
     program: Program
     moves: Moves
@@ -55,12 +55,12 @@ class MaskedTrees:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the trees, and of the masks that one thread needs."""
+        """Memory of the trees, and of the masks of one thread."""
         conditions = len(self.program.conditions) + 2 * len(self.moves.conditions)
         return self.program.nbytes + self.moves.nbytes + 64 * conditions
 
     def move(self, ensemble: Ensemble, block: Block, lower: Ints, upper: Ints, kernels: ModuleType) -> Floats:
-        """Return what moves change, ``(m, targets, i)``; see `Moves` for the positions of rows."""
+        """Return the changes of margins ``(m, targets, i)``; see `Moves` for the positions of rows."""
         own = codes_of(self.program, ensemble, block, kernels)
         changes: Floats = kernels.move(self.program, self.moves, own, lower, upper)
         return changes
@@ -68,7 +68,7 @@ class MaskedTrees:
 
 @dataclass(frozen=True, eq=False)
 class WalkedTrees:
-    """Deep trees, down which rows are followed one by one; ``values`` are the codes of each feature's."""
+    """Deep trees, in which rows walk one by one; ``values`` are the codes of the values of each feature."""
 
     walk: Walk
     values: tuple[tuple[tuple[int, Ints], ...], ...]
@@ -76,7 +76,7 @@ class WalkedTrees:
 
     @property
     def columns(self) -> int:
-        """Number of columns of codes, each of which is packed with those of two moves."""
+        """Number of columns of codes, including the packed codes of both moves."""
         return 6 * len(self.walk.columns)
 
     @property
@@ -85,7 +85,7 @@ class WalkedTrees:
         return self.walk.nodes.nbytes + self.walk.value.nbytes
 
     def move(self, ensemble: Ensemble, block: Block, lower: Ints, upper: Ints, kernels: ModuleType) -> Floats:
-        """Return what moves change, as of `MaskedTrees`."""
+        """Return the changes of margins, as in `MaskedTrees`."""
         own = codes_of(self.walk, ensemble, block, kernels)
         moved = []
         for positions in (lower, upper):
@@ -116,10 +116,10 @@ def moved_trees(
     own: bool,
     kernels: ModuleType,
 ) -> tuple[MaskedTrees | WalkedTrees, ...]:
-    """Lay trees out for features, in rising order, that are moved between ``n_values`` values each.
+    """Return trees laid out for ``features``, in ascending order, that take ``n_values`` values each.
 
-    ``twice`` marks the features whose two moves, from rows as they are, are wanted apart; ``own`` says
-    whether the margins of rows as they are, without the baseline, are wanted too.
+    ``twice`` marks the features whose two moves, from the observed value, are computed separately. ``own``
+    says whether the margins of unchanged rows, without the baseline, are computed too.
     """
     if ensemble.preparation is not None:
         ensemble.preparation.refuse_joined(features)
@@ -143,7 +143,7 @@ def moved_trees(
         most = max((column.missing for column in walk.columns), default=0)
         if most > MOST_CODES:
             raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
-        walk.packed  # noqa: B018  # before threads request it
+        walk.packed  # noqa: B018  # cached before threads use it
         codes = _codes_of_values(walk.columns, walked, features, values, kernels)
         parts.append(WalkedTrees(walk, codes, moves))
     return tuple(parts)
@@ -175,7 +175,7 @@ def _codes_of_values(
     values: list[Values],
     kernels: ModuleType,
 ) -> tuple[tuple[tuple[int, Ints], ...], ...]:
-    """Return, by feature, the codes of its values in each column that belongs to it."""
+    """Return the codes of the values of each feature, in each of its columns."""
     found: list[list[tuple[int, Ints]]] = [[] for _ in features]
     positions = {feature: position for position, feature in enumerate(features)}
     for number, column in enumerate(columns):
@@ -187,7 +187,7 @@ def _codes_of_values(
 
 
 def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...], moves: Moves) -> Moves:
-    """Find the different ways in which tests of each feature turn out at its values."""
+    """Return the moves with the distinct conditions of each feature, by their outcomes at its values."""
     test = np.zeros(len(program.conditions), np.int32)
     conditions, tables = [np.zeros((0, 4), np.int32)], [np.zeros(0, np.uint8)]
     first, known = 0, 0
@@ -195,8 +195,8 @@ def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...],
         if not columns:
             continue
         tests = [np.flatnonzero(program.conditions[:, COLUMN] == column) for column, _ in columns]
-        passes = [_passes(program, some, own) for some, (_, own) in zip(tests, columns, strict=True)]
-        different, table, ways = _ways(np.concatenate(passes), feature, known)
+        passes = [_tests_passed(program, some, own) for some, (_, own) in zip(tests, columns, strict=True)]
+        different, table, ways = _distinct_outcomes(np.concatenate(passes), feature, known)
         test[np.concatenate(tests)] = first + ways
         conditions.append(different)
         tables.append(table)
@@ -205,8 +205,8 @@ def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...],
     return replace(moves, conditions=found, truth=truth, test=test)
 
 
-def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
-    """Return at which of some codes of their column tests are passed, ``(t, codes)``."""
+def _tests_passed(program: Program, tests: Integers, codes: Ints) -> Flags:
+    """Return whether tests of one column are passed at each of its ``codes``, ``(t, codes)``."""
     column, cut, missing_left, table = program.conditions[tests].T[..., None]
     if program.columns[column[0, 0]].is_nominal:
         return np.asarray(program.truth[table + codes] > 0)
@@ -214,17 +214,17 @@ def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
     return np.asarray((codes <= cut) | (missing & (missing_left > 0)))
 
 
-def _ways(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integers]:
-    """Return the different conditions among tests of given outcomes ``(t, values)``, and which each is.
+def _distinct_outcomes(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integers]:
+    """Return the distinct conditions of tests with outcomes ``(t, values)``, and the condition of each test.
 
-    The last value, which may be the missing one, goes either way. Where the others go left up to one of them,
-    a cut says so; any other way has a table, behind the ``known`` entries of others.
+    The outcome at the last value, which may be missing, is separate. If the other values pass up to a
+    threshold, the condition is a cut. Otherwise it is a table, stored after the ``known`` entries of others.
     """
-    if not passes.shape[1]:  # a feature without any value, along which no row is moved
+    if not passes.shape[1]:  # a feature without values, which is never moved
         passes = np.zeros((len(passes), 1), dtype=bool)
     before, values = passes[:, :-1].sum(axis=1), passes.shape[1]
     plain = (passes[:, :-1] == (np.arange(values - 1) < before[:, None])).all(axis=1)
-    # Cuts come first, in rising order.
+    # Cuts come first, in ascending order.
     key = np.where(plain, before, values) * 2 + passes[:, -1]
     keys = np.column_stack([key >> 8, key & 255, np.packbits(passes, axis=1)]).astype(np.uint16)
     order = np.lexsort(keys.T[::-1])
@@ -242,14 +242,14 @@ def _ways(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integer
 
 
 BLOCK_ROWS = 16_384
-BLOCKS = 4  # a table is cut into at least so many, for threads
-FLOATS = (np.float32, np.float64)  # whose bins the kernels add up
+BLOCKS = 4  # minimum number of blocks of a table, for threads
+FLOATS = (np.float32, np.float64)  # types whose bins the kernels sum
 BLOCK_BYTES = 16_000_000  # of codes and margins of a block
 
 
 @dataclass(frozen=True, eq=False)
 class RowBins:
-    """Rows that all lie in bins of a feature: the bin of each, and its number, ``(i,)``."""
+    """Rows that all lie in bins of a numeric feature: the bin and the value of each, ``(i,)``."""
 
     cells: Ints
     numbers: Floats
@@ -257,9 +257,9 @@ class RowBins:
     def collected(
         self, grid: AleGrid, changes: Floats, kernels: ModuleType
     ) -> tuple[CellMoments, Counts] | None:
-        """Return what `collected_changes` does of changes ``(o, i)``; None where squares overflow."""
+        """Return the result of `collected_changes` for changes ``(o, i)``, None if squares overflow."""
         bins = grid.bins[0]
-        # The last cell is that of missing values, of which there are none.
+        # The last cell is for missing values, and is empty here.
         edges, widths = bins.axis.cells.values.astype(np.float64), np.append(bins.widths, 1.0)
         found = [
             kernels.collect(self.cells, self.numbers, edges, widths, np.ascontiguousarray(one))
@@ -277,10 +277,10 @@ class RowBins:
 class TreeAle(AlePass):
     """The differences of brute force for single features, computed from the trees in one pass.
 
-    Many rows at once are led down the trees, as they are and with each feature that is tested on the way at
-    the lower and at the upper edge of their bins. A leaf changes the output of those that only one of the two
-    leads to it, which are few. In deep trees rows are followed one by one, and apart from themselves where a
-    move parts them.
+    Many rows are evaluated together: unchanged, and with each tested feature at the lower and at the upper
+    edge of their bins. A leaf contributes only to the few rows that reach it with one of the two edges. In
+    deep trees rows walk one by one, and separately from the split at which a moved row takes the other
+    branch.
     """
 
     request: AleRequest
@@ -288,21 +288,18 @@ class TreeAle(AlePass):
     tree_groups: tuple[MaskedTrees | WalkedTrees, ...]
     places: tuple[int, ...]
     n_outputs: int
+    _edges: dict[int, CodeColumn] = field(default_factory=dict, init=False, repr=False)
 
-    name: ClassVar[str] = "tree_local"
+    name: ClassVar[str] = "tree_ale"
     structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
+    most_features: ClassVar[int] = 1
     how: ClassVar[str] = "leads the rows down the trees with each feature at both ends of their bins"
     threaded: ClassVar[bool] = True
 
     @classmethod
-    def covers(cls, request: Any) -> tuple[int, ...]:
-        """Return the numbers of the effects of one feature."""
-        return tuple(number for number, grid in enumerate(request.ale_grids) if len(grid.bins) == 1)
-
-    @classmethod
     def build(cls, model: Model, request: AleRequest) -> TreeAle:
-        """Lay the trees out, and the values of each feature as codes."""
+        """Return the evaluator, with the trees and the codes of the values of each feature."""
         trees, grids = trees_of(model), request.ale_grids
         order = sorted(range(len(grids)), key=lambda number: grids[number].axes[0].feature)
         requests, axes = moved_values(grids)
@@ -327,19 +324,14 @@ class TreeAle(AlePass):
         return self.n_outputs
 
     @property
-    def kernels(self) -> ModuleType:
-        """The kernels; named rather than held, because a module cannot be shipped."""
-        return kernels()
-
-    @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share, and fewer where features or outputs are many."""
+        """Rows per block: few enough for several threads, and fewer with many features or outputs."""
         shared = min(BLOCK_ROWS, -(-self.request.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
         return int(max(1, shared // self.request.block_cut))
 
     @property
     def _row_bytes(self) -> int:
-        """Memory of a row: its codes, its cells, what its moves change, and the outputs of one feature."""
+        """Memory of a row: its codes, cells, changes of margins, and the outputs of one feature."""
         targets = sum(group.moves.size for group in self.tree_groups)
         margins = 8 * (targets + 12) * max(self.trees.ensemble.n_margins, self.outputs)
         return margins + 4 * sum(group.columns for group in self.tree_groups) + 40 * len(self.places) + 64
@@ -351,7 +343,7 @@ class TreeAle(AlePass):
 
     @property
     def held_bytes(self) -> int:
-        """The trees as rows are led down them."""
+        """Memory of the trees."""
         return sum(group.nbytes for group in self.tree_groups)
 
     def evaluate(self, block: Block) -> Keyed:
@@ -359,7 +351,7 @@ class TreeAle(AlePass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        cells = [self._located(number, block) for number in range(len(self.ale_grids))]
+        cells = [self._located(number, block) for number in range(len(self.request.ale_grids))]
         changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, located in enumerate(cells):
@@ -371,8 +363,8 @@ class TreeAle(AlePass):
         return Keyed(states)
 
     def _located(self, number: int, block: Block) -> RowCells | RowBins:
-        """Return where rows lie; in plain bins of floats where all of them do and count the same."""
-        grid = self.ale_grids[number]
+        """Return the cells of rows, as `RowBins` if all are in bins of floats and have equal weights."""
+        grid = self.request.ale_grids[number]
         bins, search = grid.bins[0], partial(self._search, number)
         edges, column = bins.axis.cells.values, block.column(bins.axis.feature)
         values = column.values
@@ -390,11 +382,11 @@ class TreeAle(AlePass):
     def _collected(
         self, number: int, located: RowCells | RowBins, changes: Floats, block: Block
     ) -> tuple[CellMoments, Counts]:
-        """Return the moments of what moves change in each cell, and where in it rows lie."""
-        grid = self.ale_grids[number]
+        """Return the moments of differences in each cell, and the sums of the positions of rows in it."""
+        grid = self.request.ale_grids[number]
         if isinstance(located, RowBins):
             first, _ = self.tree_groups[0].moves.targets[self.places[number]]
-            found = located.collected(grid, self.trees.outputs(changes[:, first]), self.kernels)
+            found = located.collected(grid, self.trees.outputs(changes[:, first]), kernels())
             if found is not None:
                 return found
             located = grid.locate(block, partial(self._search, number))
@@ -402,7 +394,7 @@ class TreeAle(AlePass):
         return collected_changes(grid, located, moved, block.weights)
 
     def _changes(self, block: Block, cells: list[RowCells | RowBins]) -> Floats:
-        """Return what the moves of all features change of the margins, ``(m, targets, i)``."""
+        """Return the changes of margins for the moves of all features, ``(m, targets, i)``."""
         lower, upper = np.zeros((2, len(cells), len(block.table)), np.int32)
         for place, located in zip(self.places, cells, strict=True):
             if isinstance(located, RowBins):
@@ -413,12 +405,12 @@ class TreeAle(AlePass):
             lower[place, rows] = located.index[0, :, 0] + 1
             upper[place, rows] = located.index[-1, :, 0] + 1
         ensemble = self.trees.ensemble
-        found = [group.move(ensemble, block, lower, upper, self.kernels) for group in self.tree_groups]
+        found = [group.move(ensemble, block, lower, upper, kernels()) for group in self.tree_groups]
         return found[0] if len(found) == 1 else np.sum(found, axis=0)
 
     def _moved(self, number: int, located: RowCells, changes: Floats) -> Floats:
-        """Return by how much each move of a feature changes the outputs, ``(o, moves, i)``."""
-        grid = self.ale_grids[number]
+        """Return the differences of outputs for each move of a feature, ``(o, moves, i)``."""
+        grid = self.request.ale_grids[number]
         first, twice = self.tree_groups[0].moves.targets[self.places[number]]
         own = changes[:, first : first + 1 + twice]
         plain = changes[:, 0]
@@ -426,7 +418,7 @@ class TreeAle(AlePass):
             own, plain = own[..., located.kept], plain[:, located.kept]
         if not twice:
             return self.trees.outputs(own)
-        # A row without a value is moved from the anchor, not from where it is.
+        # The difference of a missing value starts at the anchor, not at the observed value.
         missing = located.cells == grid.n_cells
         if self.trees.link.linear:
             low, high = self.trees.outputs(own.swapaxes(0, 1))
@@ -435,18 +427,13 @@ class TreeAle(AlePass):
         low, high = (self.trees.outputs(plain + own[:, side]) for side in range(2))
         middle = np.where(missing, low, self.trees.outputs(plain)) if grid.bins[0].nominal else None
         stops = [low, high] if middle is None else [low, middle, high]
-        with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite predictions have no difference
             return grid.contrasts(np.stack(stops, axis=1))
 
-    @cached_property
-    def _edges(self) -> dict[int, CodeColumn]:
-        """The edges of each grid as the kernels rank numbers among them, of those that were requested."""
-        return {}
-
     def _search(self, number: int, edges: Array, values: Array) -> Any:
-        """Return how many edges are smaller than each number, as the kernels rank numbers if they can."""
+        """Return the number of edges below each value, by the kernels if values are floats."""
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             return np.searchsorted(edges, values)
-        if number not in self._edges:  # found at once by several threads, it is the same
+        if number not in self._edges:  # threads may compute the same value twice
             self._edges[number] = CodeColumn.of(0, edges.astype(np.float64), is_nominal=False)
-        return self.kernels.rank(self._edges[number], values.astype(np.float64, copy=False))
+        return kernels().rank(self._edges[number], values.astype(np.float64, copy=False))

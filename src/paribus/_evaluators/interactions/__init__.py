@@ -1,4 +1,4 @@
-"""Effects at the rows themselves: how strong a feature is, and how much of that is interaction."""
+"""Interactions: mean squares of effects at the rows, and their share that is interaction."""
 
 from paribus._evaluators.interactions.requests import InteractionStatistics, Ratio
 

@@ -1,4 +1,4 @@
-"""Interactions of additive models, and by prediction."""
+"""Interactions of additive models, and by brute force."""
 
 from __future__ import annotations
 
@@ -33,25 +33,20 @@ from paribus._states import Counts, Keyed, RowCurves
 from paribus.errors import RefusalCode, RefusalError
 
 BLOCK_ROWS = 16_384
-BLOCKS = 4  # a table is cut into at least so many, for threads
-WITNESSES, LEAST = 4_096, 64  # rows whose influence gives the standard errors, to 5 %
+BLOCKS = 4  # minimum number of blocks of a table, for threads
+WITNESSES, LEAST = 4_096, 64  # rows whose influence gives standard errors, with a relative error of 5 %
 
 
 @dataclass(frozen=True, eq=False)
 class TermSums:
-    """The first pass over the rows: sums of terms, and the terms of the rows in the sample."""
+    """First pass over the rows: sums of terms, and the terms of sampled rows."""
 
     additive: Additive
     features: tuple[int, ...]
     sample: Integers
 
-    @property
-    def functions(self) -> int:
-        """Number of terms that are summed, and the margin last."""
-        return len(self.features) + 1
-
     def evaluate(self, block: Block) -> Keyed:
-        """Return the sums of a block, and its rows in the sample."""
+        """Return the sums of a block, and the terms of its sampled rows."""
         positions = np.arange(block.start, block.start + len(block.table))
         if block.weights is not None and not block.weights.all():
             positions, block = positions[block.weights > 0], block.weighted()
@@ -71,7 +66,7 @@ class TermSums:
 
 @dataclass(frozen=True, eq=False)
 class TermProducts:
-    """The second pass: sums of products of every two terms, each without its mean ``center (f + 1, m)``."""
+    """Second pass over the rows: sums of products of all pairs of terms, minus ``center (f + 1, m)``."""
 
     additive: Additive
     features: tuple[int, ...]
@@ -96,11 +91,11 @@ def functions_of(additive: Additive, features: tuple[int, ...], block: Block) ->
 
 @dataclass(frozen=True, eq=False)
 class AdditiveInteractions(ExactInteractions):
-    r"""Strengths of a sum of terms on every row, of which no two interact.
+    r"""Strengths of a sum of terms on every row; its features do not interact.
 
-    The effect of a feature is its term without its mean, :math:`F_j = g_j - \langle g_j \rangle`, which is
-    also what the prediction loses with it, and that of a group is the sum of theirs. One pass finds means,
-    another one products of what is left without them.
+    The effect of a feature is its centered term, :math:`F_j = g_j - \langle g_j \rangle`, which is also the
+    change of the prediction without the feature. The effect of a group is the sum of these. The first pass
+    computes means, the second one products of centered terms.
     """
 
     model: Model
@@ -113,7 +108,7 @@ class AdditiveInteractions(ExactInteractions):
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> AdditiveInteractions:
-        """Read the terms; of a link that is not linear every two features interact."""
+        """Return the evaluator, or refuse a nonlinear link, with which all features interact."""
         additive = additive_of(model, request.features)
         if not additive.link.linear:
             raise RefusalError(
@@ -126,24 +121,24 @@ class AdditiveInteractions(ExactInteractions):
 
     @cached_property
     def sample(self) -> Sample:
-        """The rows whose influence gives the errors."""
+        """The rows whose influence gives the standard errors."""
         size = min(WITNESSES, len(self.request.rows)) // self.request.influence_cut
         return self.request.rows.sample(max(LEAST, size), self.request.seed)
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share."""
+        """Rows per block: few enough for several threads."""
         shared = min(BLOCK_ROWS, -(-len(self.request.rows) // BLOCKS))
         return int(max(1, shared // self.request.block_cut))
 
     @property
     def _numbers(self) -> int:
-        """Numbers that are held of a row: its terms and margins."""
+        """Number of terms and margins of a row."""
         return (len(self.request.features) + 1) * self.additive.n_margins
 
     @property
     def held_bytes(self) -> int:
-        """States that wait to be merged, functions at the influence rows, and what is found of pairs."""
+        """Memory of waiting states, effects at the influence rows, and statistics of pairs."""
         levels = math.ceil(math.log2(max(2, len(self.request.rows) / self.block_rows))) + 2
         products = self._numbers * (len(self.request.features) + 1)
         pairs = 8 * self.request.n_results * self.additive.n_margins
@@ -151,19 +146,15 @@ class AdditiveInteractions(ExactInteractions):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that one block takes: its columns, its terms, and copies of them."""
+        """Memory that evaluating one block takes: its columns, terms, and copies of them."""
         rows = min(self.block_rows, len(self.request.rows))
-        # Blocks that are read wait for a thread, and others are read meanwhile.
+        # Blocks wait for a thread while others are read.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes
         terms = FLOAT * (4 * self._numbers + 6 * self.additive.n_margins)
         return int(rows * (read + terms + self.additive.prepared_bytes))
 
-    def memory(self, threads: int) -> int:
-        """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
-        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
-
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"terms of {len(self.request.features)} features of every row need {format_bytes(needed)} and "
             f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
@@ -171,7 +162,7 @@ class AdditiveInteractions(ExactInteractions):
         )
 
     def passes(self, threads: int) -> Passes:
-        """Find means, then products without them."""
+        """Yield a pass for means, then one for products of centered terms."""
         summing = TermSums(self.additive, self.request.features, self.sample.numbers)
         settings = self.request.settings, self.sample.numbers
         state = yield Fold("terms", summing, self.block_rows, settings=settings)
@@ -183,7 +174,7 @@ class AdditiveInteractions(ExactInteractions):
         return self._statistics(products, state.parts["sample", 0].finish().reshape(*center.shape, -1))
 
     def _statistics(self, products: Floats, functions: Floats) -> InteractionStatistics:
-        """Return moments from products ``(m, f + 1, f + 1)``, and functions at influence rows."""
+        """Return the statistics from products ``(m, f + 1, f + 1)``, and effects at influence rows."""
         rows, request = self.request.rows, self.request
         influence_rows = InfluenceSample.of(self.sample, rows.total, rows.n_weighted)
         variance = products[:, -1, -1]
@@ -200,7 +191,7 @@ class AdditiveInteractions(ExactInteractions):
             if request.every_column:
                 ratios["total"] = self._none(variance[None], zero)
         if request.pairwise:
-            ratios["joint"] = self._none(_together(products, request.pairs), zero)
+            ratios["joint"] = self._none(_group_mean_squares(products, request.pairs), zero)
         triples = strongest_triples(ratios, len(every), request.threeway)
         return InteractionStatistics(
             zero.above(variance),
@@ -209,19 +200,19 @@ class AdditiveInteractions(ExactInteractions):
             ratios.get("joint"),
             ratios.get("overall"),
             ratios.get("total"),
-            self._none(_together(products, triples), zero) if triples else None,
+            self._none(_group_mean_squares(products, triples), zero) if triples else None,
             triples,
             floor=zero.own,
         )
 
     def _none(self, squares: Floats, zero: ZeroThresholds) -> Ratio:
-        """Return interactions of zero beside the mean squares they are a share of."""
+        """Return interactions of zero, with the mean squares that are their denominators."""
         error = np.full(squares.shape, 0.0 if self.request.rows.n_weighted > 1 else np.nan)
         squares = np.where(squares <= zero.averages, 0.0, squares)
         return Ratio(np.zeros(squares.shape), squares, error, error)
 
 
-def _together(products: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
+def _group_mean_squares(products: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
     """Return the mean squares ``(t, m)`` of the sums of effects in each group of features."""
     squares = [products[:, group][:, :, group].sum(axis=(1, 2)) for group in map(list, groups)]
     return np.array(squares).reshape(-1, len(products))
@@ -229,7 +220,7 @@ def _together(products: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class BruteCurves:
-    """Every row with the values of every other, predicted by the model."""
+    """Predictor of every row with the values of every other row, by the model."""
 
     brute: BruteForce
 
@@ -245,7 +236,7 @@ class BruteCurves:
 
 @dataclass(frozen=True, eq=False)
 class BruteInteractions(CrossedInteractions):
-    """The definition itself, for any model, which predicts every row with the values of every other."""
+    """Interactions by their definition, for any model."""
 
     model: Model
     request: InteractionRequest
@@ -255,13 +246,8 @@ class BruteInteractions(CrossedInteractions):
     threaded: ClassVar[bool] = False
     how: ClassVar[str] = "evaluates the model for every row with the values of every other row"
 
-    @classmethod
-    def build(cls, model: Model, request: InteractionRequest) -> BruteInteractions:
-        """Prepare to predict every row with the values of every other."""
-        return cls(model, request)
-
     def fallback(self, short: str) -> str | None:
-        """Warn before rows are drawn, or crossed with each other, because trees are short of memory."""
+        """Return the warning that rows are sampled or crossed because trees exceed the memory bound."""
         rows, whole = self.request.rows.n_weighted, self.request.sampled_from
         some = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
         return (
@@ -271,13 +257,13 @@ class BruteInteractions(CrossedInteractions):
 
     @property
     def predictions(self) -> int:
-        """Rows the model will predict at most."""
+        """Maximum number of rows that the model predicts."""
         rows, sets = len(self.request.rows), self.request.n_pairs + TRIPLE_PARTS * self.n_triples
         return self._single_predictions + sets * rows * rows
 
     @property
     def calls(self) -> int:
-        """Number of predicts at most."""
+        """Maximum number of calls of the model."""
         square, most, calls = len(self.request.rows) ** 2, self._brute.call_rows, self._brute.calls
         for groups, parts in ((self.request.n_pairs, 1), (self.n_triples, TRIPLE_PARTS)):
             together = self.groups_together(triples=parts > 1)
@@ -313,25 +299,25 @@ class BruteInteractions(CrossedInteractions):
 
     @property
     def held_bytes(self) -> int:
-        """The curves of every row over each feature, twice while they are joined, and functions of pairs."""
+        """Memory of the curves over each feature, twice while joined, and of effects of pairs."""
         curves = sum(grid.n_points for grid in self._singles) * len(self.request.rows) * self.model.n_outputs
         return 2 * FLOAT * curves + self.functions_bytes
 
     @property
     def worker_bytes(self) -> int:
-        """The curves of every row over one group of features, twice while they are joined, and a predict."""
+        """Memory of the curves over one group of features, twice while joined, and of a call."""
         rows, triples = len(self.request.rows), bool(self.request.threeway)
         parts = (5 if triples else 2 * bool(self.request.n_pairs)) * self.groups_together(triples=triples)
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
 
     def groups_together(self, *, triples: bool) -> int:
-        """Return how many groups of features are predicted together: several where calls are dear."""
+        """Return how many groups of features are predicted together: several if calls are expensive."""
         each = len(self.request.rows) ** 2 * (TRIPLE_PARTS if triples else 1)
         return max(1, self._brute.call_rows // max(1, each)) if self._brute.batched else 1
 
     @property
     def block_rows(self) -> int:
-        """Number of rows per call."""
+        """Rows per block."""
         return self._brute.block_rows
 
     @property
@@ -349,7 +335,7 @@ class BruteInteractions(CrossedInteractions):
         return self._single_predictions + crossed
 
     def singles(self) -> Generator[Fold, Keyed, tuple[FeatureCurves, ...]]:
-        """Predict single features, some rows at a time."""
+        """Yield a pass that predicts single features, and return their curves."""
         state = yield self.fold("curves", self._brute, self._brute.block_rows, self._brute.parts)
         estimates = self._brute.finish(state)
         return tuple(

@@ -1,9 +1,9 @@
-"""Strengths from every row with the values of every other, whoever computes what these predict."""
+"""Interactions from predictions of every row with the feature values of every other row."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
@@ -33,11 +33,11 @@ from paribus._states import Keyed
 from paribus._states.sums import ignore_fp_errors
 
 Group = tuple[int, ...]
-TRIPLE_PARTS = 4  # sets of two features or three that are evaluated for a triple
+TRIPLE_PARTS = 4  # sets of two or three features that are evaluated for a triple
 
 
 class CrossPredictor(Protocol):
-    """Predicts every row of a block with the values of every other."""
+    """Predictor of every row of a block with the values of every other row."""
 
     def curves(self, block: Block, sets: Sequence[Group]) -> list[FeatureCurves]:
         """Return the predictions ``(o, g, i)`` at the values that rows have in each set of columns."""
@@ -48,7 +48,7 @@ class CrossPredictor(Protocol):
 class GroupSums:
     """One group of features: mean squares ``(2, o)``, functions and inner influence ``(2, o, i)``.
 
-    ``crossed`` is how many rows its own effect was evaluated for.
+    ``crossed`` is the number of rows that were predicted for the group.
     """
 
     squares: Floats
@@ -57,13 +57,13 @@ class GroupSums:
     crossed: int
 
     def merge(self, other: Self) -> Self:
-        """Refuse: a group is evaluated in one block."""
+        """Raise an error, because a group is evaluated in one block."""
         raise AssertionError("a group was evaluated twice")
 
 
 @dataclass(frozen=True, eq=False)
 class CrossedGroups:
-    """Estimates of some groups, None of none, and how many rows they were evaluated for."""
+    """Moments of some groups, None without groups, and the number of rows predicted for them."""
 
     joint: JointMoments | None
     crossed: int
@@ -71,7 +71,7 @@ class CrossedGroups:
 
 @dataclass(frozen=True, eq=False)
 class CrossedRows:
-    """Evaluates groups of features, all rows at a time, and keeps their sums.
+    """Evaluator of groups of features, with all rows in one block.
 
     ``single`` has the curves of each feature; groups are of positions among them.
     """
@@ -83,7 +83,7 @@ class CrossedRows:
     share: Floats
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what is found of the block's groups, whose rows are predicted together."""
+        """Return the sums of the block's groups, whose rows are predicted together."""
         with ignore_fp_errors():
             groups = [self.groups[number] for number in block.questions]
             curves = iter(
@@ -112,18 +112,18 @@ class CrossedRows:
         inner = np.stack([np.zeros_like(weighed[0]), curves[whole].as_rest(weighed[1:])[0]])
         for part, sign in parts_of(group):
             inner[0] += sign * curves[part].as_rest(weighed[:1])[0]
-            if len(part) == 1:  # which is counted with the feature itself
+            if len(part) == 1:  # counted with the single feature
                 inner[1] -= curves[part].as_rest(weighed[1:])[0]
         crossed = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
         return GroupSums(functions**2 @ self.share, functions, inner, crossed)
 
 
-class CrossedInteractions(InteractionPasses, ABC):
-    r"""The definition itself, at the rows themselves.
+class CrossedInteractions(InteractionPasses):
+    r"""Interactions by their definition, at the observed rows.
 
-    The effect of S at row i averages over the rows k the prediction for k with the values of i in S. All
-    of them together are a matrix of n x n predictions per set of features. Its other mean, over i, is the
-    effect of all features *but* S, so that what a prediction loses without a feature costs nothing more.
+    The effect of S at row i is the average over rows k of the prediction for k with the values of i in S.
+    This takes a matrix of n x n predictions per set of features. The mean of the matrix over i is the effect
+    of all features *but* S, so that the change without a feature needs no further predictions.
     """
 
     model: Model
@@ -133,41 +133,31 @@ class CrossedInteractions(InteractionPasses, ABC):
     @property
     @abstractmethod
     def predictor(self) -> CrossPredictor:
-        """What predicts every row with the values of every other."""
+        """Predictor of every row with the values of every other row."""
 
     @property
-    @abstractmethod
     def rounds_to_single(self) -> bool:
         """Whether predictions may have been rounded to single precision."""
+        return False
 
     @abstractmethod
     def singles(self) -> Generator[Fold, Keyed, tuple[FeatureCurves, ...]]:
         """Evaluate single features."""
 
-    @abstractmethod
     def groups_together(self, *, triples: bool) -> int:
         """Return how many groups of features are evaluated together."""
+        return 1
 
-    @abstractmethod
     def predicted(self, crossed: int) -> int:
-        """Return how many rows the model predicted, where groups were evaluated for ``crossed`` rows."""
-
-    @property
-    @abstractmethod
-    def held_bytes(self) -> int:
-        """Memory that is held all the time."""
-
-    @property
-    @abstractmethod
-    def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes."""
+        """Return how many rows the model predicted, if groups were evaluated for ``crossed`` rows."""
+        return 0
 
     def memory(self, threads: int) -> int:
-        """Return the memory it takes at most."""
+        """Return the maximum memory."""
         return self.held_bytes + threads * self.worker_bytes
 
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         request = self.request
         return (
             f"{len(request.rows)} rows crossed with each other in {len(request.features)} features need "
@@ -177,22 +167,17 @@ class CrossedInteractions(InteractionPasses, ABC):
 
     @property
     def n_triples(self) -> int:
-        """Number of triples at most."""
+        """Maximum number of triples."""
         return math.comb(min(self.request.threeway, len(self.request.features)), 3)
 
     @property
-    def error_rows(self) -> int:
-        """Every row: its predictions are known anyway."""
-        return len(self.sample.numbers)
-
-    @property
     def sample(self) -> Sample:
-        """Every row: its predictions are known anyway."""
+        """All rows, because all of their predictions are known."""
         return self.request.rows.sample(len(self.request.rows), self.request.seed)
 
     @property
     def functions_bytes(self) -> int:
-        """Memory of the functions of all pairs."""
+        """Memory of the effects of all pairs at the rows."""
         return 16 * FLOAT * self.request.n_pairs * len(self.request.rows) * self.model.n_outputs
 
     def fold(self, name: str, evaluator: Any, block_rows: int, parts: Parts = ONE_PART) -> Fold:
@@ -201,7 +186,7 @@ class CrossedInteractions(InteractionPasses, ABC):
         return Fold(name, evaluator, block_rows, parts, settings)
 
     def passes(self, threads: int) -> Passes:
-        """Evaluate single features, then groups, and square."""
+        """Evaluate single features, then pairs, then triples, and return the statistics."""
         single = yield from self.singles()
         influence_rows = InfluenceSample.of(
             self.sample, self.request.rows.total, self.request.rows.n_weighted
@@ -233,22 +218,23 @@ class CrossedInteractions(InteractionPasses, ABC):
         )
 
     def _pairs(self, evidence: EffectMoments, zero: ZeroThresholds) -> tuple[tuple[int, int], ...]:
-        """Return every pair, or those of the features that interact most with all others together."""
+        """Return every pair, or the pairs of the features that interact most with all others together."""
         request = self.request
         if request.paired is None or request.paired >= len(request.features):
             return request.pairs
         assert evidence.overall is not None
-        strong = np.nan_to_num(evidence.overall) * (evidence.overall > zero.own)  # rounding has no rank
+        # Rounding errors are not ranked.
+        strong = np.nan_to_num(evidence.overall) * (evidence.overall > zero.own)
         together = strong.sum(axis=1)
         kept = set(np.argsort(-together, kind="stable")[: request.paired].tolist())
         return tuple(pair for pair in request.pairs if kept.issuperset(pair))
 
     def _evidence(self, single: tuple[FeatureCurves, ...], share: Floats) -> tuple[EffectMoments, Floats]:
-        """Read the effects of single features off their curves, and the predictions off one of them."""
+        """Return the effects of single features from their curves, and the predictions of rows."""
         rows = np.arange(len(share))
         full = single[0].curves[:, single[0].point, rows]
         effect = np.stack([(one.curves @ share)[:, one.point] for one in single])
-        # The mean over the values of the feature, each as often as rows have it, of each row's own curve.
+        # Weight of each value of the feature, for the weighted mean of the curve of each row.
         often = [np.bincount(one.point, share, minlength=one.curves.shape[1]) for one in single]
         loss = np.stack([full - o @ one.curves for one, o in zip(single, often, strict=True)])
         effect = effect - (effect @ share)[..., None]
@@ -276,7 +262,7 @@ class CrossedInteractions(InteractionPasses, ABC):
         single: tuple[FeatureCurves, ...],
         influence_rows: InfluenceSample,
     ) -> Generator[Fold, Keyed, CrossedGroups]:
-        """Evaluate groups of features, all rows at a time."""
+        """Evaluate groups of features, with all rows in one block."""
         if not groups:
             return CrossedGroups(None, 0)
         crossing = CrossedRows(self.predictor, self.request.features, groups, single, influence_rows.share)

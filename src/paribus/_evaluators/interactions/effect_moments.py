@@ -1,4 +1,4 @@
-"""From functions at rows to statistics with errors, whoever computed the functions."""
+"""Interaction statistics with standard errors, from mean squares and values of effects at rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from paribus._contracts import Floats
 from paribus._evaluators.interactions.requests import FeatureCurves, InfluenceSample, Ratio
 from paribus._states.sums import ignore_fp_errors
 
-NEGLIGIBLE = 1e-8  # of the prediction's standard deviation: a strength that is called zero
-SINGLE, DOUBLE = 4, 16  # roundings of a prediction that a strength may be made of; of averages, a quarter
+NEGLIGIBLE = 1e-8  # strengths up to this share of the prediction's standard deviation are zero
+SINGLE, DOUBLE = 4, 16  # rounding errors of a prediction in a strength that is zero; averages have a quarter
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroThresholds:
-    """Mean squares that are called zero, ``(o,)``: what rounding can make.
+    """Mean squares ``(o,)`` up to which a statistic is zero within rounding error.
 
-    They are relative to the prediction's own variance and size, never absolute, so that a model which
-    predicts in units of a millionth loses nothing. ``own`` is for statistics in which a row's own prediction
-    stands beside averages: a library may have rounded it to single precision.
+    They are relative to the variance and size of predictions, so that the unit of predictions does not
+    matter. ``own`` is for statistics that contain the prediction of a single row, which a library may have
+    rounded to single precision; ``averages`` is for all others.
     """
 
     averages: Floats
@@ -32,7 +32,7 @@ class ZeroThresholds:
 
     @classmethod
     def of(cls, variance: Floats, predictions: Floats, *, single: bool, single_own: bool) -> ZeroThresholds:
-        """Return the floors for some predictions ``(i, o)``; ``single`` says single precision."""
+        """Return the thresholds for predictions ``(i, o)``, with single precision of averages or of rows."""
         largest = np.abs(predictions[np.isfinite(predictions)]).max(initial=0.0)
         fine = DOUBLE * float(np.finfo(np.float64).eps) * largest
         coarse = SINGLE * float(np.finfo(np.float32).eps) * largest
@@ -42,29 +42,29 @@ class ZeroThresholds:
             return cls(least + averages**2, least + own**2)
 
     def above(self, variance: Floats) -> Floats:
-        """Return the variance of the prediction, zero where rounding can make as much."""
+        """Return the variance of the prediction, zero if it is within rounding error."""
         return np.where((variance <= self.own) & np.isfinite(self.own), 0.0, variance)
 
 
 @dataclass(frozen=True, eq=False)
 class EffectMoments:
-    """Effects of single features: mean squares over every row, and the functions at the influence rows.
+    """Effects of single features: mean squares over every row, and values at the influence rows.
 
     Attributes
     ----------
     variance : (o,)
         Mean square of the centered prediction.
     main, lost, overall : (f, o)
-        Mean squares of each feature's effect, of what the prediction loses with it averaged out, and of
+        Mean squares of each feature's effect, of the change of the prediction if it is averaged out, and of
         its interaction with all others; the last two None if not requested.
     total : (o,) or None
-        Mean square of what is left of the prediction beside the effects of single features.
+        Mean square of the prediction without the effects of single features.
     full : (o, i)
         The prediction at the influence rows.
     effect, loss : (f, o, i)
-        The functions behind ``main`` and ``lost``.
+        The effects whose mean squares are ``main`` and ``lost``.
     single : callable
-        The influence rows' curves over a feature.
+        Returns the curves of the influence rows over a feature.
     """
 
     variance: Floats
@@ -80,7 +80,7 @@ class EffectMoments:
 
 @dataclass(frozen=True, eq=False)
 class JointMoments:
-    """Effects of groups of features: mean squares over every row, and the functions at the influence rows.
+    """Effects of groups of features: mean squares over every row, and values at the influence rows.
 
     Attributes
     ----------
@@ -89,9 +89,9 @@ class JointMoments:
     numerator, denominator : (t, o)
         Mean squares of the interaction and of the joint effect.
     interaction, effect : (t, o, i)
-        The functions behind them.
+        The interaction and the joint effect at the influence rows.
     inner : (t, 2, o, i)
-        What an influence row does to both through averages that move more than one feature.
+        Influence of a row on both, through averages that vary more than one feature.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -109,27 +109,24 @@ class JointMoments:
         functions: Sequence[Floats],
         inner: Sequence[Floats],
     ) -> JointMoments:
-        """Join what was found of each group: squares ``(2, o)``, functions and inner ``(2, o, i)``."""
+        """Join the results of each group: squares ``(2, o)``, functions and inner ``(2, o, i)``."""
         numerator, denominator = np.stack(squares, axis=1)
         interaction, effect = np.stack(functions, axis=1)
         return cls(groups, numerator, denominator, interaction, effect, np.stack(inner))
 
     @cached_property
-    def _of_feature(self) -> dict[int, list[int]]:
+    def of_feature(self) -> dict[int, list[int]]:
+        """The groups that each feature is in."""
         found: dict[int, list[int]] = {}
         for number, group in enumerate(self.groups):
             for j in group:
                 found.setdefault(j, []).append(number)
         return found
 
-    def having(self, j: int) -> list[int]:
-        """Return the groups a feature is in."""
-        return self._of_feature.get(j, [])
-
 
 @dataclass(frozen=True, eq=False)
 class _CenteredMoments:
-    """The functions at the influence rows, each with mean zero."""
+    """Effects at the influence rows, each with mean zero."""
 
     full: Floats
     effect: Floats
@@ -138,13 +135,13 @@ class _CenteredMoments:
 
     @property
     def rest(self) -> Floats:
-        """What the effects of single features leave."""
+        """Prediction without the effects of single features."""
         return np.asarray(self.full - self.effect.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Influence:
-    """What the influence rows do to the statistics through one feature; ``joint`` by group."""
+    """Influence of rows on the statistics through one feature; ``joint`` by group."""
 
     main: Floats
     loss: Floats | None
@@ -159,23 +156,17 @@ def _influence(
     effect, loss = functions.effect[j], None if functions.loss is None else functions.loss[j]
     joint = functions.full[:0] if functions.joint is None else functions.joint[groups]
     terms = [effect, functions.rest, *joint]
+    lost: Floats | None = None
+    overall: Floats | None = None
     if loss is None:
         of_effect, of_rest, *of_joint = single.as_rest(np.stack(terms) * share)
-        return _Influence(effect**2 + 2 * of_effect, None, None, of_rest, _stacked(of_joint, effect))
-    among = loss - effect  # F - F_j - F_without_j
-    of_among, of_effect, of_rest, *of_joint = single.as_rest(np.stack([among, *terms]) * share)
-    loss_away, among_away = single.as_value(np.stack([loss, among]) * share)
-    return _Influence(
-        effect**2 + 2 * of_effect,
-        loss**2 - 2 * loss_away,
-        among**2 - 2 * (of_among + among_away),
-        of_rest,
-        _stacked(of_joint, effect),
-    )
-
-
-def _stacked(functions: list[Floats], like: Floats) -> Floats:
-    return np.array(functions).reshape(-1, *like.shape)
+    else:
+        among = loss - effect  # F - F_j - F_without_j
+        of_among, of_effect, of_rest, *of_joint = single.as_rest(np.stack([among, *terms]) * share)
+        loss_away, among_away = single.as_value(np.stack([loss, among]) * share)
+        lost, overall = loss**2 - 2 * loss_away, among**2 - 2 * (of_among + among_away)
+    joint = np.array(of_joint).reshape(-1, *effect.shape)
+    return _Influence(effect**2 + 2 * of_effect, lost, overall, of_rest, joint)
 
 
 def ratios_of(
@@ -195,7 +186,7 @@ def ratios_of(
         )
 
     def influence(j: int) -> _Influence:
-        groups = [] if joint is None else joint.having(j)
+        groups = [] if joint is None else joint.of_feature.get(j, [])
         with ignore_fp_errors():
             return _influence(functions, evidence.single(j), j, influence_rows.share, groups)
 
@@ -245,7 +236,7 @@ def _of_groups(
     assert functions.joint is not None
     outer = np.zeros_like(joint.effect)
     for j, one in enumerate(found):
-        outer[joint.having(j)] += one.joint
+        outer[joint.of_feature.get(j, [])] += one.joint
     of_numerator = influence_rows.centered(joint.interaction) ** 2 + 2 * joint.inner[:, 0]
     of_denominator = functions.joint**2 + 2 * (joint.inner[:, 1] + outer)
     return influence_rows.ratio(
@@ -254,7 +245,7 @@ def _of_groups(
 
 
 def strongest_triples(ratios: dict[str, Ratio], features: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Return the triples of the ``count`` features that interact most, by what was computed of them."""
+    """Return the triples of the ``count`` features with the largest overall or pairwise interactions."""
     if min(count, features) < 3:
         return ()
     if "overall" in ratios:

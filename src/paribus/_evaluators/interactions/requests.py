@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,24 +13,26 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Background, Sample
+from paribus._evaluators.request import StatisticEvaluator, WholeRequest
 from paribus.meaning import Estimand
 
-BLOCKS_FIRST = 16  # times blocks and tables get smaller before standard errors come from fewer rows
-MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
+BLOCKS_FIRST = 16  # largest cut of blocks and tables, before standard errors come from fewer rows
+MOST_CUTS = 64 * BLOCKS_FIRST  # largest cut
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionRequest:
-    """Which statistics of which features, over which rows.
+class InteractionRequest(WholeRequest):
+    """Request of interaction statistics of features over rows.
 
-    ``features`` are positions in the table, in the requested order; pairs and triples are of positions among
-    them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
+    ``features`` are positions in the table, in the requested order; pairs and triples are positions among
+    them. ``threeway`` is the number of features whose triples are computed. ``seed`` is that of all samples.
+    ``threads=None`` leaves the number of threads to the evaluator.
 
-    Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
-    for a memory bound that the user gave; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
-    ``sampled_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
-    ``few_calls`` says that a call of the model is dear however few rows it predicts. With ``paired``, pairs
-    are of so many features at most: those that interact most with all others together.
+    Blocks and tables have fixed sizes, so that memory does not change results. For a memory bound that the
+    user gave, they are divided by ``cut``, a power of two. Beyond `BLOCKS_FIRST` standard errors come from
+    fewer rows as well. ``sampled_from`` is the number of rows that ``rows`` were sampled from, None if the
+    user gave the sample size. ``few_calls`` says that a call of the model is expensive even for few rows.
+    ``paired`` limits pairs to the features that interact most with all others together.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -49,47 +51,33 @@ class InteractionRequest:
     paired: int | None = None
 
     @property
-    def n_parts(self) -> int:
-        """All statistics are found together."""
-        return 1
-
-    def only(self, numbers: tuple[int, ...]) -> InteractionRequest:
-        """Return itself, which has one part."""
-        return self
-
-    @property
     def n_results(self) -> int:
         """Number of pairs, or of features where none are requested."""
         return self.n_pairs or len(self.features)
 
     @property
     def points(self) -> int:
-        """Number of rows that effects are evaluated at."""
+        """Number of rows at which effects are evaluated."""
         return self.rows.n_weighted
 
     @property
-    def background(self) -> Background:
-        """The rows the passes go through."""
-        return self.rows
-
-    @property
     def cuts(self) -> tuple[int, ...]:
-        """How often sizes may be cut, until what is requested fits the memory bound."""
+        """Divisors of sizes, in the order in which they are tried to fit the memory bound."""
         return tuple(2**power for power in range(MOST_CUTS.bit_length() if self.memory_was_given else 1))
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
         return (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
 
     @property
     def block_cut(self) -> int:
-        """Times that blocks are smaller."""
+        """Divisor of the sizes of blocks and tables."""
         return min(self.cut, BLOCKS_FIRST)
 
     @property
     def influence_cut(self) -> int:
-        """Times that standard errors come from fewer rows."""
+        """Divisor of the number of rows that standard errors come from."""
         return self.cut // self.block_cut
 
     @cached_property
@@ -106,29 +94,16 @@ class InteractionRequest:
 
     @property
     def every_column(self) -> bool:
-        """Whether all columns are requested, so that what is left is interaction."""
+        """Whether all columns are requested, so that the remainder is interaction."""
         return len(self.features) == len(self.rows.table.names)
 
 
-class InteractionPasses:
-    """What all ways to find interactions share; one that ``crosses`` rows takes n x n steps for n of them."""
+class InteractionPasses(StatisticEvaluator):
+    """Base class of interaction evaluators; those that set ``crosses`` take n x n steps for n rows."""
 
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
-    structure: ClassVar[type | None] = None
     crosses: ClassVar[bool] = False
     request: InteractionRequest
-
-    @classmethod
-    def covers(cls, request: InteractionRequest) -> tuple[int, ...]:
-        """Return the number of the one request there is."""
-        return (0,)
-
-
-class ExactInteractions(InteractionPasses, ABC):
-    """What ways to find interactions share that read a structure, on every row."""
-
-    shortcut: ClassVar[bool] = True
-    threaded: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -136,38 +111,45 @@ class ExactInteractions(InteractionPasses, ABC):
         """The rows whose influence gives the standard errors."""
 
     @property
-    def predictions(self) -> int:
-        """The model itself predicts no row."""
-        return 0
+    @abstractmethod
+    def held_bytes(self) -> int:
+        """Memory that is held during all passes."""
 
     @property
-    def calls(self) -> int:
-        """The model itself is not called."""
-        return 0
+    @abstractmethod
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
 
     @property
     def error_rows(self) -> int:
-        """Rows whose influence gives the standard errors."""
+        """Number of rows whose influence gives the standard errors."""
         return len(self.sample.numbers)
 
-    def fallback(self, short: str) -> str | None:
-        """Return nothing: a shortcut is no fallback."""
-        return None
+
+class ExactInteractions(InteractionPasses):
+    """Base class of interaction evaluators that read the structure of the model, on every row."""
+
+    shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
+
+    def memory(self, threads: int) -> int:
+        """Return the maximum memory; with several threads, states wait besides the evaluated blocks."""
+        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
 
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """Mean squares, and what share they are of others; every array ``(k, o)``.
+    """Mean squares and their ratios to other mean squares; every array is ``(k, o)``.
 
     Attributes
     ----------
     numerator, denominator
-        Mean squares over the rows, in squared units of the prediction. A numerator that rounding alone
-        can explain is exactly zero.
+        Mean squares over the rows, in squared units of the prediction. A numerator within rounding error
+        is exactly zero.
     numerator_error, ratio_error
         Standard errors of the numerator and of numerator / denominator.
     mean_share
-        The mean of the ratios of several models, None of one.
+        The mean of the ratios of several models, None for one model.
     """
 
     numerator: Floats
@@ -182,12 +164,12 @@ class Ratio:
                 array.setflags(write=False)
 
     def __setstate__(self, state: dict[str, Floats | None]) -> None:
-        """Take the arrays of a copy or of an unpickled one, which are new and writable."""
+        """Set the arrays of a copy or of an unpickled object, and make them read-only."""
         vars(self).update(state)
         self.__post_init__()
 
     def replaced(self, numbers: Integers, others: Ratio) -> Ratio:
-        """Return itself with some entries replaced by others."""
+        """Return the ratios with the entries ``numbers`` replaced by others."""
         arrays = []
         for name in ("numerator", "denominator", "numerator_error", "ratio_error"):
             array = getattr(self, name).copy()
@@ -195,10 +177,10 @@ class Ratio:
             arrays.append(array)
         return Ratio(*arrays)
 
-    # Computed once: whoever reads one entry after the other would compute all of them each time.
+    # Cached, because entries may be read one by one.
     @cached_property
     def share(self) -> Floats:
-        """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""
+        """The ratio; zero if the numerator is zero, NaN if only the denominator is zero."""
         if self.mean_share is not None:
             return self.mean_share
         empty = np.where(self.numerator == 0, 0.0, np.nan)
@@ -213,7 +195,7 @@ class Ratio:
     def strength_error(self) -> Floats:
         """The standard error of the strength; zero where the strength is zero by construction."""
         strength = self.strength
-        # A numerator that is zero has an error of zero, or none.
+        # The error of a zero numerator is zero or NaN.
         error = self.numerator_error + 0.0
         return _frozen(np.divide(self.numerator_error, 2 * strength, out=error, where=strength > 0))
 
@@ -225,13 +207,13 @@ def _frozen(array: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class InteractionStatistics:
-    """The requested statistics, None for others.
+    """Interaction statistics, None for those that were not requested.
 
-    ``main`` has the mean square of each feature's own effect over that of the prediction, ``left_out`` that
-    of what the prediction loses when the feature alone is averaged out; the others are shares of interaction.
-    ``variance (o,)`` is the mean square of the centered prediction, ``predictions`` how many rows the model
-    predicted, ``floor`` the mean square up to which a numerator is called zero, ``pairs`` those that
-    ``pairwise`` is of, None for all.
+    ``main`` is the mean square of each feature's effect relative to that of the prediction. ``left_out`` is
+    the mean square of the change of the prediction if the feature is averaged out. The other ratios are
+    shares of interaction. ``variance (o,)`` is the mean square of the centered prediction. ``predictions`` is
+    the number of rows that the model predicted. Numerators up to ``floor`` are set to zero. ``pairs`` are the
+    pairs of ``pairwise``, None for all.
     """
 
     variance: Floats
@@ -249,9 +231,9 @@ class InteractionStatistics:
 
 @dataclass(frozen=True, eq=False)
 class InfluenceSample:
-    """The rows whose influence gives the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.
+    """Rows whose influence gives the errors, with ``share (i,)`` in a mean and ``square (i,)`` in a variance.
 
-    ``rows`` is how many rows they stand for.
+    ``rows`` is the number of rows that they represent.
     """
 
     share: Floats
@@ -260,8 +242,8 @@ class InfluenceSample:
 
     @classmethod
     def of(cls, sample: Sample, total: float, rows: int) -> InfluenceSample:
-        """Weigh a sample of ``rows`` rows such that means and variances over it estimate those over all."""
-        # A row stands for squares / w^2 rows like it, each of which counts w in a mean.
+        """Return shares of a sample whose means and variances estimate those over all ``rows`` rows."""
+        # A row represents squares / w^2 rows, each with weight w in a mean.
         counted = sample.squares if sample.weights is None else sample.squares / sample.weights
         return cls(counted / counted.sum(), sample.squares / total**2, rows)
 
@@ -270,7 +252,7 @@ class InfluenceSample:
         return functions - (functions @ self.share)[..., None]
 
     def error(self, influence: Floats) -> Floats:
-        """Return the standard error of statistics from their influence ``(..., i)``; NaN of a single row."""
+        """Return the standard errors of statistics with influence ``(..., i)``, NaN for a single row."""
         if self.rows < 2:
             return np.full(influence.shape[:-1], np.nan)
         variance = self.centered(influence) ** 2 @ self.square
@@ -286,7 +268,7 @@ class InfluenceSample:
     ) -> Ratio:
         """Return mean squares ``(k, o)`` with their errors; influence is ``(k, o, i)``.
 
-        A numerator that is not above ``zero (o,)`` is set to zero, for certain if there is more than one row.
+        A numerator up to ``zero (o,)`` is set to zero, with error zero if there is more than one row.
         """
         numerator, denominator = (
             np.where(np.isfinite(squares), squares, np.nan) for squares in (numerator, denominator)
@@ -305,7 +287,7 @@ class InfluenceSample:
         )
 
     def none(self, denominator: Floats, zero: Floats) -> Ratio:
-        """Return numerators that are zero by construction, for certain if there is more than one row."""
+        """Return numerators that are zero by construction, with error zero if there is more than one row."""
         denominator = np.where(np.isfinite(denominator), denominator, np.nan)
         denominator = np.where((denominator <= zero) & np.isfinite(zero), 0.0, denominator)
         certain = np.full(denominator.shape, 0.0 if self.rows > 1 else np.nan)
@@ -315,7 +297,7 @@ class InfluenceSample:
 
 @dataclass(frozen=True, eq=False)
 class FeatureCurves:
-    """The curves of the influence rows over one feature, ``(o, g, i)``, and the point of each."""
+    """Curves ``(o, g, i)`` of the influence rows over one feature, and the point of each row."""
 
     curves: Floats
     point: Integers

@@ -54,30 +54,30 @@ from paribus._states import CodeTuples, Keyed
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 
 BLOCK_ROWS = 16_384
-BLOCKS = 8  # a table is cut into at least so many, for threads
-MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
-WITNESSES, FEWEST = 2_048, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
-WORK = 1_000_000_000  # leaves times pairs they test times influence rows, that errors may take
-HELD, LEAST = 500_000_000, 64  # bytes of functions at the influence rows; and how many these are in any case
-TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
-MOST_TUPLES = 100_000  # cells of a feature that owns several columns
-TUPLE_SHARE = 128  # bytes of max_memory for each code of a tuple: there are some states at once
-OF_PAIR, OF_ITEM = 16, 16  # numbers for statistics of a pair, and for a leaf that tests a pair
-OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
+BLOCKS = 8  # minimum number of blocks of a table, for threads
+MERGED = 32  # maximum size of a state per row of its block, unless the table is too short
+WITNESSES, FEWEST = 2_048, 1_024  # rows whose influence gives standard errors, with errors of 5 or 10 %
+WORK = 1_000_000_000  # maximum of leaves times pairs they test times influence rows
+HELD, LEAST = 500_000_000, 64  # bytes of effects at the influence rows; minimum number of these rows
+TABLES = 4  # in memory while a pair is looked up: of both features, of their differences, and copies
+MOST_TUPLES = 100_000  # maximum number of cells of a feature with several columns
+TUPLE_SHARE = 128  # bytes of max_memory per code of a tuple, as several states are in memory
+OF_PAIR, OF_ITEM = 16, 16  # floats for the statistics of a pair, and for a leaf that tests a pair
+OF_TRIPLE = 12  # floats per row while a triple is looked up: cells, parts of its effect, and copies
 
 
 @dataclass(frozen=True, eq=False)
 class TreeInteractions(ExactInteractions):
-    r"""Strengths of a sum of trees, exactly, on every row.
+    r"""Exact strengths of a sum of trees on every row.
 
-    A leaf is a box: it adds its value where each feature's cell lies among those that pass. In the
-    interaction of a group T of features only the leaves that test all of T remain,
+    A leaf is a box: it adds its value to rows whose cells pass its tests of each feature. Only the leaves
+    that test all features of a group T contribute to its interaction,
 
     .. math:: I_T(x) = \sum_{l \supseteq T} v_l \sum_{S \subseteq T} (-1)^{|T| - |S|} 1[x_S \in l] A_l(S)
 
-    with :math:`A_l(S)` the share of rows that reach l with S free, so that it is a table over the cells of T
-    and a group that no path tests together has none at all. One pass counts the coverage and the rows in
-    each pair of cells; what a prediction loses with one feature averaged out takes a second.
+    with :math:`A_l(S)` the share of rows that reach l with S free. The interaction is a table over the cells
+    of T, and zero for a group that no path tests together. The first pass counts the coverage and the rows in
+    each pair of cells. The second pass computes the change of predictions if one feature is averaged out.
     """
 
     model: Model
@@ -94,7 +94,7 @@ class TreeInteractions(ExactInteractions):
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeInteractions:
-        """Find which features share a path."""
+        """Return the evaluator, with the pairs of features that share a path."""
         trees = trees_of(model)
         if not trees.link.linear:
             raise RefusalError(
@@ -110,7 +110,7 @@ class TreeInteractions(ExactInteractions):
         if ensemble.preparation is not None:
             ensemble.preparation.refuse_joined(request.features)
         single = program_of(ensemble, family_of((feature,) for feature in request.features), kernels())
-        groups = _sharing(single) if request.pairwise else ()
+        groups = _pairs_sharing_path(single) if request.pairwise else ()
         features = single.family.features
         named = [tuple(features[position] for position in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
@@ -121,12 +121,8 @@ class TreeInteractions(ExactInteractions):
         )
         return cls(model, request, ensemble, single, groups, program, leaves)
 
-    def memory(self, threads: int) -> int:
-        """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
-        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
-
     def shortage(self, needed: float) -> str:
-        """Return what to say where the memory bound is below what is ``needed``."""
+        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"counting {len(self.groups)} pairs of features on every row needs {format_bytes(needed)} and "
             f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
@@ -136,10 +132,10 @@ class TreeInteractions(ExactInteractions):
 
     @cached_property
     def sample(self) -> Sample:
-        """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
+        """The rows whose influence gives the standard errors: fewer if many leaves test many pairs."""
         by_work = int(np.clip(WORK // max(1, self._items), FEWEST, WITNESSES))
-        # Of each pair some functions are held; of one feature at a time the curves of all influence rows, at
-        # the cells that they have.
+        # In memory are several effects of each pair, and for one feature at a time the curves of all
+        # influence rows at their cells.
         held, margins = HELD // FLOAT, self.program.n_margins
         by_pairs = held // (16 * max(1, len(self.groups)) * margins)
         cells = int(self.leaves.size.max(initial=1))
@@ -149,33 +145,33 @@ class TreeInteractions(ExactInteractions):
 
     @cached_property
     def _items(self) -> int:
-        """How many pairs all leaves test."""
+        """Number of pairs that leaves test, summed over leaves."""
         sizes = (self.program.family.members >= 0).sum(axis=1)
         return int((sizes[self.program.slot_set] > 1).sum())
 
     @cached_property
     def _largest(self) -> int:
-        """Numbers of a table, at most."""
+        """Maximum size of a table."""
         return self.leaves.largest // self.request.block_cut
 
     @cached_property
     def _counted(self) -> Ints | None:
-        """The pairs of features whose cells are counted together, None where each row's cells are kept."""
+        """The pairs of features whose cells are counted together, None if the cells of each row are kept."""
         pairs = np.array(self.groups, np.int32).reshape(-1, 2)
-        # A table that has more cells than there are rows is emptier than the rows themselves.
+        # Tables with more cells than rows take more memory than the rows.
         cells = self.leaves.size[pairs].astype(np.int64).prod(axis=1).sum()
         return pairs if cells <= len(pairs) * len(self.request.rows) else None
 
     @cached_property
     def counting(self) -> CoveragePass:
-        """The first pass over the rows once cells are known."""
+        """The first pass over the rows, after cells are known."""
         assert isinstance(self.leaves, Leaves)
         leaves = replace(self.leaves, largest=self._largest) if self.request.block_cut > 1 else self.leaves
         return CoveragePass(self.program, self.ensemble, leaves, self._counted, self.sample.numbers)
 
     @cached_property
     def state_numbers(self) -> int:
-        """Numbers in the state of one block, but for rows that are kept as they are."""
+        """Size of the state of one block, without kept rows."""
         pairs, size = self._counted, self.leaves.size.astype(np.int64)
         return self.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
 
@@ -187,7 +183,7 @@ class TreeInteractions(ExactInteractions):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
+        """Rows per block: few enough for several threads, and more if states to merge are large."""
         rows, chunk = len(self.request.rows), int(kernels().CHUNK)
         shared = min(BLOCK_ROWS, -(-rows // (BLOCKS * chunk)) * chunk)
         shared = max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED))
@@ -195,7 +191,7 @@ class TreeInteractions(ExactInteractions):
 
     @property
     def held_bytes(self) -> int:
-        """Trees, rows that are kept, and functions at the influence rows."""
+        """Memory of trees, kept rows, and effects at the influence rows."""
         program, rows = self.program, self.request.rows
         kept = 0 if self._counted is not None else 4 * len(rows) * len(self.request.features)
         levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
@@ -209,7 +205,7 @@ class TreeInteractions(ExactInteractions):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that one block takes: its state, codes, and the functions of its rows."""
+        """Memory that evaluating one block takes: its state, codes, and effects of its rows."""
         program, rows = self.program, min(self.block_rows, len(self.request.rows))
         functions = 6 * len(self.request.features) * program.n_margins + 2 * len(program.columns)
         lists = program.levels if program.shallow < len(program.entries) else 0
@@ -219,7 +215,7 @@ class TreeInteractions(ExactInteractions):
         tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
         if self._counted is not None:
             tables = 2 * self._largest_pair
-        # Blocks that are read wait for a thread, and others are read meanwhile.
+        # Blocks wait for a thread while others are read.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes * rows
         read += rows * self.ensemble.prepared_bytes
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
@@ -236,7 +232,7 @@ class TreeInteractions(ExactInteractions):
         return Fold(name, evaluator, block_rows, settings=settings, preview=preview)
 
     def passes(self, threads: int) -> Passes:
-        """Find which tuples of codes occur where one feature owns many columns, and go on."""
+        """Yield a pass that finds occurring tuples of codes if needed, then the passes of `_statistics`."""
         if isinstance(self.leaves, Leaves):
             return (yield from self._statistics(threads))
         features = in_tuples(self.program)
@@ -248,13 +244,13 @@ class TreeInteractions(ExactInteractions):
         return (yield from known._statistics(threads))
 
     def _with(self, tuples: Tuples, threads: int) -> TreeInteractions:
-        """Return itself with the cells that occur, and in smaller blocks if they need more than expected."""
+        """Return the evaluator with the occurring cells, and smaller blocks if memory requires it."""
         known = replace(self, leaves=Leaves.of(self.program, kernels(), tuples=tuples))
         needed = []
         for cut in self.request.cuts:
             if cut >= self.request.cut:
                 smaller = replace(known, request=replace(self.request, cut=cut))
-                vars(smaller)["sample"] = self.sample  # whose size was recorded
+                vars(smaller)["sample"] = self.sample  # its size was recorded
                 needed.append(smaller.memory(threads))
                 if needed[-1] <= self.request.max_memory:
                     return smaller
@@ -264,18 +260,18 @@ class TreeInteractions(ExactInteractions):
         raise RefusalError(shortage, RefusalCode.MEMORY)
 
     def _statistics(self, threads: int) -> Passes:
-        """Count, look up, and square."""
+        """Yield the passes for coverage, predictions and triples, and return the statistics."""
         state = yield self._fold("coverage", self.counting, self.block_rows)
         tables = CoverageTables.of(self.counting, state)
         walking = self._walking(tables)
         influence_rows = InfluenceSample.of(
             self.sample, self.request.rows.total, self.request.rows.n_weighted
         )
-        # Which pairs are strongest is known before the second pass, which their surfaces can share.
+        # The strongest pairs are known before the second pass, which can also compute their surfaces.
         joint = self._joint(tables, influence_rows, threads) if self.groups else None
         sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows), joint)
         evidence = self._evidence(tables, walking, sums)
-        # Averages are of sums in double precision, whatever the library does.
+        # Averages are computed in double precision, even if the library predicts in single precision.
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
         zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
         ratios = ratios_of(evidence, joint, influence_rows, zero, threads)
@@ -307,12 +303,12 @@ class TreeInteractions(ExactInteractions):
 
     @cached_property
     def _position(self) -> list[int]:
-        """Where each feature requested stands in the family, which is in the order of the table."""
+        """Position of each requested feature in the family, which is in the order of the table."""
         return [self.single.family.features.index(feature) for feature in self.request.features]
 
     @property
     def _tuples(self) -> Tuples:
-        """The tuples of codes that occur, of features whose columns are not crossed."""
+        """The occurring tuples of codes of features whose columns are not crossed."""
         return self.counting.leaves.cells.tuples
 
     def _walking(self, tables: CoverageTables) -> PredictionPass:
@@ -341,9 +337,6 @@ class TreeInteractions(ExactInteractions):
         ]
         position = self._position
 
-        def single(j: int) -> FeatureCurves:
-            return self._single(tables, position[j])
-
         return EffectMoments(
             variance=square[0],
             main=np.array(main)[position],
@@ -353,11 +346,11 @@ class TreeInteractions(ExactInteractions):
             full=full,
             effect=effect[position],
             loss=lost[position] if self.request.overall else None,
-            single=single,
+            single=lambda j: self._single(tables, position[j]),
         )
 
     def _single(self, tables: CoverageTables, position: int) -> FeatureCurves:
-        """Draw the influence rows' curves over a feature, at the cells they have."""
+        """Return the curves of the influence rows over a feature, at their cells."""
         cells = ThresholdCells(self.single, self._tuples)
         occupied, point = np.unique(cells.of(tables.sample)[position], return_inverse=True)
         points = cells.points(position, occupied)
@@ -372,7 +365,7 @@ class TreeInteractions(ExactInteractions):
         return FeatureCurves(np.concatenate(curves, axis=-1), point)
 
     def _joint(self, tables: CoverageTables, influence_rows: InfluenceSample, threads: int) -> JointMoments:
-        """Return the statistics of the pairs that share a path."""
+        """Return the moments of the pairs that share a path."""
         squares, functions = tables.pair_moments(self.groups, self.counting.pairs, threads)
         weighed = influence_rows.centered(functions) * influence_rows.share
         inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
@@ -391,7 +384,7 @@ class TreeInteractions(ExactInteractions):
         influence_rows: InfluenceSample,
         zero: ZeroThresholds,
     ) -> Ratio:
-        """Return the statistics of all pairs: the effect of two that share no path is the sum of theirs."""
+        """Return the ratios of all pairs; without a common path, joint effects are sums of effects."""
         count, position = len(self._position), np.array(self._position)
         one, other = np.triu_indices(count, 1)
         square = evidence.main[one] + evidence.main[other] + 2 * together[:, position[one], position[other]].T
@@ -402,8 +395,8 @@ class TreeInteractions(ExactInteractions):
         return every.replaced(first * count - first * (first + 1) // 2 + second - first - 1, sharing)
 
 
-def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
-    """Return the pairs of features, as positions in the family, that some path tests together."""
+def _pairs_sharing_path(program: Program) -> tuple[tuple[int, ...], ...]:
+    """Return the pairs of features, as positions in the family, that are tested on the same path."""
     leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
     active = program.entries[leaves, ACTIVE]
     tests = np.zeros((len(leaves), len(program.family.features)), np.float32)
@@ -424,16 +417,16 @@ def counting_of(
     triples: tuple[Group, ...],
     tuples: Tuples,
 ) -> CoveragePass:
-    """Return who counts the coverage of triples, which takes one more pass over the rows.
+    """Return the evaluator of the coverage of triples, which takes one more pass over the rows.
 
-    ``tuples`` are those of codes that occur, of features that own several columns.
+    ``tuples`` are the occurring tuples of codes of features with several columns.
     """
-    program = program_of(ensemble, family_of(_named(request, triples)), kernels())
+    program = program_of(ensemble, family_of(_triple_columns(request, triples)), kernels())
     leaves = Leaves.of(program, kernels(), TABLE_CELLS // request.block_cut, tuples)
     return CoveragePass(program, ensemble, leaves, None, sample.numbers)
 
 
-def _named(request: InteractionRequest, triples: tuple[Group, ...]) -> list[Group]:
+def _triple_columns(request: InteractionRequest, triples: tuple[Group, ...]) -> list[Group]:
     """Return the columns of each triple, in their order in the table."""
     return [tuple(sorted(request.features[j] for j in triple)) for triple in triples]
 
@@ -445,19 +438,21 @@ def joint_of(
     influence_rows: InfluenceSample,
     tables: CoverageTables,
 ) -> JointMoments:
-    """Return the statistics of triples from their coverage."""
+    """Return the moments of triples from their coverage."""
     features = tables.leaves.program.family.features
     position = {feature: number for number, feature in enumerate(features)}
-    positions = [tuple(position[feature] for feature in triple) for triple in _named(request, triples)]
-    found = [_triple(ensemble, tables, triple, influence_rows) for triple in positions]
+    positions = [
+        tuple(position[feature] for feature in triple) for triple in _triple_columns(request, triples)
+    ]
+    found = [_triple_moments(ensemble, tables, triple, influence_rows) for triple in positions]
     squares, functions, inner = zip(*found, strict=True)
     return JointMoments.of(triples, squares, functions, inner)
 
 
-def _triple(
+def _triple_moments(
     ensemble: Ensemble, tables: CoverageTables, triple: Group, influence_rows: InfluenceSample
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean squares ``(2, m)``, functions at influence rows and their inner influence ``(2, m, i)``."""
+    """Return mean squares ``(2, m)``, effects at influence rows, and inner influence ``(2, m, i)``."""
     at, weight, own = tables.points(triple)
     sharing = [
         group for size in (2, 3) for group in combinations(triple, size) if len(tables.leaves.testing(group))
@@ -469,21 +464,21 @@ def _triple(
         effect = effect + values
         interaction = values if len(group) == 3 else interaction
     square, functions = tables.squared(np.stack([interaction, effect]), weight, own)
-    return square, functions, _inner(ensemble, tables, sharing, functions, influence_rows)
+    return square, functions, _triple_inner_influence(ensemble, tables, sharing, functions, influence_rows)
 
 
-def _inner(
+def _triple_inner_influence(
     ensemble: Ensemble,
     tables: CoverageTables,
     sharing: list[Group],
     functions: Floats,
     influence_rows: InfluenceSample,
 ) -> Floats:
-    """Return what influence rows do through averages that move two or three of the features."""
+    """Return the influence of rows through averages that vary two or three of the features."""
     if not sharing:
         return np.zeros_like(functions)
     weighed = influence_rows.centered(functions) * influence_rows.share
-    # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
+    # The interaction of a pair is part of the joint effect of the triple, not of its interaction.
     functions_of = np.stack(
         [weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing]
     )
@@ -492,7 +487,7 @@ def _inner(
 
 @dataclass(frozen=True, eq=False)
 class TuplePass:
-    """A pass over the rows before all others; more than ``most`` tuples of a feature are refused."""
+    """First pass, which finds occurring tuples of codes; more than ``most`` per feature are refused."""
 
     program: Program
     ensemble: Ensemble
@@ -500,7 +495,7 @@ class TuplePass:
     most: int
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the tuples of a block."""
+        """Return the tuples of codes in a block."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -513,7 +508,7 @@ class TuplePass:
         )
 
     def finish(self, state: Keyed, names: tuple[str, ...]) -> Tuples:
-        """Return the tuples of all rows; ``names`` are those of the columns of the table."""
+        """Return the tuples of codes in all rows; ``names`` are the column names of the table."""
         found: dict[int, CodeTuples] = {feature: state.parts["tuples", feature] for feature in self.features}
         for feature, own in found.items():
             columns, count = own.tuples.shape

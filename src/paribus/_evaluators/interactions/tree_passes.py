@@ -1,4 +1,4 @@
-"""Passes over trees for interactions."""
+"""Passes over the rows for interactions of tree ensembles, and interactions by crossed rows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from paribus._models.trees import Trees
 from paribus._states import Counts, Keyed, RowCurves
 from paribus.errors import RefusalCode, RefusalError
 
-PRODUCT_ROWS = 256  # whose products are summed up at once
+PRODUCT_ROWS = 256  # rows whose products are summed together
 
 
 @dataclass(frozen=True, eq=False)
 class CoveragePass:
-    """The first pass over the rows: who could reach which leaf, and how many lie in which cells.
+    """First pass over the rows: coverage of leaves, and counts of rows in cells.
 
-    ``pairs`` are the pairs of features whose cells are counted together, None to keep each row's cells.
+    ``pairs`` are the pairs of features whose cells are counted together, None to keep the cells of each row.
     """
 
     program: Program
@@ -43,7 +43,7 @@ class CoveragePass:
     sample: Integers
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
+        """Return the coverage of a block, its counts, and the codes of its sampled rows."""
         positions = np.arange(block.start, block.start + len(block.table))
         if block.weights is not None and not block.weights.all():
             positions, block = positions[block.weights > 0], block.weighted()
@@ -73,11 +73,11 @@ class CoveragePass:
 
 @dataclass(frozen=True, eq=False)
 class PredictionPass:
-    """The second pass: every row's own prediction, effects, and what it loses with a feature averaged out.
+    """Second pass: predictions of every row, effects, and changes if one feature is averaged out.
 
-    ``effects`` are the centered effects of each feature by cell, ``(m, c)``; ``walk`` is a program whose
-    family has the features that are averaged out, none if nothing requests it; ``share`` is, by its slots,
-    that of the rows which pass a leaf's tests of a feature.
+    ``effects`` are the centered effects of each feature by cell, ``(m, c)``. ``walk`` is a program whose
+    family has the features that are averaged out, if any. ``share`` is, for each of its slots, the share of
+    rows that pass a leaf's tests of the feature. ``center`` is the average prediction ``(m,)``.
     """
 
     walk: Program
@@ -88,7 +88,7 @@ class PredictionPass:
     center: Floats
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return sums over the rows of a block: of products of effects, of functions and of their squares."""
+        """Return sums over the rows of a block: products of effects, and functions and their squares."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -107,7 +107,7 @@ class PredictionPass:
         )
 
     def functions(self, codes: Ints) -> tuple[Floats, Floats, Floats]:
-        """Return effects ``(f, m, i)``, predictions ``(m, i)``, about centered, and losses ``(f, m, i)``."""
+        """Return effects ``(f, m, i)``, predictions minus ``center (m, i)``, and losses ``(f, m, i)``."""
         own = self.cells.of(codes)
         effect = np.stack([table[:, cell] for table, cell in zip(self.effects, own, strict=True)])
         full, lost = kernels().lose(self.walk, codes, self.share, self.ensemble.single_sum)
@@ -117,7 +117,7 @@ class PredictionPass:
 def _products(effect: Floats, weights: Floats) -> Floats:
     """Return the sums of products ``(m, f, f)`` of every two effects ``(f, m, i)``.
 
-    Some rows at a time: a matrix library starts threads for more, which get in the way of ours.
+    Rows are processed in portions, because a BLAS library starts additional threads for larger matrices.
     """
     found = np.zeros((effect.shape[1], len(effect), len(effect)))
     for first in range(0, len(weights), PRODUCT_ROWS):
@@ -129,14 +129,14 @@ def _products(effect: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CoverageTables:
-    """What the first pass returned.
+    """Results of the first pass.
 
     Attributes
     ----------
     total : float
         Weight of the rows.
     share : (s,)
-        That of the rows which reach a slot.
+        Share of the rows that reach each slot.
     cells : tuple of (c,)
         Weight in the cells of each feature.
     effects : tuple of (m, c)
@@ -146,7 +146,7 @@ class CoverageTables:
     sample : (c, i)
         Codes of the influence rows.
     state : Keyed
-        And what is counted of pairs, or kept of rows.
+        The state, with counts of pairs or cells of rows.
     """
 
     leaves: Leaves
@@ -160,7 +160,7 @@ class CoverageTables:
 
     @classmethod
     def of(cls, counting: CoveragePass, state: Keyed) -> CoverageTables:
-        """Read the effects of single features off the coverage."""
+        """Return the results, with the effects of single features from the coverage."""
         leaves, total = counting.leaves, float(state.parts["weight", 0].cells[0])
         share = state.parts["coverage", 0].cells / total
         cells = tuple(state.parts["cells", position].cells for position in range(len(leaves.cells.size)))
@@ -173,7 +173,7 @@ class CoverageTables:
         return cls(leaves, total, share, cells, tuple(effects), center, sample, state)
 
     def interaction(self, group: tuple[int, ...], at: Ints) -> Floats:
-        """Return the interaction of a group in cells ``(d, i)`` of its features, not centered, ``(m, i)``."""
+        """Return the uncentered interaction ``(m, i)`` of a group in cells ``(d, i)`` of its features."""
         leaves = self.leaves.testing(group)
         result = np.zeros((len(self.center), at.shape[1]))
         for part, sign in parts_of(group):
@@ -182,9 +182,9 @@ class CoverageTables:
         return result
 
     def points(self, group: tuple[int, ...]) -> tuple[Ints, Floats, Integers]:
-        """Return cells ``(d, g)`` of a group, the weight at the first, and those of the influence rows.
+        """Return the cells ``(d, g)`` of all rows, their weights, and the positions of influence rows.
 
-        Every row is a point.
+        The cells of the influence rows are appended to those of all rows, which have the weights.
         """
         own = self.leaves.cells.of(self.sample)[list(group)]
         cells, weight = self._rows
@@ -194,10 +194,10 @@ class CoverageTables:
     def pair_moments(
         self, groups: Sequence[tuple[int, ...]], counted: Ints | None, threads: int
     ) -> tuple[Floats, Floats]:
-        """Return mean squares ``(t, 2, m)`` of pairs' interactions and joint effects.
+        """Return mean squares ``(t, 2, m)`` of interactions and joint effects of pairs, and their values.
 
-        And both at the influence rows, ``(t, 2, m, i)``. ``counted`` are the pairs whose cells were counted,
-        all of them, None where rows are kept. A pair whose table would be too large is looked up row by row.
+        The values are those at the influence rows, ``(t, 2, m, i)``. ``counted`` are the pairs whose cells
+        were counted, None if cells of rows were kept. Pairs with too large tables are looked up row by row.
         """
         pairs, size = np.array(groups, np.int32).reshape(-1, 2), self.leaves.cells.size
         margins, own = len(self.center), self.leaves.cells.of(self.sample)
@@ -235,11 +235,11 @@ class CoverageTables:
 
     @cached_property
     def _rows(self) -> tuple[Ints, Floats]:
-        """The cells of every row, where they are kept, and its weight."""
+        """The kept cells of every row, and its weight."""
         return self.state.parts["rows", 0].finish(), self.state.parts["row weights", 0].finish()[0]
 
     def squared(self, functions: Floats, weight: Floats, own: Integers) -> tuple[Floats, Floats]:
-        """Return the mean squares of functions ``(..., g)``, centered, and their values at influence rows."""
+        """Return the mean squares of centered functions ``(..., g)``, and their values at influence rows."""
         seen = functions[..., : len(weight)]
         mean = seen @ weight / self.total
         return (seen - mean[..., None]) ** 2 @ weight / self.total, functions[..., own] - mean[..., None]
@@ -252,10 +252,11 @@ def influence_within(
     functions: Floats,
     threads: int = 1,
 ) -> Floats:
-    """Return what the influence rows do through averages that move the features of a group together.
+    """Return the influence of rows through averages that vary the features of a group together.
 
-    ``functions (t, q, m, i)`` are weighed; so is the result. Whether a row reaches a leaf with a group free
-    depends on every other feature the leaf tests, requested or not.
+    ``functions (t, q, m, i)`` are multiplied by the shares of rows; the result has the same shape. Whether a
+    row reaches a leaf with a group free depends on all other features that the leaf tests, also those not
+    requested.
     """
     leaves, features = tables.leaves, tables.leaves.program.family.features
     tested = {ensemble.encodings[column].feature for column in np.unique(ensemble.column) if column >= 0}
@@ -273,16 +274,16 @@ def influence_within(
     return result
 
 
-POINTS = 512  # at which curves are drawn at once: with a chunk of rows, what stays in a near cache
-HELD_ARRAYS = 4  # arrays of such a drawing that are held at once: margins, and what their link takes
-EDGE_BYTES = 8  # of each point at which a leaf begins or ends to be reached
+POINTS = 512  # points at which curves are computed together, so that a chunk of rows fits a CPU cache
+HELD_ARRAYS = 4  # arrays of curves in memory: margins, and temporary arrays of the link
+EDGE_BYTES = 8  # per point at which a leaf becomes reachable or unreachable
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCurves:
-    """Every row with the values of every other, added up from the leaves that it then reaches.
+    """Predictor of every row with the values of every other row, from the leaves that are reached.
 
-    ``program`` is for no free feature; each set of features is laid out when it is drawn.
+    ``program`` has no free features; it is laid out again for each set of features.
     """
 
     trees: Trees
@@ -291,7 +292,7 @@ class TreeCurves:
     def curves(self, block: Block, sets: Sequence[Group]) -> list[FeatureCurves]:
         """Return the predictions ``(o, g, i)`` at the values that rows have in each set of columns.
 
-        Values that no split separates are one point.
+        Values that no split separates share a point.
         """
         codes = codes_of(self.program, self.trees.ensemble, block, kernels())
         return [self._computed(features, codes) for features in sets]
@@ -300,7 +301,7 @@ class TreeCurves:
         program = with_free(self.program, self.trees.ensemble, features, kernels())
         points, point = observed_points(program, codes, features)
         chunk, rows, curves = int(kernels().CHUNK), codes.shape[1], None
-        for first, some in _cut(points):
+        for first, some in _point_portions(points):
             traced = kernels().trace(program, [some])
             for start in range(0, rows, chunk):
                 own = np.ascontiguousarray(codes[:, start : start + chunk])
@@ -312,8 +313,8 @@ class TreeCurves:
         return FeatureCurves(curves, point)
 
 
-def _cut(points: PointCodes) -> Iterator[tuple[int, PointCodes]]:
-    """Yield some points of a list at a time, with the number of the first."""
+def _point_portions(points: PointCodes) -> Iterator[tuple[int, PointCodes]]:
+    """Yield portions of at most `POINTS` points, each with the number of its first point."""
     for first in range(0, points.size, POINTS):
         codes = np.ascontiguousarray(points.codes[:, first : first + POINTS])
         size = min(POINTS, points.size - first)
@@ -322,7 +323,7 @@ def _cut(points: PointCodes) -> Iterator[tuple[int, PointCodes]]:
 
 @dataclass(frozen=True, eq=False)
 class CrossedFeatures:
-    """Evaluates single features, all rows at a time."""
+    """Evaluator of the curves over single features, with all rows in one block."""
 
     predictor: TreeCurves
     features: tuple[int, ...]
@@ -336,15 +337,15 @@ class CrossedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class TreeCrossings(CrossedInteractions):
-    r"""Strengths of a nonlinear function of sums of trees, such as a probability, without the model.
+    r"""Strengths of a nonlinear function of sums of trees, such as a probability, without predictions.
 
-    The prediction for row k with the values of row i in S is a link of margins, and in these every leaf adds
-    its value if i passes its tests of S and k all its others:
+    The prediction for row k with the values of row i in S is a function h of margins. A leaf adds its value
+    to the margin if row i passes its tests of S and row k passes all others:
 
     .. math:: f(x_{i,S}, x_{k,\bar S}) = h\Big(b + \sum_l v_l 1[x_{i,S} \in l] 1[x_{k,\bar S} \in l]\Big)
 
-    Along the rows i, sorted by their codes, a leaf is visited only where it begins and ends to be reached.
-    These are the n x n numbers for each set of features that brute force gets from the model.
+    Rows i are sorted by their codes, and a leaf is visited only where it becomes reachable or unreachable.
+    The result are the same n x n predictions for each set of features as those of brute force.
     """
 
     model: Model
@@ -360,7 +361,7 @@ class TreeCrossings(CrossedInteractions):
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeCrossings:
-        """Lay the trees out, unless their outputs are sums."""
+        """Return the evaluator, or refuse a linear link, for which rows need not be crossed."""
         trees = trees_of(model)
         if trees.link.linear:
             raise RefusalError(
@@ -372,59 +373,32 @@ class TreeCrossings(CrossedInteractions):
             trees.ensemble.preparation.refuse_joined(request.features)
         return cls(model, request, trees, program_of(trees.ensemble, family_of([()]), kernels()))
 
-    def fallback(self, short: str) -> str | None:
-        """Return nothing: it is no fallback."""
-        return None
-
-    @property
-    def predictions(self) -> int:
-        """The model itself predicts no row."""
-        return 0
-
-    @property
-    def calls(self) -> int:
-        """The model itself is not called."""
-        return 0
-
-    def predicted(self, crossed: int) -> int:
-        """Return that the model predicted none of the rows."""
-        return 0
-
-    @property
-    def rounds_to_single(self) -> bool:
-        """Margins are added up in double precision, also those of a row by itself."""
-        return False
-
     @property
     def predictor(self) -> TreeCurves:
-        """The trees."""
+        """Predictor that reads the trees."""
         return TreeCurves(self.trees, self.program)
-
-    def groups_together(self, *, triples: bool) -> int:
-        """Return that groups are evaluated one by one."""
-        return 1
 
     @property
     def block_rows(self) -> int:
-        """All rows, which meet each other."""
+        """All rows, because they are crossed with each other."""
         return max(1, len(self.request.rows))
 
     def _points(self, features: Group) -> int:
-        """Return the number of points of some features at most: of rows, or of codes."""
+        """Return the maximum number of points of some features: that of rows, or of combinations of codes."""
         codes = self.program.n_codes.astype(np.float64)
         own = [position for feature in features for position in self.program.columns_of.get(feature, ())]
         return int(min(len(self.request.rows), codes[own].prod()))
 
     @property
     def held_bytes(self) -> int:
-        """The trees, the curves of every row over each feature, and functions of pairs."""
+        """Memory of the trees, the curves over each feature, and the effects of pairs."""
         points = sum(self._points((feature,)) for feature in self.request.features)
         curves = FLOAT * points * len(self.request.rows) * self.model.n_outputs
         return int(self.program.nbytes + curves + self.functions_bytes)
 
     @property
     def worker_bytes(self) -> int:
-        """The curves of every row over a group of features and its parts, a drawing, and its trace."""
+        """Memory of the curves over a group of features and its parts, a portion of curves, and its trace."""
         rows, chunk = len(self.request.rows), int(kernels().CHUNK)
         sets = TRIPLE_PARTS if self.request.threeway else 1
         curves = sets * FLOAT * rows * rows * self.model.n_outputs
@@ -434,7 +408,7 @@ class TreeCrossings(CrossedInteractions):
         return int(curves + drawing + edges + 2 * self.program.nbytes)
 
     def singles(self) -> Generator[Fold, Keyed, tuple[FeatureCurves, ...]]:
-        """Draw the curves over single features."""
+        """Yield a pass over single features, and return their curves."""
         count, rows = len(self.request.features), len(self.request.rows)
         drawing = CrossedFeatures(self.predictor, self.request.features)
         parts = tuple(((number,), rows) for number in range(count))

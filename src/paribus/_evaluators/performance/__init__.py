@@ -1,1 +1,1 @@
-"""How well a model predicts the rows, from one pass over them."""
+"""Performance of a model on the rows, from one pass over them."""

@@ -1,4 +1,4 @@
-"""Performance by metric, and ranks of scores."""
+"""Performance metrics, calibration, and metrics of ranked predictions."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from paribus._typing import Better
 CAPACITY, LEAST_CAPACITY = (
     131_072,
     4_096,
-)  # predictions with a rank of their own, over all outputs and of each
+)  # maximum number of ranks: over all outputs, and at least per output
 TOGETHER: dict[str, Better] = {"log loss": "lower", "Brier score": "lower", "accuracy": "higher"}
 NOT_FINITE = "some predictions are not finite"
 ONE_CLASS = "all rows are of the class, or none is"
 CONSTANT = "y does not vary"
 NEGATIVE = "y has negative values"
-INTERVAL = NormalDist().inv_cdf(0.975)  # standard errors to each side of an interval of 95 %
-CLASSES = 2  # values of a target that is yes or no
-GROUPS, GROUP_ROWS = 20, 20  # groups of rows of a calibration table at most, and rows of one at least
+INTERVAL = NormalDist().inv_cdf(0.975)  # half width of an interval of 95 %, in standard errors
+CLASSES = 2  # number of values of a binary target
+GROUPS, GROUP_ROWS = 20, 20  # maximum number of groups of a calibration table, minimum rows of a group
 
 
 class MetricEstimate(NamedTuple):
-    """A metric: of which output, None for all together, and what is good."""
+    """Metric of one output, None for all together, and which values are better."""
 
     name: str
     output: int | None
@@ -45,7 +45,7 @@ class MetricEstimate(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A metric that has no meaning here, and why."""
+    """Metric that is not defined for the data, and the reason."""
 
     name: str
     output: int | None
@@ -53,7 +53,7 @@ class LeftOut(NamedTuple):
 
 
 class TargetEstimate(NamedTuple):
-    """The target of one output: its average, and if it is a number its spread and range."""
+    """Target of one output: its mean, and for a numeric target its standard deviation and range."""
 
     output: int
     mean: float
@@ -64,7 +64,7 @@ class TargetEstimate(NamedTuple):
 
 
 class CalibrationEstimate(NamedTuple):
-    """Averages ``(k,)`` in groups of rows with similar predictions, of one output, with intervals of 95 %."""
+    """Averages ``(k,)`` in groups of rows with similar predictions of one output, with 95 % intervals."""
 
     output: int
     predicted: Floats
@@ -74,7 +74,7 @@ class CalibrationEstimate(NamedTuple):
 
 
 class SingleFeatureScore(NamedTuple):
-    """How well one feature alone predicts the target: of which output, None for all classes together."""
+    """Score of one feature alone as a predictor of one output, None for all classes together."""
 
     feature: int
     output: int | None
@@ -84,10 +84,10 @@ class SingleFeatureScore(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerformanceEstimate:
-    """All metrics, those that were left out, a calibration table for each output, and the target.
+    """Metrics, metrics that were left out, a calibration table for each output, and the target.
 
-    ``groups`` is the number of groups of predictions that share a rank, of the output with the fewest; None
-    where each distinct prediction has its own.
+    ``groups`` is the number of groups of predictions that share a rank, for the output with the fewest
+    groups; None if each distinct prediction has its own rank.
     """
 
     metrics: tuple[MetricEstimate, ...]
@@ -99,9 +99,9 @@ class PerformanceEstimate:
 
 @dataclass(frozen=True, eq=False)
 class PerformanceMeasure:
-    """Folds rows, what came out and what is predicted for them as they are, into what metrics need.
+    """Evaluator of the states that performance metrics are computed from.
 
-    Predictions of a block are those of other evaluators of the same rows, where there are any.
+    Predictions of a block are shared with other evaluators of the same block.
     """
 
     model: Model
@@ -111,12 +111,12 @@ class PerformanceMeasure:
 
     @property
     def capacity(self) -> int:
-        """Predictions of each output that have a rank of their own."""
+        """Maximum number of ranks of the predictions of each output."""
         return max(LEAST_CAPACITY, CAPACITY // self.model.n_outputs)
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """All that a kept state depends on besides the rows and the model."""
+        """Options that a kept state depends on, besides the rows and the model."""
         return "performance", self.losses, self.outcome, self.capacity
 
     def evaluate(self, block: Block) -> Keyed:
@@ -141,7 +141,7 @@ class PerformanceMeasure:
     def _ranked(
         self, o: int, observed: Floats, predicted: Floats, weights: Floats | None
     ) -> dict[tuple[str, int], Any]:
-        """Return rows by their prediction, and by what came out where that is no class."""
+        """Return rows ranked by prediction, and by the target if it is numeric."""
         states = {}
         if not self.losses.probability:
             states["ordered", o] = RankedRows.of(observed, observed[None], weights, self.capacity)
@@ -166,9 +166,9 @@ class PerformanceMeasure:
 
     @ignore_fp_errors()
     def single_feature_scores(self, state: Keyed, features: int) -> list[SingleFeatureScore]:
-        """Return how well each feature alone predicts, from the cells that averages have of the same rows.
+        """Return the score of each feature alone, from the cell averages of the same rows.
 
-        Classes of which one comes out are predicted as well as the worst of them: a feature may well tell one
+        The score of exclusive classes is that of the worst class, because a feature may separate a single
         class from all others.
         """
         outputs = range(self.model.n_outputs)
@@ -187,7 +187,7 @@ class PerformanceMeasure:
 
 
 class _Metrics:
-    """Metrics as they are found."""
+    """Metrics computed from a state, in the order in which they are reported."""
 
     def __init__(self, losses: RowLosses, state: Keyed) -> None:
         moments: Moments = state.parts["losses", 0]
@@ -201,7 +201,7 @@ class _Metrics:
         self.calibration: list[CalibrationEstimate] = []
 
     def all(self) -> None:
-        """Find all of them: losses first, then ranking, then calibration."""
+        """Compute all metrics: losses, then metrics of ranks, then calibration."""
         ranked = [self._complete(o) for o in range(self.losses.outputs)]
         if self.losses.exclusive:
             for name, better in TOGETHER.items():
@@ -223,7 +223,7 @@ class _Metrics:
                 self._calibration(o, one)
 
     def target(self) -> Iterator[TargetEstimate]:
-        """Yield the distribution of the target for each output, where it is known."""
+        """Yield the distribution of the target for each output, if it is known."""
         for o in range(self.losses.outputs):
             if not self.losses.probability:
                 spread = float(np.sqrt(self.pairs.products[0, o] / self.pairs.weight))
@@ -239,7 +239,7 @@ class _Metrics:
                 yield TargetEstimate(o, float(rate))
 
     def _complete(self, o: int) -> RankedRows | None:
-        """Return the rows by their prediction, None if some prediction is not finite."""
+        """Return the rows ranked by prediction, None if some prediction is not finite."""
         found: RankedRows | None = self.state.parts.get(("ranked", o))
         return None if found is None or found.moments.rows.sum() < self.rows else found
 
@@ -252,7 +252,7 @@ class _Metrics:
             self.metrics.append(MetricEstimate(name, o, measured, better))
 
     def _numeric(self, o: int, ranked: RankedRows | None) -> None:
-        """Add the losses of numbers."""
+        """Add the losses of a numeric target."""
         squared = self.means["squared", o]
         root = float(np.sqrt(squared.value))
         error = squared.error / (2 * root) if root else float("nan")
@@ -285,7 +285,7 @@ class _Metrics:
         return Measured(1 - unexplained, error)
 
     def _gini(self, o: int, ranked: RankedRows) -> None:
-        """Add the Gini coefficient, and its share of that of the best order there is."""
+        """Add the Gini coefficient, and its ratio to the largest possible one."""
         ordered = Ranked.of(self.state.parts["ordered", o])
         negative = ordered.observed[0] < 0
         found, best = (None, None) if negative else (Ranked.of(ranked).gini(), ordered.gini())
@@ -301,7 +301,7 @@ class _Metrics:
         self._add("normalized Gini", o, share, "higher", CONSTANT)
 
     def _calibration(self, o: int, state: RankedRows) -> None:
-        """Add what came out as a function of what is predicted: in all, a line, and groups of rows."""
+        """Add the ratio of observed to predicted, the calibration line, and the calibration table."""
         ranked = Ranked.of(state)
         why = NEGATIVE if ranked.observed.min() < 0 else "predictions add up to no more than 0"
         self._add("observed / predicted", o, ranked.ratio(self.losses.probability), "near 1", why)
@@ -310,10 +310,10 @@ class _Metrics:
         why = "what came out and predictions have no line with finite coefficients"
         self._add("calibration intercept", o, intercept, "near 0", why)
         self._add("calibration slope", o, slope, "near 1", why)
-        self.calibration.append(_groups(o, state, ranked, self.losses.probability))
+        self.calibration.append(_calibration_groups(o, state, ranked, self.losses.probability))
 
     def _line(self, o: int, ranked: Ranked) -> tuple[Measured, Measured] | None:
-        """Return intercept and slope of the line of least squares of what came out over predictions."""
+        """Return intercept and slope of the least-squares line of the target over predictions."""
         (observed, predicted), (_, both, spread) = self.pairs.mean[:, o], self.pairs.products[:, o]
         if not spread > 0:
             return None
@@ -326,9 +326,9 @@ class _Metrics:
 
 
 def _r_squared_error(moments: CellMoments, average: float, variance: float, unexplained: float) -> float:
-    """Return the sampling error of R², on which a row has the influence ``a e² + b e + c`` by its residual.
+    """Return the sampling error of R², on which a row with residual e has the influence ``a e² + b e + c``.
 
-    The squares of that need the second to fourth powers of residuals, which the moments have.
+    Its square needs the second to fourth powers of residuals, which the moments contain.
     """
     rows, weight = int(moments.rows.sum()), float(moments.weight.sum())
     if rows < 2:
@@ -344,8 +344,10 @@ def _r_squared_error(moments: CellMoments, average: float, variance: float, unex
         return float(np.sqrt(max(0.0, squares.sum()) * rows / (rows - 1)) / (weight * variance))
 
 
-def _groups(output: int, state: RankedRows, ranked: Ranked, probability: bool) -> CalibrationEstimate:
-    """Return groups of about the same weight; rows of one prediction are never parted."""
+def _calibration_groups(
+    output: int, state: RankedRows, ranked: Ranked, probability: bool
+) -> CalibrationEstimate:
+    """Return groups of similar weight; rows with the same prediction are in the same group."""
     count = max(1, min(GROUPS, ranked.rows // GROUP_ROWS))
     cells = np.minimum((ranked.rank * count).astype(np.int64), count - 1)
     own, cells = np.unique(cells, return_inverse=True)
@@ -358,11 +360,11 @@ def _groups(output: int, state: RankedRows, ranked: Ranked, probability: bool) -
 
 
 def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    r"""Return Wilson's interval of 95 % of a probability from the share of so many rows.
+    r"""Return the 95 % Wilson interval of a probability from the share of ``rows`` rows.
 
     .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
 
-    Of weighted rows, n is :math:`(\sum w)^2 / \sum w^2`. No share of rows has an interval of width zero.
+    For weighted rows, n is :math:`(\sum w)^2 / \sum w^2`. Intervals never have width zero.
 
     >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([20.0, 20.0]))
     >>> low.round(3).tolist(), high.round(3).tolist()
@@ -372,17 +374,17 @@ def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
     middle = share + square / 2
     half = np.sqrt(np.maximum(0.0, share * (1 - share)) * square + square**2 / 4)
     low, high = (middle - half) / (1 + square), (middle + half) / (1 + square)
-    # Rounding must not cut off the share itself, where it is 0 or 1.
+    # Rounding must not exclude the share itself if it is 0 or 1.
     return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
 
 
-STEPS = 50  # of Newton's method, which needs about ten
-STEEPEST = 1e4  # slope beyond which classes are as good as separated
+STEPS = 50  # maximum number of Newton steps; about ten are needed
+STEEPEST = 1e4  # slope above which classes are considered separated
 CLOSE = 1e-12
 
 
 class Measured(NamedTuple):
-    """A number, its sampling error, and by how much it may be off as predictions share ranks."""
+    """Value of a metric, its sampling error, and a bound of the error due to shared ranks."""
 
     value: float
     error: float
@@ -391,10 +393,11 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Rows in groups ``(k,)`` of one prediction each, in rising order.
+    """Rows in groups ``(k,)`` with equal predictions, in ascending order.
 
-    ``weight``, ``observed`` and ``predicted`` are sums and means by weight; ``squares``, ``observed_sq`` and
-    ``spread`` those by the squares of weights, as in `paribus._states.CellMoments`.
+    ``weight`` is the sum of weights; ``observed`` and ``predicted`` are weighted means. ``squares``,
+    ``observed_sq`` and ``spread`` are the sum of squared weights, and the mean and sum of squares of the
+    target with squared weights, as in `paribus._states.CellMoments`.
     """
 
     rows: int
@@ -408,7 +411,7 @@ class Ranked:
 
     @classmethod
     def of(cls, state: RankedRows) -> Ranked:
-        """Read off a state whose first quantity is what came out, and whose last is what ranks."""
+        """Return the groups of a state whose first quantity is the target, and last the ranking value."""
         moments = state.moments.within(1.0)
         return cls(
             int(moments.rows.sum()),
@@ -428,7 +431,7 @@ class Ranked:
 
     @property
     def mean(self) -> float:
-        """Average of what came out."""
+        """Mean of the target."""
         return float((self.weight * self.observed).sum()) / self.total
 
     def error(self, slope: Floats, offset: Floats) -> float:
@@ -443,13 +446,13 @@ class Ranked:
 
     @property
     def rank(self) -> Floats:
-        """Share of the weight below each group, and half of its own."""
+        """Share of the weight below each group, plus half of the group's share."""
         return np.asarray((np.cumsum(self.weight) - self.weight / 2) / self.total)
 
     def auc(self) -> Measured | None:
         r"""Return the probability that a case is predicted higher than a non-case, ties counted half.
 
-        Its sampling error is DeLong's, with weights; None where all rows are cases, or none is.
+        Its sampling error is DeLong's, with weights; None if all rows are cases, or none is.
         """
         cases = self.weight * self.observed
         others = self.weight - cases
@@ -468,8 +471,8 @@ class Ranked:
 
         .. math:: G = \frac{2 \sum_i w_i y_i r_i}{\sum_i w_i y_i} - 1
 
-        with :math:`r_i` the share of the weight that is predicted lower, ties counted half. None where the
-        sum of what came out is not positive.
+        with :math:`r_i` the share of the weight that is predicted lower, ties counted half. None if the sum
+        of the target is not positive.
         """
         average, rank = self.mean, self.rank
         if not average > 0:
@@ -482,10 +485,11 @@ class Ranked:
         return Measured(2 * share - 1, error, 0.0 if self.exact else off)
 
     def ratio(self, probability: bool = False) -> Measured | None:
-        """Return what came out in all as a multiple of what was predicted in all.
+        """Return the ratio of the sums of observed and predicted values.
 
-        None where numbers may be negative, because their sum is not a scale. The error of a ratio of
-        probabilities is at least that of outcomes with these: rows of one outcome have no variance.
+        None if the sum of predictions is not positive or the target has negative values. The error for
+        probabilities is at least that of outcomes with these probabilities, because rows of a single class
+        have no variance.
         """
         predicted = float((self.weight * self.predicted).sum()) / self.total
         if not predicted > 0 or self.observed.min() < 0:
@@ -499,11 +503,11 @@ class Ranked:
         return Measured(ratio, error)
 
     def logistic_line(self) -> tuple[Measured, Measured] | None:
-        r"""Return intercept and slope of the log odds of what came out over those that were predicted.
+        r"""Return intercept and slope of the logistic regression of the target on the predicted log odds.
 
         .. math:: P(y = 1) = \frac{1}{1 + e^{-(a + b \, \mathrm{logit} f)}}
 
-        by maximum likelihood, with sandwich errors; None where it has no finite maximum.
+        by maximum likelihood, with sandwich errors; None if the likelihood has no finite maximum.
         """
         likely = np.clip(self.predicted, CLOSEST, 1 - CLOSEST)
         design = np.stack([np.ones_like(likely), np.log(likely / (1 - likely))])

@@ -10,14 +10,15 @@ from paribus._contracts import Floats
 from paribus._models.scoring import Family
 from paribus._states import CellMoments, RankedRows
 
-CLOSEST = float(np.finfo(np.float64).eps)  # a probability is taken to be at least so far from 0 and 1
+CLOSEST = float(np.finfo(np.float64).eps)  # minimum distance of a probability from 0 and 1
 
 
 @dataclass(frozen=True)
 class RowLosses:
-    """Which losses are computed of each row, in order: by name and output, None for all outputs together.
+    """Losses of each row.
 
-    ``exclusive`` says that outputs are the probabilities of classes of which one comes out.
+    ``probability`` says that outputs are probabilities, ``exclusive`` that they are probabilities of
+    exclusive classes. ``family`` adds the deviance of a distribution.
     """
 
     outputs: int
@@ -27,7 +28,7 @@ class RowLosses:
 
     @property
     def names(self) -> tuple[tuple[str, int | None], ...]:
-        """Name and output of each."""
+        """Name and output of each loss, in order; the output is None for all outputs together."""
         each = ("squared", "residual") if self.probability else ("squared", "residual", "absolute")
         if self.family is not None:
             each = (*each, "deviance", "own term")
@@ -38,8 +39,8 @@ class RowLosses:
         )
 
     def of(self, observed: Floats, predicted: Floats) -> Floats:
-        """Return the losses ``(q, i)`` of rows, of which both are ``(i, o)``."""
-        with np.errstate(all="ignore"):  # what is not finite is noted
+        """Return the losses ``(q, i)`` of rows with observed and predicted values ``(i, o)``."""
+        with np.errstate(all="ignore"):  # notes report losses that are not finite
             residual = observed - predicted
             found = [residual**2, residual]
             if not self.probability:
@@ -54,7 +55,7 @@ class RowLosses:
 
 
 def log_losses(observed: Floats, predicted: Floats) -> Floats:
-    """Return minus the logarithm of the probability of what came out; one output is that of two classes."""
+    """Return the log loss of each row; a single output is the probability of the second of two classes."""
     if predicted.shape[1] == 1:
         observed = np.concatenate([1 - observed, observed], axis=1)
         predicted = np.concatenate([1 - predicted, predicted], axis=1)
@@ -63,7 +64,7 @@ def log_losses(observed: Floats, predicted: Floats) -> Floats:
 
 
 def _is_right(observed: Floats, predicted: Floats) -> Floats:
-    """Return 1 where the most probable class came out, else 0."""
+    """Return 1 if the most probable class is observed, else 0; NaN if a prediction is not finite."""
     if predicted.shape[1] == 1:
         right = (predicted[:, 0] > 0.5) == (observed[:, 0] > 0.5)
     else:
@@ -71,36 +72,37 @@ def _is_right(observed: Floats, predicted: Floats) -> Floats:
     return np.where(np.isfinite(predicted).all(axis=1), right, np.nan)
 
 
-FREE_ROWS = 30  # rows beyond the number of cells, at least: of fewer, averages fit any target
-INSIDE = 0.5  # share of the weight in cells, at least
-RESOLVED = 0.9  # share of the variance that the cells of an axis can explain, at least
+FREE_ROWS = 30  # minimum number of rows beyond the number of cells: with fewer, averages fit any target
+INSIDE = 0.5  # minimum share of the weight in cells
+RESOLVED = 0.9  # minimum share of the variance that the cells of an axis can explain
 
 
 def single_feature_score(cells: CellMoments, y: int, ordered: RankedRows | None) -> float:
-    r"""Return the :math:`R^2` of the cell averages of the target, relative to the best that cells can have.
+    r"""Return the adjusted :math:`R^2` of cell averages of the target, relative to the best possible one.
 
     .. math:: \bar R^2 = 1 - (1 - R^2) \frac{n - 1}{n - k}
 
-    adjusts for the number k of cells. The best has the same weights, filled in the order of a numeric target:
-    a feature in that order scores 1, however wide its cells are. Rows in no cell do not count; where there
-    are any, the best is unknown and taken to be 1. NaN where that says nothing.
+    adjusts for the number k of cells. The best possible cells have the same weights, and rows in the order of
+    a numeric target: a feature in that order scores 1, however wide its cells are. Rows in no cell are
+    ignored; if there are any, the best value is taken to be 1. The score is NaN if there are too few rows,
+    cells, or distinguishable values.
 
     Parameters
     ----------
     cells : CellMoments
-        Of the cells of an axis, that of missing values, and last that of all other rows.
+        Moments of the cells of an axis, of missing values, and last of all other rows.
     y : int
-        Which quantity is the target.
+        Position of the target among the quantities.
     ordered : RankedRows or None
-        The target in its order; None for one of two values, of which every cell may have but one.
+        The target in its order; None for a target of two values, whose best value is 1.
     """
     moments = cells.within(1.0)
     kept = np.flatnonzero(moments.rows[:-1])
     rows, weight, mean = moments.rows[kept], moments.weight[kept], moments.mean[y, kept]
-    # By squared weights, which is the same where the weights of a cell are.
+    # With squared weights, which gives the same result if the weights of a cell are equal.
     about = moments.sum_of_squares[y, kept] / moments.weight_sq[kept] + (moments.mean_sq[y, kept] - mean) ** 2
     center = np.average(mean, weights=weight) if len(kept) else np.nan
-    between, total = _between(mean, weight, center), float((weight * about).sum())
+    between, total = _sum_of_squares_between(mean, weight, center), float((weight * about).sum())
     total += between
     free = int(rows.sum()) - len(kept)
     if free < FREE_ROWS or len(kept) < 2 or weight.sum() < INSIDE * moments.weight.sum() or not total > 0:
@@ -112,16 +114,16 @@ def single_feature_score(cells: CellMoments, y: int, ordered: RankedRows | None)
     best = 1.0
     if ordered is not None and not moments.rows[-1]:
         weight = weight[np.argsort(mean, kind="stable")]
-        best = adjusted(_between(_filled(weight, ordered), weight, center))
+        best = adjusted(_sum_of_squares_between(_filled(weight, ordered), weight, center))
     return min(1.0, adjusted(between) / best) if best >= RESOLVED else float("nan")
 
 
-def _between(mean: Floats, weight: Floats, center: float) -> float:
+def _sum_of_squares_between(mean: Floats, weight: Floats, center: float) -> float:
     return float((weight * (mean - center) ** 2).sum())
 
 
 def _filled(weight: Floats, ordered: RankedRows) -> Floats:
-    """Return averages of the target in cells that are filled in its order."""
+    """Return averages of the target in cells that are filled in the order of the target."""
     moments = ordered.moments.within(1.0)
     shares, ends = moments.weight / moments.weight.sum(), np.cumsum(weight) / weight.sum()
     reached, sums = np.cumsum(shares), np.cumsum(shares * moments.mean[0])

@@ -1,1 +1,1 @@
-"""Tree ensembles: what brute force estimates, from the leaves and how many rows could reach them."""
+"""Exact effects of tree ensembles, from the leaves and the share of rows that can reach them."""

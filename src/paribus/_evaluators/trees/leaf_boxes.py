@@ -1,4 +1,4 @@
-"""Boxes of leaves, and cells of several features."""
+"""Boxes of leaves, and cells of features between thresholds."""
 
 from __future__ import annotations
 
@@ -34,23 +34,25 @@ from paribus._states import CodeTuples
 from paribus._states.sums import keys_of
 from paribus.errors import RefusalCode, RefusalError
 
-SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
+SLOT_BYTES = 80  # per slot: runs, leaf, position in its set, and item for the kernels
 RUN_BYTES, FEW_RUNS = 8, 4
-TABLE_CELLS = 2**22  # numbers of a table, at most
+TABLE_CELLS = 2**22  # maximum size of a table
 
 
-SideRuns = tuple[Integers, Integers]  # a side of a condition each, twice its number or one more; and a run
+SideRuns = tuple[Integers, Integers]  # sides of conditions (2 * number, or 2 * number + 1), and runs of cells
 
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCells:
-    """The cells of the features of a family: the codes of a feature's columns, taken together.
+    """Cells of the features of a family: combinations of the codes of a feature's columns.
 
-    Codes are crossed, but for features of which ``tuples`` are given: a cell is then one that occurs.
+    All combinations are cells, except for features with ``tuples``, whose cells are the occurring
+    combinations.
     """
 
     program: Program
     tuples: Tuples = field(default_factory=dict)
+    _codes: dict[int, dict[int, Integers]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> tuple[tuple[int, ...], ...]:
@@ -59,7 +61,7 @@ class ThresholdCells:
 
     @cached_property
     def size(self) -> Ints:
-        """How many cells each feature has."""
+        """Number of cells of each feature."""
         crossed = [prod(self._shape(position)) for position in range(len(self.columns))]
         for position, numbers in self._numbers.items():
             crossed[position] = numbers.tuples.shape[1]
@@ -70,7 +72,7 @@ class ThresholdCells:
 
     @cached_property
     def _numbers(self) -> dict[int, TupleNumbers]:
-        """The numbers of tuples, by the position of their feature in the family."""
+        """Numbering of tuples, by the position of the feature in the family."""
         return {
             position: TupleNumbers(self.tuples[feature], self.program.n_codes[list(self.columns[position])])
             for position, feature in enumerate(self.program.family.features)
@@ -95,12 +97,8 @@ class ThresholdCells:
             cells += codes[column]
         return cells
 
-    @cached_property
-    def _codes(self) -> dict[int, dict[int, Integers]]:
-        return {}
-
     def codes(self, position: int) -> dict[int, Integers]:
-        """Return the codes that every cell of a feature has, by column."""
+        """Return the codes of every cell of a feature, by column."""
         if position not in self._codes:
             found: Sequence[Integers] = ()
             if position in self._numbers:
@@ -121,7 +119,7 @@ class ThresholdCells:
         return PointCodes(row, np.zeros(len(codes), np.int32), ends, table.astype(np.int32), len(cells))
 
     def sides(self) -> Runs:
-        """Return the cells that pass each condition, and next those that do not."""
+        """Return the runs of cells that pass each condition, followed by those that fail it."""
         conditions, owner = self.program.conditions, self.program.feature
         several = np.array([len(columns) > 1 for columns in (*self.columns, ())])[owner]
         varied, compared = owner < len(self.columns), conditions[:, TABLE] < 0
@@ -136,7 +134,7 @@ class ThresholdCells:
         return Runs(stop - times, stop, runs[np.argsort(side, kind="stable")].astype(np.int32))
 
     def _of_thresholds(self, numbers: Integers) -> SideRuns:
-        """Return the cells on both sides of thresholds; a missing value has the last cell, on either side."""
+        """Return the cells on both sides of thresholds; the last cell is missing, on either side."""
         conditions = self.program.conditions[numbers].astype(np.int64)
         cut, last = conditions[:, CUT] + 1, self.program.n_codes[conditions[:, COLUMN]] - 1
         missing_left = conditions[:, MISSING_LEFT] > 0
@@ -147,7 +145,7 @@ class ThresholdCells:
         return side, np.concatenate([left, missing, right])
 
     def _of_categories(self, number: int) -> SideRuns:
-        """Return the cells on both sides of a test of categories."""
+        """Return the cells on both sides of a categorical test."""
         codes = self.codes(int(self.program.feature[number]))
         left = goes_left(self.program, number, codes[int(self.program.conditions[number, COLUMN])])
         both = [np.reshape(runs_of(met), (-1, 2)).astype(np.int64) for met in (left, ~left)]
@@ -155,10 +153,10 @@ class ThresholdCells:
         return side, np.concatenate(both)
 
     def _of_several(self, numbers: Integers) -> SideRuns:
-        """Return the cells on both sides of thresholds of one of several columns of a feature.
+        """Return the cells on both sides of thresholds of one column, for a feature with several columns.
 
-        A run begins or ends between cells whose codes lie on different sides of the threshold. Thresholds
-        rise with their numbers, and a missing value goes the same way at all of them.
+        A run begins or ends between cells whose codes are on different sides of the threshold. Thresholds are
+        in ascending order, and missing values are on the same side of all of them.
         """
         column, _, missing_left, _ = self.program.conditions[numbers[0]]
         cuts = self.program.conditions[numbers, CUT]
@@ -166,19 +164,19 @@ class ThresholdCells:
         if missing_left > 0:
             codes = np.where(codes == self.program.columns[column].missing, -1, codes)
         sides, runs = [], []
-        for side, outside in enumerate((self.program.n_codes[column], -1)):  # which is on the other side
+        for side, outside in enumerate((self.program.n_codes[column], -1)):  # a code on the other side
             around = np.concatenate([[outside], codes, [outside]])
             low, high = np.minimum(around[1:], around[:-1]), np.maximum(around[1:], around[:-1])
             first, stop = np.searchsorted(cuts, low), np.searchsorted(cuts, high)
-            edge, parted = _expanded(first, stop)
+            edge, parted = _expanded_ranges(first, stop)
             order = np.argsort(parted, kind="stable")
             sides.append(2 * numbers[parted[order[::2]]] + side)
             runs.append(edge[order].reshape(-1, 2))
         return np.concatenate(sides), np.concatenate(runs)
 
 
-def _expanded(first: Integers, stop: Integers) -> tuple[Integers, Integers]:
-    """Return all numbers of ranges, one range after another, with the range each belongs to before them."""
+def _expanded_ranges(first: Integers, stop: Integers) -> tuple[Integers, Integers]:
+    """Return the range of each number, and the concatenated numbers of all ranges."""
     times = stop - first
     owner = np.repeat(np.arange(len(times)), times)
     return owner, np.arange(len(owner)) + (first - np.cumsum(times) + times)[owner]
@@ -186,10 +184,10 @@ def _expanded(first: Integers, stop: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The leaves of a program as boxes; ``passing`` has the cells of the slots that free one feature.
+    """Leaves of a program as boxes; ``passing`` are the cells of the slots with one free feature.
 
-    A *group* is a tuple of features, as positions in the family, in order. A table of more than ``largest``
-    numbers is not built; those of its cells that are needed are looked up.
+    A *group* is a tuple of features, as ascending positions in the family. Tables larger than ``largest`` are
+    not built; their cells are looked up as needed.
     """
 
     program: Program
@@ -205,19 +203,19 @@ class Leaves:
         largest: int = TABLE_CELLS,
         tuples: Tuples | None = None,
     ) -> Leaves:
-        """Find the box of every leaf."""
+        """Return the boxes of all leaves."""
         cells = ThresholdCells(program, tuples or {})
         passing = kernels.passing(program, cells.size, cells.sides())
         return cls(program, cells, passing, min(largest, TABLE_CELLS))
 
     @property
     def size(self) -> Ints:
-        """How many cells each feature has."""
+        """Number of cells of each feature."""
         return self.cells.size
 
     @property
     def nbytes(self) -> int:
-        """Memory of the boxes: runs, and some numbers for each slot once leaves are sorted by group."""
+        """Memory of the boxes: runs, and arrays per slot after leaves are sorted by group."""
         return self.passing.runs.nbytes + SLOT_BYTES * self.program.n_slots
 
     @cached_property
@@ -231,7 +229,7 @@ class Leaves:
 
     @cached_property
     def value(self) -> Floats:
-        """What each leaf adds to each margin, ``(l, m)``."""
+        """Value of each leaf for each margin, ``(l, m)``."""
         entries = self.program.entries[self._entry]
         values = self.program.value[entries[:, NODE]]
         if values.shape[1] == self.program.n_margins:
@@ -246,13 +244,13 @@ class Leaves:
 
     @cached_property
     def _by_set(self) -> tuple[Integers, Integers]:
-        """Slots ordered by their set, in each by leaf, and where each set begins."""
+        """Slots sorted by feature set and leaf, and the position of the first slot of each set."""
         order = np.argsort(self.program.slot_set, kind="stable")
         sets = np.arange(len(self.program.family.sets) + 1)
         return order, np.searchsorted(self.program.slot_set[order], sets)
 
     def slots(self, group: tuple[int, ...], leaves: Integers | None = None) -> Integers:
-        """Return the slot of a group in the leaves that test all of it, or in some of those."""
+        """Return the slots of a group in the leaves that test all of it, or in some of these leaves."""
         order, first = self._by_set
         number = self._numbers[frozenset(group)]
         slots = order[first[number] : first[number + 1]]
@@ -264,12 +262,12 @@ class Leaves:
 
     @cached_property
     def _single(self) -> Integers:
-        """The slots that free one feature."""
+        """The slots with one free feature."""
         sizes = (self.program.family.members >= 0).sum(axis=1)
         return np.flatnonzero(sizes[self.program.slot_set] == 1)
 
     def boxes(self) -> Boxes:
-        """Return the boxes as the kernels take them."""
+        """Return the boxes in the form that the kernels use."""
         single = self._single
         first = np.searchsorted(self.of_slot[single], np.arange(len(self._entry) + 1))
         feature = self.program.family.members[self.program.slot_set[single], 0]
@@ -279,7 +277,7 @@ class Leaves:
         return Boxes(first, feature, sides, value, np.ascontiguousarray(entries[:, MARGIN]))
 
     def items(self, groups: list[tuple[int, ...]], boxes: Boxes, share: Floats | None = None) -> Items:
-        """List the groups that each leaf tests; with ``share``, of pairs, what the leaf adds as well."""
+        """Return the groups that each leaf tests; with ``share``, also the values of leaves for pairs."""
         of_set = np.full(len(self.program.family.sets), -1, np.int32)
         of_set[[self._numbers[frozenset(group)] for group in groups]] = np.arange(len(groups))
         slots = np.flatnonzero(of_set[self.program.slot_set] >= 0)
@@ -298,7 +296,7 @@ class Leaves:
         return Items(first, of_set[sets], np.ascontiguousarray(places), boxes.first, weights)
 
     def passing_weight(self, position: int, counts: Floats) -> tuple[Integers, Floats]:
-        """Return the slots that free one feature, and the weight in the cells that pass there."""
+        """Return the slots with one feature free, and the weight in the cells that pass its tests."""
         leaves = self.testing((position,))
         box, begin, end = self._rectangles((position,), leaves)
         before = np.concatenate([[0.0], np.cumsum(counts)])
@@ -306,9 +304,9 @@ class Leaves:
         return self.slots((position,)), np.bincount(box, weight, minlength=len(leaves)).astype(np.float64)
 
     def table(self, group: tuple[int, ...], leaves: Integers, share: Floats) -> Floats:
-        """Return what leaves add on average in every cell of a group, ``(m, c0, c1, ...)``.
+        """Return the average contribution of leaves in every cell of a group, ``(m, c0, c1, ...)``.
 
-        ``share`` is, per slot, that of the rows that reach its leaf with its set free.
+        ``share`` is, for each slot, the share of rows that reach its leaf with its set free.
         """
         weight = self.value[leaves] * share[self.slots(group, leaves), None]
         box, begin, end = self._rectangles(group, leaves)
@@ -327,7 +325,7 @@ class Leaves:
     def at(
         self, group: tuple[int, ...], leaves: Integers, share: Floats, cells: Ints, kernels: ModuleType
     ) -> Floats:
-        """Return the same in some cells ``(d, g)`` only, ``(m, g)``."""
+        """Return the average contribution of leaves in some cells ``(d, g)`` of a group, ``(m, g)``."""
         sizes = self.cells.size[list(group)]
         if prod(sizes.tolist()) * self.program.n_margins <= self.largest:
             return np.asarray(self.table(group, leaves, share)[(slice(None), *cells)])
@@ -337,12 +335,12 @@ class Leaves:
         return result
 
     def _rectangles(self, group: tuple[int, ...], leaves: Integers) -> tuple[Integers, Ints, Ints]:
-        """Return the rectangles of some leaves in a group: the leaf of each, and its ends ``(r, d)``."""
+        """Return the rectangles of some leaves in a group: the leaf, begins and ends ``(r, d)`` of each."""
         box = np.arange(len(leaves))
         chosen: list[Integers] = []
         for position in group:
             slots = self.slots((position,), leaves)[box]
-            owner, runs = _expanded(self.passing.first[slots], self.passing.stop[slots])
+            owner, runs = _expanded_ranges(self.passing.first[slots], self.passing.stop[slots])
             chosen = [*(earlier[owner] for earlier in chosen), runs]
             box = box[owner]
         ends = [self.passing.runs[runs] for runs in chosen]
@@ -351,7 +349,7 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLeaves:
-    """How large leaves become, before it is known which tuples of codes occur."""
+    """Expected sizes of `Leaves`, before the occurring tuples of codes are known."""
 
     program: Program
     size: Ints
@@ -359,25 +357,34 @@ class ExpectedLeaves:
 
     @classmethod
     def of(cls, program: Program, rows: int) -> ExpectedLeaves:
-        """Estimate the cells of each feature."""
-        sizes = [expected_cells(program, feature, rows) for feature in program.family.features]
-        return cls(program, np.array(sizes, np.int32))
+        """Estimate the number of cells of each feature.
+
+        Codes of columns that are monotone in the feature, or that each mark one category, change together at
+        most as often as there are thresholds.
+        """
+        cells = []
+        for feature in program.family.features:
+            sizes = program.n_codes[columns_of(program, feature)].tolist()
+            crossed = prod(sizes)
+            together = sum(size - 2 for size in sizes) + 2
+            cells.append(crossed if len(sizes) < 2 else min(crossed, together, rows))
+        return cls(program, np.array(cells, np.int32))
 
     @property
     def nbytes(self) -> int:
-        """Memory of the boxes, of a few runs each."""
+        """Memory of the boxes, with a few runs each."""
         return (FEW_RUNS * RUN_BYTES + SLOT_BYTES) * self.program.n_slots
 
 
 def parts_of(group: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield the parts of a group that are not empty, with the signs of inclusion and exclusion."""
+    """Yield the nonempty subsets of a group, with the signs of inclusion and exclusion."""
     for size in range(1, len(group) + 1):
         for part in combinations(range(len(group)), size):
             yield part, (-1.0) ** (len(group) - size)
 
 
-CROSSED = 1_000  # cells of a feature whose columns are crossed, at most
-Tuples = Mapping[int, Ints]  # of each feature whose columns are not crossed, ``(c, t)`` in order
+CROSSED = 1_000  # maximum number of cells of a feature whose columns are crossed
+Tuples = Mapping[int, Ints]  # sorted tuples ``(c, t)`` of each feature whose columns are not crossed
 
 
 def columns_of(program: Program, feature: int) -> list[int]:
@@ -386,28 +393,18 @@ def columns_of(program: Program, feature: int) -> list[int]:
 
 
 def in_tuples(program: Program) -> tuple[int, ...]:
-    """Return the features of a family whose cells are the tuples of codes that occur.
+    """Return the features of a family whose cells are the occurring tuples of codes.
 
-    These are all that own several columns if one of them has too many codes to be crossed, else none, which
-    saves a pass over the rows.
+    These are all features with several columns if one of them has too many combinations of codes. Otherwise
+    there are none, which saves a pass over the rows.
     """
     features = [f for f in program.family.features if len(columns_of(program, f)) > 1]
     most = max((prod(program.n_codes[columns_of(program, f)].tolist()) for f in features), default=0)
     return tuple(features) if most > CROSSED else ()
 
 
-def expected_cells(program: Program, feature: int, rows: int) -> int:
-    """Return about how many cells a feature has, before it is known which tuples occur.
-
-    Codes of columns that are monotone in the feature, and of columns that each mark one category, change
-    together no more often than there are thresholds.
-    """
-    sizes = program.n_codes[columns_of(program, feature)].tolist()
-    return prod(sizes) if len(sizes) < 2 else min(prod(sizes), sum(size - 2 for size in sizes) + 2, rows)
-
-
 def tuples_among(program: Program, features: Iterable[int], codes: Ints) -> dict[int, Ints]:
-    """Return the tuples that rows ``(c, i)`` have, of those of some features that own several columns."""
+    """Return the tuples in rows ``(c, i)`` of those of the features that have several columns."""
     columns = {feature: columns_of(program, feature) for feature in features}
     return {
         feature: CodeTuples.of(codes[own], codes.shape[1]).tuples
@@ -418,9 +415,9 @@ def tuples_among(program: Program, features: Iterable[int], codes: Ints) -> dict
 
 @dataclass(frozen=True, eq=False)
 class TupleNumbers:
-    """Where each tuple of codes stands among those that occur, ``(c, t)`` in order.
+    """Numbering of the occurring tuples of codes, ``(c, t)`` in order.
 
-    Columns have ``sizes`` codes. A key of as many columns as an integer holds is looked up at once.
+    Columns have ``sizes`` codes. As many columns as fit an integer are looked up with one key.
     """
 
     tuples: Ints
@@ -428,7 +425,7 @@ class TupleNumbers:
 
     @cached_property
     def _known(self) -> dict[int, Integers]:
-        """The keys that occur, by the column that each portion ends with."""
+        """The occurring keys, by the last column of each key."""
         known: dict[int, Integers] = {}
         number = np.zeros(self.tuples.shape[1], np.int64)
         for column, key in keys_of(self.tuples, self.sizes, number):
@@ -437,7 +434,7 @@ class TupleNumbers:
         return known
 
     def of(self, codes: Ints) -> Integers:
-        """Return the number of each row's tuple."""
+        """Return the number of the tuple of each row."""
         number = np.zeros(codes.shape[1], np.int64)
         for column, key in keys_of(codes, self.sizes, number):
             known = self._known[column]

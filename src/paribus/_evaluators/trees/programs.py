@@ -1,4 +1,4 @@
-"""Compile an ensemble and the requested feature sets to a program for the kernels."""
+"""Compilation of an ensemble and the requested feature sets to a program for the kernels."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from paribus._kernels.program import (
     ABOVE,
     ACTIVE,
     AT,
+    CATEGORIES,
     COLUMN,
     CUT,
     DEPTH,
@@ -27,7 +28,6 @@ from paribus._kernels.program import (
     GAP,
     LAST,
     LEFT,
-    LEVELS,
     MARGIN,
     MISSING_LEFT,
     NODE,
@@ -51,11 +51,11 @@ from paribus._kernels.program import (
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preprocessing.preparation import SparseTable, spread
 
-DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
+DEEP = 2_048  # leaves from which a tree is evaluated with lists of rows: masks would be mostly empty
 
 
 def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
-    """Return the sets requested and all their parts, smaller ones first."""
+    """Return the requested feature sets and all their subsets, smaller ones first."""
     wanted = {tuple(sorted(features)) for features in groups}
     features = tuple(sorted({feature for group in wanted for feature in group}))
     positions = {feature: position for position, feature in enumerate(features)}
@@ -80,9 +80,9 @@ def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
 def program_of(
     ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP, rows: int = 0
 ) -> Program:
-    """Lay an ensemble out for a family and some rows.
+    """Return the program of an ensemble for a family of feature sets and ``rows`` rows.
 
-    Trees of few tests come first, those of at least ``deep`` leaves last.
+    Trees with few tests come first, those with at least ``deep`` leaves last.
     """
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
@@ -95,7 +95,7 @@ def program_of(
     layout = kernels.lay_out(
         ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step, rows
     )
-    entries = _entries(ensemble, layout, test, order)
+    entries = _tree_entries(ensemble, layout, test, order)
     starts = np.append(np.flatnonzero(layout.parent < 0), len(entries))
     tested = np.array([column.encoding for column in columns], np.int64)[conditions[:, 0]]
     return Program(
@@ -116,9 +116,9 @@ def program_of(
 
 
 def with_free(program: Program, ensemble: Ensemble, features: Iterable[int], kernels: ModuleType) -> Program:
-    """Lay a program out anew for a set of features that are free together, or none of them.
+    """Return the program for a set of features that are free together.
 
-    They are one feature of its family: there is no slot for a part of them.
+    They are treated as one feature of the family, so that there are no slots for subsets of them.
     """
     together = frozenset(features)
     family = family_of([(min(together),)])
@@ -143,9 +143,9 @@ def with_free(program: Program, ensemble: Ensemble, features: Iterable[int], ker
 
 
 def observed_points(program: Program, codes: Ints, features: Iterable[int]) -> tuple[PointCodes, Integers]:
-    """Return the distinct codes that rows ``(c, i)`` have in some features as points, and the point of each.
+    """Return the distinct codes of rows ``(c, i)`` in some features as points, and the point of each row.
 
-    Points are sorted by code, so that few neighbors differ in what they pass.
+    Points are sorted by code, so that neighboring points pass similar tests.
     """
     own = [position for feature in features for position in program.columns_of.get(feature, ())]
     point = np.zeros(codes.shape[1], np.int64)
@@ -164,7 +164,7 @@ def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, .
     nodes = np.flatnonzero(inner)
     key = ensemble.column[nodes].astype(np.int64) * 2 + (ensemble.category_set[nodes] >= 0)
     few = 2 * len(ensemble.encodings) < 1 << 15
-    order = np.argsort(key.astype(np.int16) if few else key, kind="stable")  # short numbers are counted
+    order = np.argsort(key.astype(np.int16) if few else key, kind="stable")  # int16 sorts faster
     numbers, first = np.unique(key[order], return_index=True)
     columns: list[CodeColumn] = []
     column, cut = np.zeros(len(inner), np.int64), np.zeros(len(inner), np.int64)
@@ -198,7 +198,7 @@ def _conditions(
     sizes = [len(ensemble.category_sets) if one.is_nominal else len(one.known) for one in columns]
     first = np.cumsum([0, *sizes])
     keys = (first[column[inner]] + cut[inner]) * 2 + ensemble.missing_left[inner]
-    occurs = np.bincount(keys, minlength=2 * int(first[-1])) > 0  # faster than to sort them
+    occurs = np.bincount(keys, minlength=2 * int(first[-1])) > 0  # faster than sorting
     distinct, inverse = np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[keys]
     test = np.zeros(len(inner), np.int64)
     test[inner] = inverse
@@ -226,7 +226,7 @@ def _walked(
     column: Integers,
     deep: int,
 ) -> tuple[Integers, int, int]:
-    """Return the order of trees, how many have patterns, and how many these and the ones with masks are."""
+    """Return the order of trees, the number with patterns, and the number with patterns or masks."""
     trees, tree = len(ensemble.roots), ensemble.tree
     leaves = np.bincount(tree[~inner], minlength=trees)
     wide = np.array([one.missing >= MOST_CODES for one in columns], dtype=bool)
@@ -237,7 +237,7 @@ def _walked(
     return np.argsort(group, kind="stable"), int(few.sum()), int((group < 2).sum())
 
 
-def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:
+def _tree_entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:
     parent, node = layout.parent, layout.node
     tests = test.astype(np.int32)
     sizes = np.diff(np.append(np.flatnonzero(parent < 0), len(node)))
@@ -254,7 +254,7 @@ def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers
 
 
 def _fill_sets(entries: Ints, layout: Layout, inner: Flags) -> None:
-    """Write the columns of entries that depend on which sets of features may be free."""
+    """Fill the columns of entries that depend on the sets of free features."""
     for some in portions(len(entries)):
         own, parent = entries[some], layout.parent[some]
         above = np.maximum(parent, 0)
@@ -265,7 +265,7 @@ def _fill_sets(entries: Ints, layout: Layout, inner: Flags) -> None:
 
 
 def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
-    """Lay an ensemble out for rows that are followed one by one, while some features are moved."""
+    """Return the layout of an ensemble for rows that walk one by one, with some features moved."""
     if ensemble.preparation is not None:
         ensemble.preparation.refuse_joined(features)
     inner = ensemble.column != LEAF
@@ -274,7 +274,7 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
     missing = np.array([one.missing for one in columns], np.int32)
     nodes = np.full((len(inner), 6), -1, np.int32)
     tested = conditions[test[inner]]
-    for position, column_of in ((AT, COLUMN), (LAST, CUT), (LEVELS, TABLE)):
+    for position, column_of in ((AT, COLUMN), (LAST, CUT), (CATEGORIES, TABLE)):
         nodes[inner, position] = tested[:, column_of]
     nodes[inner, GAP] = np.where(tested[:, MISSING_LEFT] > 0, missing[tested[:, COLUMN]], -1)
     nodes[:, LEFT], nodes[:, RIGHT] = ensemble.left, ensemble.right
@@ -322,10 +322,10 @@ def points_of(
 
 
 def distinct_points(points: PointCodes) -> PointCodes:
-    """Return the points that some test tells apart, and which of them each point is.
+    """Return the points that some test distinguishes, with the distinct point of each point.
 
-    Where they are more than half of the points these are returned as they are: while estimates are spread,
-    the memory of both is taken.
+    If more than half of the points are distinct, all points are returned, because spreading the estimates
+    takes the memory of both.
     """
     if not points.size:
         return points
@@ -351,7 +351,7 @@ def distinct_points(points: PointCodes) -> PointCodes:
 def laid_out(
     ensemble: Ensemble, grids: tuple[Grid, ...], kernels: ModuleType, rows: int = 0
 ) -> tuple[Program, tuple[PointCodes, ...]]:
-    """Lay an ensemble out for grids and some rows, and the points of the grids."""
+    """Return the program of an ensemble for grids and ``rows`` rows, and the points of each grid."""
     groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
     if ensemble.preparation is not None:
         ensemble.preparation.refuse_joined({feature for group in groups for feature in group})
@@ -366,7 +366,7 @@ def laid_out(
 
 
 def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
-    """Return the codes of numbers of a column."""
+    """Return the codes of the numbers of a column."""
     codes: Ints = category_codes(column, numbers) if column.is_nominal else kernels.rank(column, numbers)
     return codes
 
@@ -378,10 +378,10 @@ def codes_of(
     kernels: ModuleType,
     replaced: frozenset[int] = frozenset(),
 ) -> Ints:
-    """Return the codes of rows ``(c, i)``; a column no test is about is read if it may be refused.
+    """Return the codes ``(c, i)`` of rows; untested columns are read if their values may be refused.
 
-    Features that are ``replaced`` may have any value. Rows are encoded once for all evaluators of a block,
-    none of which may write into the codes.
+    ``replaced`` features may have any value. Codes are cached in the block for all evaluators, which must not
+    write into them.
     """
     free = frozenset(e.feature for e in ensemble.encodings if e.strict and e.feature in replaced)
     key = "codes", id(ensemble), program.code_key, free
@@ -392,7 +392,7 @@ def codes_of(
 def _encoded(
     program: Program | Walk, ensemble: Ensemble, block: Block, kernels: ModuleType, free: frozenset[int]
 ) -> Ints:
-    """Return the codes of rows, of which the features that are ``free`` may have any value."""
+    """Return the codes of rows; ``free`` features may have any value."""
     table = prepared_rows(ensemble.preparation, block)
 
     def numbers(position: int) -> tuple[Floats, Integers | None]:
@@ -413,6 +413,6 @@ def _encoded(
         found, rows = numbers(encoding)
         for position, column in columns:
             own = code_of(column, found, kernels)
-            # Of a sparse column only the entries that it stores are compared.
+            # Only the stored entries of a sparse column are compared.
             codes[position] = own if rows is None else spread(rows, own, len(table))
     return codes

@@ -1,11 +1,10 @@
-"""Exact effects and recursion of tree ensembles."""
+"""Exact and path-dependent effects of tree ensembles."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,22 +28,21 @@ from paribus.errors import RefusalError
 from paribus.meaning import Estimand
 
 VISIT_BYTES, SLOT_BYTES, EDGE_BYTES = 20, 4, 32
-MOST_TUPLES = 100_000  # cells of a feature that owns several columns
+MOST_TUPLES = 100_000  # maximum number of cells of a feature with several columns
 
 
 @dataclass(frozen=True, eq=False)
 class TreeExact(ExactEffects):
-    r"""Partial dependence of a sum of trees, exactly, for every grid in one pass over the rows.
+    r"""Exact partial dependence of a sum of trees, for every grid in one pass over the rows.
 
-    A leaf :math:`l` adds its value where all tests on the way are passed. With the features in S set to
-    :math:`x_S`, the rows that reach it are those that pass its tests of the *other* features:
+    A leaf :math:`l` adds its value to rows that pass all tests on its path. If the features in S are set to
+    :math:`x_S`, the rows that can reach it are those that pass its tests of the *other* features:
 
     .. math:: PD_S(x_S) = b + \sum_l v_l \, 1[x_S \text{ passes } l] \, A_l(S)
 
-    where :math:`A_l(S)` is their share of the weight. One pass counts it for every leaf and every set
-    requested; without weights these are integers, so that no order of adding changes a bit. The average of a
-    response that is no sum over leaves, such as a probability, is taken from every row's own curve, which is
-    drawn from the leaves it reaches.
+    where :math:`A_l(S)` is their share of the weight. One pass counts it for every leaf and every requested
+    set; without weights these are integers, so that the order of additions does not matter. The average of a
+    response that is not a sum over leaves, such as a probability, is the average of the curves of all rows.
     """
 
     model: Model
@@ -52,6 +50,7 @@ class TreeExact(ExactEffects):
     trees: Trees
     program: Program
     points: tuple[PointCodes, ...]
+    _traces: dict[tuple[int, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
@@ -60,45 +59,35 @@ class TreeExact(ExactEffects):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
-        """Lay the trees out for the grids, of whose points those are evaluated that some test tells apart."""
+        """Return the evaluator of the points of the grids that some test distinguishes."""
         whole = cls.at_all_points(model, request)
         return replace(whole, points=tuple(map(distinct_points, whole.points)))
 
     @classmethod
     def at_all_points(cls, model: Model, request: EvaluationRequest) -> TreeExact:
-        """Lay the trees out for the grids, all points of which are evaluated."""
+        """Return the evaluator of all points of the grids."""
         trees = trees_of(model)
         program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
         return cls(model, request, trees, program, points)
 
-    def prepare(self) -> None:
-        """Find where curves change."""
-        if self.request.individual or self.request.quantiles is not None or not self.trees.link.linear:
-            self.prepare_curves([group for group, _ in self.groups])
-
-    @property
-    def kernels(self) -> ModuleType:
-        """The kernels; named rather than held, because a module cannot be shipped."""
-        return kernels()
-
     @property
     def linear(self) -> bool:
-        """Whether an average of outputs is the output of averages."""
+        """Whether the average of outputs equals the output of average margins."""
         return self.trees.link.linear
 
     @property
     def bound(self) -> float | None:
-        """A number that no output exceeds, None where that is not known."""
+        """Upper bound of the absolute outputs, None if unknown."""
         return self.trees.bound
 
     @property
     def row_numbers(self) -> int:
-        """Numbers that are kept of a row."""
+        """Number of values read from a row."""
         return len(self.program.columns)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Number of points of each grid that are evaluated."""
+        """Number of evaluated points of each grid."""
         return tuple(points.size for points in self.points)
 
     @property
@@ -107,79 +96,68 @@ class TreeExact(ExactEffects):
         return self.program.n_margins
 
     def widened(self, rows: int) -> int:
-        """Return more rows where a state is large, so that few are merged."""
+        """Return more rows if a state is large, so that fewer states are merged."""
         return max(rows, min(-(-self.request.rows // (2 * BLOCKS)), self.program.n_slots // 256))
 
     @property
     def _deep(self) -> bool:
-        """Whether some trees are walked with lists."""
+        """Whether some trees are evaluated with lists of rows."""
         return self.program.shallow < len(self.program.entries)
 
     @cached_property
     def held_bytes(self) -> int:
-        """The trees as the kernels take them, and where curves change."""
+        """Memory of the program, the points, and the traces of curves."""
         several = [p for p in self.points if p.size and len(p.axis_first) > 2]
-        traced = sum(self.kernels.trace_bytes(self.program, points) for points in several)
-        # Of one feature, a slot is visited once and a test adds a few edges.
+        traced = sum(kernels().trace_bytes(self.program, points) for points in several)
+        # For one feature, a slot is visited once and a test adds a few edges.
         slot_bytes = SLOT_BYTES if self._deep and not several else VISIT_BYTES
         traced += slot_bytes * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
         codes = sum(points.nbytes for points in self.points)
-        return int(self.program.nbytes + codes + 2 * traced)  # twice while it is sorted
+        return int(self.program.nbytes + codes + 2 * traced)  # twice while traces are sorted
 
     @property
     def state_bytes(self) -> int:
         """Memory of the state of one block."""
-        _, sketches = self.request.collected_bytes(self.model.n_outputs)
-        return FLOAT * (self.program.n_slots + 2 * self.request.points * self.model.n_outputs) + sketches
+        return super().state_bytes + FLOAT * self.program.n_slots
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: codes, lists or masks of rows, a drawing of curves."""
+        """Memory that evaluating one block takes: codes, lists or masks of rows, and curves."""
         rows = min(self.block_rows, self.request.rows)
         lists = self.program.mask_bytes + (FLOAT * rows * self.program.levels if self._deep else 0)
         codes = rows * ((FLOAT + 4) * len(self.program.columns) + self.trees.ensemble.prepared_bytes)
-        kept = FLOAT * rows * self.request.points * self.model.n_outputs
-        kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
-        return self.state_bytes + lists + codes + kept + 4 * self.curve_bytes
-
-    @cached_property
-    def _traces(self) -> dict[tuple[int, ...], Any]:
-        """Where the curves of each group of grids change, of those that were requested."""
-        return {}
+        return self.state_bytes + lists + codes + self.kept_bytes + 4 * self.curve_bytes
 
     def _trace(self, group: tuple[int, ...]) -> Any:
-        """Return where the curves of a group change; found at once by several threads, it is the same."""
+        """Return where the curves of a group change; threads may compute the same trace twice."""
         if group not in self._traces:
             threads = self.request.threads or _budget.threads(-1)
             points = [self.points[number] for number in group]
-            self._traces[group] = self.kernels.trace(self.program, points, threads)
+            self._traces[group] = kernels().trace(self.program, points, threads)
         return self._traces[group]
 
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
-        """Find where the curves of groups of grids change."""
+        """Compute where the curves of groups of grids change."""
         for group in groups:
             self._trace(group)
 
     def read(self, block: Block) -> Array:
-        """Return the codes of a block's rows; what every grid replaces is not shown to the model."""
-        return codes_of(self.program, self.trees.ensemble, block, self.kernels, self._always_free)
-
-    @cached_property
-    def _several(self) -> frozenset[int]:
-        """The features whose cells are the tuples of codes that occur, as they own several columns."""
-        return frozenset(in_tuples(self.program))
+        """Return the codes of a block's rows; features that every grid replaces may have any value."""
+        varied = (frozenset(axis.feature for axis in grid.axes) for grid in self.request.grids)
+        replaced = frozenset.intersection(*varied)
+        return codes_of(self.program, self.trees.ensemble, block, kernels(), replaced)
 
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
-        """Return how many rows reach each leaf with features free, and lie in each cell of a feature."""
+        """Return the coverage of leaves, and the weight of the rows in each cell of measured features."""
         states: dict[tuple[str, int], Any] = {
-            ("coverage", 0): Counts(self.kernels.cover(self.program, rows, weights))
+            ("coverage", 0): Counts(kernels().cover(self.program, rows, weights))
         }
         if not self.measured:
             return states
-        cells = ThresholdCells(self.program)
+        cells, in_several_columns = ThresholdCells(self.program), in_tuples(self.program)
         for number, feature in self.measured.items():
             columns = columns_of(self.program, feature)
-            if feature in self._several:
+            if feature in in_several_columns:
                 states["tuples", number] = CodeTuples.of(rows[columns], MOST_TUPLES, weights)
             elif columns:
                 position = self.program.family.features.index(feature)
@@ -190,7 +168,7 @@ class TreeExact(ExactEffects):
     def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
         """Return the standard deviation of each effect, a step function, over the cells of the rows.
 
-        None of a feature that owns several columns with too many combinations.
+        None for a feature with several columns that have too many combinations of codes.
         """
         share = state.parts["coverage", 0].cells / total
         tuples = {self.measured[n]: found for (name, n), found in state.parts.items() if name == "tuples"}
@@ -206,7 +184,7 @@ class TreeExact(ExactEffects):
             weight = state.parts["cells", number].cells if counted else tuples[feature].weight
             kept = np.flatnonzero(weight)
             points = cells.points(self.program.family.features.index(feature), kept)
-            margins = self.kernels.average(self.program, points, share)
+            margins = kernels().average(self.program, points, share)
             return deviations(self.trees.outputs(margins), weight[kept])
 
         with ThreadPoolExecutor(threads) as pool:
@@ -220,7 +198,7 @@ class TreeExact(ExactEffects):
         averages = [np.empty((self.model.n_outputs, 0))] * len(self.points)
         for group, _ in self.groups:
             points = [self.points[number] for number in group]
-            margins = self.kernels.averages(self.program, self._trace(group), points, share, threads)
+            margins = kernels().averages(self.program, self._trace(group), points, share, threads)
             outputs = self.trees.outputs(margins + self.program.base[:, None])
             for number, own in self._split(group, outputs):
                 averages[number] = own
@@ -229,7 +207,7 @@ class TreeExact(ExactEffects):
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average outputs of a grid, from the share of rows that reach each leaf."""
         share = state.parts["coverage", 0].cells / total
-        averages = self.kernels.average(self.program, self.points[number], share)
+        averages = kernels().average(self.program, self.points[number], share)
         return self.trees.outputs(averages + self.program.base[:, None])
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
@@ -239,11 +217,8 @@ class TreeExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        computed = self.kernels.curves(self.program, self._trace(group), rows)
+        computed = kernels().curves(self.program, self._trace(group), rows)
         return self.trees.outputs(computed, overwrite=True)
-
-
-BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +227,9 @@ class TreeRecursion(SinglePass):
 
     .. math:: b + \sum_l v_l \, 1[x_S \text{ passes } l] \prod_{t \notin S} c_t / c_{parent(t)}
 
-    over the tests :math:`t` of other features on the way to leaf :math:`l`, with :math:`c` the training
-    weight at a node. No row of ``X`` is evaluated: where features depend on each other this is not the
-    brute-force number, and it knows no standard error.
+    over the tests :math:`t` of other features on the path to leaf :math:`l`, with :math:`c` the training
+    weight at a node. No row of ``X`` is evaluated. If features are dependent, the result differs from brute
+    force, and there is no standard error.
     """
 
     model: Model
@@ -268,11 +243,13 @@ class TreeRecursion(SinglePass):
     shortcut: ClassVar[bool] = True
     estimand: ClassVar[Estimand] = Estimand.PATH_DEPENDENT
     threaded: ClassVar[bool] = True
+    block_rows: ClassVar[int] = 65_536  # of which only the support is counted
+    error_rows: ClassVar[int] = 0  # there is no standard error
     how: ClassVar[str] = "follows both branches of other features, weighted by the training data"
 
     @staticmethod
     def _refusal(model: Model, request: EvaluationRequest) -> str | None:
-        """Return why training paths do not give what is requested."""
+        """Return why training paths do not give the requested result, None if they do."""
         trees = trees_of(model)
         if request.individual:
             return "training paths have no curve of a single row; request kind='average'"
@@ -292,7 +269,7 @@ class TreeRecursion(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeRecursion:
-        """Lay the trees out for the grids."""
+        """Return the evaluator, or refuse requests that training paths cannot serve."""
         refusal = cls._refusal(model, request)
         if refusal is not None:
             raise RefusalError(refusal)
@@ -301,41 +278,26 @@ class TreeRecursion(SinglePass):
         return cls(model, request, program, points, _fractions(ensemble))
 
     @property
-    def block_rows(self) -> int:
-        """Rows per block, of which only the support is counted."""
-        return BLOCK_ROWS
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
-
-    @property
     def held_bytes(self) -> int:
-        """The trees as the kernels take them."""
+        """Memory of the program."""
         return self.program.nbytes
 
     @property
     def state_bytes(self) -> int:
-        """A number per slot."""
+        """Memory of one float per slot."""
         return FLOAT * self.program.n_slots
 
     @property
     def worker_bytes(self) -> int:
-        """Rows are not evaluated; the shares of leaves are held."""
+        """Memory of the shares of leaves; rows are not evaluated."""
         return self.state_bytes
 
-    @property
-    def error_rows(self) -> int:
-        """There is no standard error."""
-        return 0
-
     def evaluate(self, block: Block) -> Keyed:
-        """Rows are not read."""
+        """Return no states, because rows are not read."""
         return Keyed({})
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
-        """Return averages along the paths."""
+        """Return averages along the training paths."""
         share = kernels().weigh(self.program, self.fraction)
 
         def answer(points: PointCodes) -> EffectEstimate:

@@ -1,4 +1,4 @@
-"""The functions of `reference`, for a machine: memory is laid out here, the loops are in `jit`."""
+"""Compiled versions of the functions of `reference`: they allocate memory and call the loops in `jit`."""
 
 from __future__ import annotations
 

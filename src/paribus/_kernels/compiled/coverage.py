@@ -1,4 +1,4 @@
-"""Coverage of leaves, codes of rows and memory of rows."""
+"""Coverage of slots, losses of features, codes and bins of rows, and the layout of trees, compiled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels import reference
 from paribus._kernels.jit import common, program_layout
+from paribus._kernels.jit.coverage import cover_by_lists, cover_by_masks, weigh_by_masks
 from paribus._kernels.patterns import Lookups, Patterns, losses, patterns_of
 from paribus._kernels.preorder import LANES, mask_schedule
 from paribus._kernels.preorder import WORDS as MASK_WORDS
@@ -17,14 +18,14 @@ from paribus._kernels.program import BINS, Bytes, CodeColumn, Ints, Layout, Prog
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
-LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
+LISTED = 1 << 15  # rows listed at once, so that their codes of a column fit the CPU cache
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
-TALLIED = CHUNK * 1_000  # rows counted in short numbers, eight a slot: at most an eighth of them in each
+TALLIED = CHUNK * 1_000  # rows counted at once: a slot has eight 16-bit counters, each for 1/8 of the rows
 
 
 def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
-    """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
+    """Return, per slot, the weight of the rows that reach its leaf if the features of its set are free."""
     counts = np.zeros(program.n_slots)
     given = NO_WEIGHTS if weights is None else weights
     if program.patterned:
@@ -32,8 +33,6 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     if program.patterned < program.shallow:
         _cover_shallow(program, codes, weights, counts)
     if program.shallow < len(program.entries):
-        from paribus._kernels.jit.coverage import cover_by_lists
-
         lists, exactly = Lists.of(program, codes.shape[1]), np.zeros(len(program.family.sets) + 1)
         for some in lists.portions:
             cover_by_lists(
@@ -44,7 +43,7 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
 
 def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts: Floats) -> None:
-    """Add the weight of the rows at the slots of trees that are walked with masks."""
+    """Add the weight of the rows at the slots of trees that are evaluated with masks."""
     schedule, tests = mask_schedule(program), (program.n_codes, program.conditions, program.truth)
     memory = (
         np.empty(schedule.words, np.uint64),
@@ -53,12 +52,8 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
     )
     steps = schedule.steps, schedule.parted, schedule.whole
     if weights is not None:
-        from paribus._kernels.jit.coverage import weigh_by_masks
-
         weigh_by_masks(codes, weights, *tests, *steps, *memory, counts)
     else:
-        from paribus._kernels.jit.coverage import cover_by_masks
-
         for first in range(0, codes.shape[1], TALLIED):
             tallies = np.zeros(LANES * program.n_slots, np.uint16)
             portion = np.ascontiguousarray(codes[:, first : first + TALLIED])
@@ -70,32 +65,31 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
 
 
 def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts: Floats) -> None:
-    """Write the weight of the rows at each slot of trees of few tests."""
+    """Write the weight of the rows at each slot of trees with few tests."""
     from paribus._kernels.jit.pattern_walks import LANES, cover_by_patterns
 
     found = np.zeros(len(patterns.leaf) * int(LANES))
     tables = np.empty((2, 3 ** int(np.diff(patterns.first).max())))
     cover_by_patterns(
-        codes, weights, *tests_of_patterns(patterns), patterns.begin, patterns.slot_first, patterns.cells,
-        *pattern_room(patterns), found, tables, counts
+        codes, weights, patterns.conditions, patterns.program.truth, patterns.first, patterns.tests,
+        patterns.begin, patterns.slot_first, patterns.cells, *_pattern_buffers(patterns), found, tables,
+        counts
     )  # fmt: skip
 
 
 def weigh(program: Program, fraction: Floats) -> Floats:
-    """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
-    from paribus._kernels.jit.program_layout import weigh as multiply
-
+    """Return, per slot, the product of the fractions of nodes on the path, except below free features."""
     shares = np.empty(program.n_slots)
     held = np.empty(program.levels * program.most)
-    multiply(program.entries, program.up, program.most, fraction, held, shares)
+    program_layout.weigh(program.entries, program.up, program.most, fraction, held, shares)
     return shares
 
 
 def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and what each loses with a feature averaged out ``(m, f, i)``.
+    """Return the margins of rows ``(m, i)``, and their losses if a feature is averaged out ``(m, f, i)``.
 
-    The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
-    of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
+    The family has sets of one feature. ``share`` is, per slot, the share of rows that pass the tests of its
+    leaf on the feature. With ``single``, only the margins are summed in single precision.
     """
     rows, features, margins = codes.shape[1], len(program.family.features), program.n_margins
     all_but_rounded = margins * (1 + features)
@@ -111,13 +105,13 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if program.patterned < program.shallow:
         from paribus._kernels.jit.feature_loss import lose_by_masks
 
-        masks, entries = Masks.of(program), program.entries[program.patterned : program.shallow]
+        masks, entries = mask_buffers(program), program.entries[program.patterned : program.shallow]
         room = *(np.empty(size, np.uint64) for size in (CHUNK, 3 * WORDS, 8, 8)), np.empty(8)
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
             part = [_padded(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_masks(
-                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays,
+                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks,
                 program.slot_set, program.family.members, program.value, share, *room,
                 *(a.reshape(-1) for a in part)
             )  # fmt: skip
@@ -140,28 +134,28 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
 
 
 def _padded(array: Floats) -> Floats:
-    """Return sums of some rows with room for a whole chunk of them, or nothing if there are none."""
+    """Return sums of rows padded with zeros to a chunk; no rows are not padded."""
     sums = np.zeros((*array.shape[:-1], CHUNK if array.shape[-1] else 0))
     sums[..., : array.shape[-1]] = array
     return sums
 
 
-FEW_NUMBERS, FEW_ROWS = 8_192, 65_536  # for which NumPy takes less time than loading a kernel
+FEW_NUMBERS, FEW_ROWS = 8_192, 65_536  # up to these sizes NumPy takes less time than loading a kernel
 
 
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
-    """Return the codes of numbers: how many thresholds are smaller."""
+    """Return the codes of numbers: the number of smaller thresholds."""
     if len(numbers) <= FEW_NUMBERS and not program_layout.rank.loaded:
         return reference.rank(column, numbers)
     codes = np.empty(len(numbers), np.int32)
-    if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
+    if not numbers.flags.writeable:  # the kernel is compiled for writable arrays only
         numbers = numbers.copy()
     program_layout.rank(numbers, column.known, column.scale, column.below, codes)
     return codes
 
 
 def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
-    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    """Return the bin of each number: how many of at most 31 sorted edges are smaller."""
     from paribus._kernels.jit.interactions import locate as search
 
     codes = np.empty(len(numbers), np.uint8)
@@ -172,7 +166,7 @@ def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
 
 
 def tally(codes: Bytes) -> Integers:
-    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    """Return the number of rows in each bin of each column, ``(p, 32)``, from the bins ``(p, i)`` of rows."""
     from paribus._kernels.jit.interactions import tally as count
 
     rows = np.zeros((len(codes), BINS), np.int64)
@@ -181,9 +175,9 @@ def tally(codes: Bytes) -> Integers:
 
 
 def mark(codes: Bytes, pairs: Ints) -> Bytes:
-    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+    """Return 1 for each cell of a pair of columns that contains a row, ``(q, 32 * 32)``.
 
-    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
+    ``pairs (q, 2)`` are positions among the columns. ``codes (p, i)`` are the bins of rows, less than 32.
     """
     from paribus._kernels.jit.interactions import mark as store
 
@@ -195,7 +189,10 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
 def lay_out(
     roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
 ) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    """Return the nodes of trees in preorder and the sets active at each node.
+
+    The kernel is used if there are many nodes, or many ``rows`` that the layout serves.
+    """
     if max(rows, len(inner)) <= FEW_ROWS:
         return reference.lay_out(roots, left, right, inner, feature, step)
     nodes = len(inner)
@@ -207,7 +204,7 @@ def lay_out(
     up = slot_set = NOTHING
     totals = np.zeros(2, np.int64)
     tested = np.where(inner, feature, -1).astype(np.int32)[node]
-    for _ in range(2):  # first to know how much there is, then to write it
+    for _ in range(2):  # count in the first pass, write in the second
         program_layout.lay_out(
             parent, depth, tested, step, sets, active, up_first, up, slot_first, slot_set, totals
         )  # fmt: skip
@@ -217,47 +214,45 @@ def lay_out(
 
 
 def add_by_patterns(patterns: Patterns, lookups: Lookups, codes: Ints, sums: Floats, single: int) -> None:
-    """Add to sums ``(n, i)``, in single precision from one of them on, what tables have for the rows."""
+    """Add the values of tables to sums ``(n, i)`` of rows; sums from ``single`` on in single precision."""
     from paribus._kernels.jit.pattern_walks import add_by_patterns as add_rows
 
-    items = lookups.first, lookups.items, lookups.table, single
-    add_rows(codes, *tests_of_patterns(patterns), *items, *pattern_room(patterns), sums.reshape(-1))
+    add_rows(
+        codes, patterns.conditions, patterns.program.truth, patterns.first, patterns.tests, lookups.first,
+        lookups.items, lookups.table, single, *_pattern_buffers(patterns), sums.reshape(-1)
+    )  # fmt: skip
 
 
-def tests_of_patterns(patterns: Patterns) -> tuple[Ints, Bytes, Integers, Ints]:
-    """Return the tests of trees that have few."""
-    return patterns.conditions, patterns.program.truth, patterns.first, patterns.tests
-
-
-def pattern_room(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
-    """Return memory for the codes and patterns of a chunk, and for how each test turns out."""
+def _pattern_buffers(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
+    """Return memory for the codes and patterns of a chunk of rows, and for the outcomes of all tests."""
     return np.empty((2, CHUNK), np.uint16), np.empty(len(patterns.conditions) * CHUNK, np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class Masks:
-    """Memory for masks: of active sets at each level, of codes, of conditions."""
-
-    arrays: tuple[int, Integers, Integers, Integers, Integers]
-
-    @classmethod
-    def of(cls, program: Program) -> Masks:
-        """Take the memory that a program needs."""
-        held = program.levels * program.most
-        return cls(
-            (
-                program.most,
-                np.zeros(held * WORDS, np.uint64),
-                np.zeros(held, np.uint64),
-                np.empty((int(program.n_codes.max(initial=0)) + 1) * WORDS, np.uint64),
-                np.zeros((len(program.conditions) + 1) * WORDS, np.uint64),
-            )
-        )
+def mask_buffers(program: Program) -> tuple[int, Integers, Integers, Integers, Integers]:
+    """Return ``program.most``, and memory for masks of active sets, their positions, codes and conditions."""
+    held = program.levels * program.most
+    return (
+        program.most,
+        np.zeros(held * WORDS, np.uint64),
+        np.zeros(held, np.uint64),
+        np.empty((int(program.n_codes.max(initial=0)) + 1) * WORDS, np.uint64),
+        np.zeros((len(program.conditions) + 1) * WORDS, np.uint64),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Deep trees, and memory for lists of rows: of nodes on the way, and which of these wait."""
+    """Deep trees, and memory for evaluating them with lists of rows.
+
+    Attributes
+    ----------
+    trees : tuple
+        Arguments of the kernels: nodes, roots, truth, owner, step, and the number of bits of a row.
+    portions : tuple of slice
+        Rows that are listed at once.
+    arrays : tuple
+        The lists of rows of the nodes on a path, and the stack of nodes that are not yet visited.
+    """
 
     trees: tuple[Ints, Integers, Bytes, Ints, Ints, int]
     portions: tuple[slice, ...]
@@ -265,8 +260,8 @@ class Lists:
 
     @classmethod
     def of(cls, program: Program, rows: int) -> Lists:
-        """Take the memory that a program needs for some rows."""
-        # What is left of a word beside a row must hold every set.
+        """Return the deep trees of a program, and memory for a number of rows."""
+        # A word has the number of a row in its low bits and a set in the others.
         shift = min(LISTED.bit_length() - 1, 32 - len(program.family.sets).bit_length())
         size = min(rows, 1 << shift)
         nodes, tests = program.deep_nodes, (program.truth, program.owner, program.family.step)

@@ -1,4 +1,4 @@
-"""Leaves as boxes: interactions of features, and what rows do to them."""
+"""Interactions of features from leaves as boxes of cells, and the influence of rows on them, compiled."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._kernels.compiled.coverage import CHUNK, NO_WEIGHTS, WORDS
-from paribus._kernels.program import Boxes, CellPoints, Grouped, Ints, Items, Program, Runs
+from paribus._kernels.program import Boxes, CellPoints, Grouped, Ints, Items, Program, Runs, expand_ranges
 
-PARTS = 8  # of pairs of features, for threads
-FLAGS = 2**17  # of rows at leaves, held at once
+PARTS = 8  # number of parts of the work that threads share
+FLAGS = 2**17  # maximum number of pairs of a leaf and a row in memory
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:
-    """Return, for each slot whose set is one feature, the cells that pass its leaf's tests of it.
+    """Return, for each slot whose set is one feature, the cells that pass the tests of its leaf on it.
 
-    ``size`` is the number of cells of each feature; ``sides`` the cells that pass each condition, those
-    that fail it next.
+    ``size`` is the number of cells of each feature. ``sides`` has, for each condition, the cells that go left
+    and then those that go right.
     """
     from paribus._kernels.jit.boxes import list_runs
 
@@ -28,7 +28,7 @@ def passing(program: Program, size: Ints, sides: Runs) -> Runs:
     at = np.empty((program.levels, len(size), 2), np.int64)
     first, stop = (np.zeros(program.n_slots, np.int64) for _ in range(2))
     runs, total = np.empty((0, 2), np.int32), np.zeros(1, np.int64)
-    for _ in range(2):  # first to know how many there are, then to write them
+    for _ in range(2):  # count in the first pass, write in the second
         list_runs(
             program.entries, program.slot_set, program.family.members, program.feature, size, side_first,
             sides.runs, held, at, np.empty(program.levels, np.int64), first, stop, runs, total
@@ -38,7 +38,7 @@ def passing(program: Program, size: Ints, sides: Runs) -> Runs:
 
 
 def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) -> Floats:
-    """Return the weight of the rows in every pair of cells, pairs of features one after another."""
+    """Return the weight of the rows in each pair of cells, for all pairs of features in order."""
     from paribus._kernels.jit.boxes import count_pairs as add_rows
 
     sizes = size[pairs].astype(np.int64).prod(axis=1)
@@ -52,8 +52,8 @@ def pair_moments(
 ) -> tuple[Floats, Floats]:
     """Return mean squares ``(t, 2, m)`` of interactions and joint effects of pairs, and both at rows ``own``.
 
-    The latter ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are what leaves
-    add where a row passes the tests of the first feature, of the second, and of both.
+    The values at rows ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are the
+    amounts of leaves where a row passes the tests of the first feature, of the second, and of both.
     """
     from paribus._kernels.jit.interactions import pair_moments as tabulate
 
@@ -80,9 +80,10 @@ def pair_moments(
 
 
 def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
-    """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
+    """Return the sums ``(m, g)`` of the weights of the boxes that contain each point.
 
-    For where a table over all cells, of which each feature has ``size``, would be too large.
+    Boxes ``[begin, end)`` are ``(r, d)``, their weights ``(r, m)``, points ``at (d, g)``. This is used if a
+    table of all cells, with ``size`` per feature, would be too large.
     """
     from paribus._kernels.jit.boxes import add_boxes, sweep
 
@@ -101,11 +102,11 @@ def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Flo
 
 
 def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads: int = 1) -> Floats:
-    """Return what each row as background does to the interaction of each group of features.
+    """Return the influence of each background row on the interaction of each group of features.
 
-    Over the parts S of a group T and the leaves l that test all of T, with the signs of inclusion and
-    exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
-    ``functions (t, q, m, i)`` are several g for each group; so is the result.
+    The influence of row z on group T is the sum, over the nonempty subsets S of T, the leaves l that test all
+    of T and the rows x, of ``(-1)^(|T| - |S|) v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]``.
+    ``functions (t, q, m, i)`` are several g for each group. The result has the same shape.
     """
     from paribus._kernels.jit.interactions import spread
 
@@ -113,10 +114,10 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     if not len(items.group):
         return np.zeros(functions.shape)
     by_row = np.ascontiguousarray(functions.transpose(0, 3, 2, 1)).reshape(groups, rows, margins * several)
-    amounts = _amounts(boxes, items, cells, by_row, several, threads)
-    del by_row  # as large as what is found
+    amounts = _item_amounts(boxes, items, cells, by_row, several, threads)
+    del by_row  # as large as the result
     stride, most = margins * several, int(np.diff(boxes.first).max(initial=1))
-    # A chunk of rows after another, in each a group after another: what a leaf adds to stays in a cache.
+    # Chunks of rows, each ordered by group, so that the sums of a leaf fit the CPU cache.
     influence = np.zeros((-(-rows // CHUNK), groups, CHUNK, margins, several))
 
     def chunk(number: int) -> None:
@@ -134,10 +135,10 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     return influence.transpose(1, 4, 3, 0, 2).reshape(groups, several, margins, -1)[..., :rows]
 
 
-def _amounts(
+def _item_amounts(
     boxes: Boxes, items: Items, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
-    """Return what each item gives a row that fails some of its features' tests, ``(2^d, items, k q)``.
+    """Return the amount of each item for rows that fail a subset of its features, ``(2^d, items, k q)``.
 
     ``functions (t, i, m q)`` are several functions of each group.
     """
@@ -147,20 +148,22 @@ def _amounts(
     value = np.repeat(boxes.value[grouped.leaf], several, axis=1)
     if most == 2:
         found = _pair_sums(boxes, grouped, cells, functions, several, threads)
-        _give(amounts, grouped.order, value, dict(enumerate(found, 1)), 2)
+        _add_subset_sums(amounts, grouped.order, value, dict(enumerate(found, 1)), 2)
         return amounts
     for group in range(len(functions)):
-        own = grouped.of(group)
+        own = slice(int(grouped.first[group]), int(grouped.first[group + 1]))
         places = grouped.places[own]
         if len(places):
             places = places[:, places[0] >= 0]
-            sums = _sums(boxes, grouped.leaf[own], places, cells, functions[group], several)
-            _give(amounts, grouped.order[own], value[own], sums, places.shape[1])
+            sums = _subset_sums(boxes, grouped.leaf[own], places, cells, functions[group], several)
+            _add_subset_sums(amounts, grouped.order[own], value[own], sums, places.shape[1])
     return amounts
 
 
-def _give(amounts: Floats, items: Integers, value: Floats, sums: dict[int, Floats], ways: int) -> None:
-    """Add the sums over the rows that pass tests of parts of a group to what rows that lack some get."""
+def _add_subset_sums(
+    amounts: Floats, items: Integers, value: Floats, sums: dict[int, Floats], ways: int
+) -> None:
+    """Add signed sums over rows that pass a subset of a group to the amounts of rows that fail part of it."""
     for part, over in sums.items():
         amount = value * over * (-1.0) ** (ways - part.bit_count())
         for lacks in range(part + 1):
@@ -171,7 +174,7 @@ def _give(amounts: Floats, items: Integers, value: Floats, sums: dict[int, Float
 def _pair_sums(
     boxes: Boxes, items: Grouped, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
-    """Return the sums of functions over the rows that pass leaves' tests of one feature and of both."""
+    """Return sums of functions over rows that pass a leaf's tests of the first, the second and both."""
     from paribus._kernels.jit.interactions import sum_pairs
 
     columns, width = boxes.value.shape[1] * several, functions.shape[2]
@@ -195,16 +198,16 @@ def _pair_sums(
 
 
 def _in_parts(work: Callable[[int, int], None], count: int, threads: int) -> None:
-    """Do some work in parts, for threads."""
+    """Call ``work(begin, end)`` for parts of ``range(count)`` in threads."""
     ends = np.linspace(0, count, PARTS + 1).astype(np.int64).tolist()
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, ends[:-1], ends[1:]))
 
 
-def _sums(
+def _subset_sums(
     boxes: Boxes, leaf: Integers, places: Integers, cells: Ints, functions: Floats, several: int
 ) -> dict[int, Floats]:
-    """Return the sums of functions over the rows that pass leaves' tests of each part of a group."""
+    """Return sums of functions over the rows that pass a leaf's tests of each subset of a group."""
     leaves, ways = places.shape
     columns = np.maximum(boxes.margin[leaf], 0)[:, None] * several + np.arange(boxes.value.shape[1] * several)
     sums = {part: np.empty(columns.shape) for part in range(1, 1 << ways)}
@@ -212,7 +215,7 @@ def _sums(
     for begin in range(0, leaves, some):
         here = slice(begin, begin + some)
         passes = [
-            _passes(boxes.sides, places[here, way], cells[boxes.feature[places[0, way]]])
+            _passing_flags(boxes.sides, places[here, way], cells[boxes.feature[places[0, way]]])
             for way in range(ways)
         ]
         for part, total in sums.items():
@@ -222,7 +225,7 @@ def _sums(
 
 
 def _masks_below(order: Integers) -> Integers:
-    """Return, for orders ``(f, i)`` of a chunk of rows, the masks of their first rows, in a line."""
+    """Return the masks of the first 0, 1, ... rows in each order ``(f, i)`` of a chunk of rows, flattened."""
     flags = np.zeros((*order.shape, WORDS), np.uint64)
     place = np.indices(order.shape, sparse=True)
     flags[(*place, order // 64)] = np.uint64(1) << (order % 64).astype(np.uint64)
@@ -231,11 +234,10 @@ def _masks_below(order: Integers) -> Integers:
     return masks.reshape(-1)
 
 
-def _passes(sides: Runs, numbers: Integers, cells: Ints) -> Floats:
-    """Return 1 where rows' cells lie in lists of runs, else 0, ``(lists, i)``."""
-    times = sides.stop[numbers] - sides.first[numbers]
-    owner = np.repeat(np.arange(len(numbers)), times)
-    runs = sides.runs[np.arange(len(owner)) + (sides.first[numbers] - np.cumsum(times) + times)[owner]]
+def _passing_flags(sides: Runs, numbers: Integers, cells: Ints) -> Floats:
+    """Return 1 where the cells of rows are in lists of runs, else 0, ``(lists, i)``."""
+    owner, positions = expand_ranges(sides.first[numbers], sides.stop[numbers])
+    runs = sides.runs[positions]
     changes = np.zeros((len(numbers), max(int(cells.max(initial=0)), int(runs.max(initial=0))) + 2))
     np.add.at(changes, (owner, runs[:, 0]), 1.0)
     np.add.at(changes, (owner, runs[:, 1]), -1.0)

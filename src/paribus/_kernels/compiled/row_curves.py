@@ -1,9 +1,10 @@
-"""Curves and shifts, compiled."""
+"""Curves of rows, averages of curves, and changes of rows whose features are moved, compiled."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +18,8 @@ from paribus._kernels.compiled.coverage import (
     NOTHING,
     WORDS,
     Lists,
-    Masks,
     add_by_patterns,
+    mask_buffers,
 )
 from paribus._kernels.grid_points import average_changes, changes, line_averages, line_changes, on_lines
 from paribus._kernels.jit import row_curves as jit_curves
@@ -29,12 +30,12 @@ from paribus._kernels.program import (
     END,
     LANE,
     TEST,
-    Bytes,
     Ints,
     Moves,
     PointCodes,
     Program,
     Walk,
+    member_starts,
 )
 
 
@@ -42,27 +43,29 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
     if on_lines(program, [points]):
         return line_averages(program, [points], share)
-    averages = np.zeros((program.n_margins, points.size))
+    averages, levels = np.zeros((program.n_margins, points.size)), program.levels
     jit_curves.average(
         program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
-        points.axis, points.axis_first, points.codes, share, program.value, *_reach(program, points),
-        np.zeros(program.n_margins), averages
+        points.axis, points.axis_first, points.codes, share, program.value,
+        np.empty((levels, points.codes.shape[1]), np.uint8), np.empty(levels, np.int32),
+        np.empty(levels, np.int32), np.zeros(program.n_margins), averages
     )  # fmt: skip
     return averages
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Where curves along one feature change, test by test instead of leaf by leaf.
+    """Changes of curves along one feature, stored per test instead of per leaf.
 
     Attributes
     ----------
     visit_of : (s,)
-        The last test of the feature that is free at a slot, -1 where no grid is about it.
+        The visit of the last test of the free feature on the path of a slot, -1 if it has no grid.
     visits : (v, 3)
-        Per test of a grid's feature and side, the grid's first point, and where its edges begin and end.
+        Per entry below a test of a grid's feature, the first point of the grid, and where its edges begin and
+        end.
     edges : (h, 2)
-        A point, and 1 where the side begins to be reached or -1 where it ends.
+        A point, with 1 if the entry is reached from there on, or -1 if it is no longer reached.
     """
 
     visit_of: Ints
@@ -72,24 +75,26 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Where the curves of some grids change: which leaf each point reaches.
+    """Changes of curves along several grids.
 
     Attributes
     ----------
     visit_first : (e + 1,)
-        Where the visits of each entry begin; a visit is a leaf that tests a grid's features.
+        Where the visits of each entry begin. A visit is a leaf with a test of a grid's features on its path.
     visits : (v, 5)
-        The active set that must be free, the grid's first point, and where its edges begin and end.
+        The active set that must be free, the first point of the grid, where its edges begin and end, and the
+        entry.
     edges : (h, 2)
-        A point, and 1 where the leaf begins to be reached or -1 where it ends.
+        A point, with 1 if the leaf is reached from there on, or -1 if it is no longer reached.
     starts : (q,)
         The first point of each grid.
     size : int
         Number of points of all grids.
     lookups : Lookups or None
-        By how much the curves of trees of few tests change.
+        Changes of curves in trees with few tests.
     lines : Lines or None
-        Where they change in deep trees, which have no visits then, if each grid has a feature of its own.
+        Changes of curves if each grid has one axis and no two grids have the same feature. Deep trees then
+        have no visits. None if there are no deep trees.
     """
 
     visit_first: Integers
@@ -102,20 +107,19 @@ class Trace:
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
-    """Find, once for all rows, where the curves of the grids can change."""
+    """Return the changes of curves along grids, which are the same for all rows."""
     starts = np.cumsum([0, *(points.size for points in questions)])
     deep = program.shallow < len(program.entries)
-    lines = _lines(program, questions, starts, threads) if deep else None
+    lines = _lines_of_grids(program, questions, starts, threads) if deep else None
     entries = program.entries[program.patterned : None if lines is None else program.shallow]
-    found = _changes(program, entries, list(zip(questions, starts.tolist(), strict=False)), threads)
+    found = _grid_changes(program, entries, list(zip(questions, starts.tolist(), strict=False)), threads)
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before
     visits = np.concatenate([np.empty((0, 5), np.int32), *(visits for visits, _ in found)])
     order = np.argsort(visits[:, 4], kind="stable")
-    per_entry = np.bincount(visits[:, 4], minlength=len(program.entries))
     return Trace(
-        np.concatenate([[0], np.cumsum(per_entry)]),
+        member_starts(visits[:, 4], len(program.entries)),
         visits[order],
         np.concatenate([np.empty((0, 2), np.int32), *(edges for _, edges in found)]),
         starts[:-1].astype(np.int32),
@@ -125,10 +129,10 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
     )
 
 
-def _changes(
+def _grid_changes(
     program: Program, entries: Ints, grids: list[tuple[PointCodes, int]], threads: int
 ) -> list[tuple[Ints, Ints]]:
-    """Return the changes along grids with their first points, of those of one axis together."""
+    """Return visits and edges of grids, given with their first points; grids of one axis are joined."""
     lone = [grid for grid in grids if on_lines(program, [grid[0]])]
     others = [grid for grid in grids if not on_lines(program, [grid[0]])]
     with ThreadPoolExecutor(threads) as pool:
@@ -140,15 +144,17 @@ def _changes(
     return found
 
 
-def _lines(program: Program, questions: list[PointCodes], starts: Integers, threads: int) -> Lines | None:
-    """Return where curves change test by test; None unless each grid is about a feature of its own."""
-    first = np.searchsorted(program.conditions[:, COLUMN], np.arange(len(program.columns)))
+def _lines_of_grids(
+    program: Program, questions: list[PointCodes], starts: Integers, threads: int
+) -> Lines | None:
+    """Return the changes of curves per test; None if a grid has several axes or two have the same feature."""
+    first = program.condition_first[:-1]
     grid_of, at = np.full(len(first), -1, np.int32), np.zeros(len(first), np.int64)
     set_grid = np.full(len(program.family.sets), -1, np.int32)
     codes: list[Ints] = []
     for number, points in enumerate(questions):
         columns = np.flatnonzero(points.row[first] >= 0)
-        feature = program.owner[columns[:1]] + 1  # sets of one feature are next to the empty one
+        feature = program.owner[columns[:1]] + 1  # sets of one feature follow the empty set
         if len(points.axis_first) > 2 or (set_grid[feature] >= 0).any():
             return None
         set_grid[feature], grid_of[columns] = number, number
@@ -161,7 +167,10 @@ def _lines(program: Program, questions: list[PointCodes], starts: Integers, thre
 
 
 def _listed_lines(program: Program, grid_of: Ints, about: tuple[Array, ...], threads: int) -> Lines:
-    """List where curves change, as many trees in each thread; the result is the same for any number."""
+    """Return the changes of curves, with an equal number of trees per thread.
+
+    ``about`` are further arguments of the kernel. The result does not depend on the number of threads.
+    """
     entries, visited = program.entries, program.entries[:, DEPTH] > 0
     roots = np.flatnonzero(~visited)
     visited[visited] = grid_of[program.conditions[entries[visited, TEST], COLUMN]] >= 0
@@ -171,29 +180,30 @@ def _listed_lines(program: Program, grid_of: Ints, about: tuple[Array, ...], thr
     before = np.cumsum([0, *(np.count_nonzero(visited[i:j]) for i, j in pairwise(cuts.tolist()))])
     visits, visit_of = np.empty((before[-1], 3), np.int32), np.empty(program.n_slots, np.int32)
 
-    def listed(part: int) -> Ints:
-        own = entries[cuts[part] : cuts[part + 1]]
-        return _edges_of(own, program.levels, about, visit_of, visits, before[part : part + 2])
-
+    parts = [entries[begin:end] for begin, end in pairwise(cuts.tolist())]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(listed, range(len(cuts) - 1)))
+        list_part = partial(_list_line_edges, program.levels, about, visit_of, visits)
+        found = list(pool.map(list_part, parts, pairwise(before.tolist())))
     shift = np.cumsum([0, *map(len, found)])
     for part in range(1, len(found)):
         visits[before[part] : before[part + 1], 1:] += shift[part].astype(np.int32)
     return Lines(visit_of, visits, np.concatenate(found) if len(found) > 1 else found[0])
 
 
-def _edges_of(
-    entries: Ints, levels: int, about: tuple[Array, ...], visit_of: Ints, visits: Ints, numbers: Integers
+def _list_line_edges(
+    levels: int,
+    about: tuple[Array, ...],
+    visit_of: Ints,
+    visits: Ints,
+    entries: Ints,
+    numbers: tuple[int, int],
 ) -> Ints:
-    """Write the visits of some trees, which have these numbers, and return their edges."""
-    from paribus._kernels.jit.row_curves import list_lines
-
+    """Write the visits of some trees, at positions ``numbers``, and return their edges."""
     sizes = np.diff(about[-1])
-    room = 2 * int(numbers[1] - numbers[0])
+    room = 2 * (numbers[1] - numbers[0])
     while True:
-        edges, totals = np.empty((room, 2), np.int32), np.array([numbers[0], 0])
-        list_lines(
+        edges, totals = np.empty((room, 2), np.int32), np.array([numbers[0], 0], np.int64)
+        jit_curves.list_lines(
             entries, *about, np.ones((levels, int(sizes.max())), np.uint8), np.zeros((levels, 2), np.int64),
             np.full((len(sizes), 2), -1, np.int64), np.full((levels, 3), -1, np.int64), visit_of, visits,
             edges, totals
@@ -206,7 +216,7 @@ def _edges_of(
 def averages(
     program: Program, traced: Trace, questions: list[PointCodes], share: Floats, threads: int = 1
 ) -> Floats:
-    """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
+    """Return the average margins at each point of several grids, ``(m, g)``, without the baseline."""
     if traced.lines is None and not program.patterned:
         found = traced.visits, traced.edges, traced.starts
         return average_changes(program, *found, traced.size, share)
@@ -216,19 +226,17 @@ def averages(
         with ThreadPoolExecutor(threads) as pool:
             each = list(pool.map(lambda points: average(program, points, share), questions))
         return np.concatenate(each, axis=1)
-    from paribus._kernels.jit.row_curves import average_lines
-
     computed, plain = np.zeros((program.n_margins, traced.size, 1)), np.zeros((program.n_margins, 1))
     lines = traced.lines
-    average_lines(
+    jit_curves.average_lines(
         program.entries, lines.visit_of, lines.visits, lines.edges, share, program.value, computed, plain
     )  # fmt: skip
-    _accumulate(computed, plain, traced.starts)
+    _accumulate_changes(computed, plain, traced.starts)
     return computed[:, :, 0]
 
 
-def _accumulate(computed: Floats, plain: Floats, starts: Ints) -> None:
-    """Turn changes from point to point into margins; a grid starts from the row itself."""
+def _accumulate_changes(computed: Floats, plain: Floats, starts: Ints) -> None:
+    """Replace changes between points by margins; the first change of a grid is from the margin ``plain``."""
     begins = set(starts.tolist())
     for margin, own in zip(computed, plain, strict=True):
         before = own
@@ -248,68 +256,55 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     if traced.lookups is not None:
         add_by_patterns(patterns_of(program), traced.lookups, codes, sums, len(sums))
     if program.patterned < program.shallow:
-        from paribus._kernels.jit.row_curves import curves_by_masks
-
-        masks = Masks.of(program)
         members = np.empty((2, CHUNK), np.uint64)
         entries = program.entries[program.patterned : program.shallow]
-        curves_by_masks(
-            codes, *tests, entries, program.up, *masks.arrays, members, program.value,
+        jit_curves.curves_by_masks(
+            codes, *tests, entries, program.up, *mask_buffers(program), members, program.value,
             traced.visit_first[program.patterned :], *visits, flat, plain
         )  # fmt: skip
     if program.shallow < len(program.entries):
         _deep_curves(program, traced, codes, flat, plain)
     computed = sums[:changing].reshape(program.n_margins, traced.size, rows)
-    _accumulate(computed, sums[changing:], traced.starts)
+    _accumulate_changes(computed, sums[changing:], traced.starts)
     return computed
 
 
 def _deep_curves(program: Program, traced: Trace, codes: Ints, computed: Floats, plain: Floats) -> None:
-    """Add what the leaves of deep trees change."""
+    """Add the changes of curves in deep trees."""
     lists, leaves = Lists.of(program, codes.shape[1]), (program.entries[program.shallow :], program.value)
     if traced.lines is None:
-        from paribus._kernels.jit.row_curves import curves_by_lists
-
-        curves_by_lists(
+        jit_curves.curves_by_lists(
             codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays, *leaves,
             traced.visit_first[program.shallow :], traced.visits, traced.edges, traced.size, computed, plain
         )  # fmt: skip
         return
-    from paribus._kernels.jit.row_curves import lines_by_lists
-
     lines, place = traced.lines, np.empty(len(program.family.sets), np.uint64)
-    lines_by_lists(
+    jit_curves.lines_by_lists(
         codes, *lists.trees, program.slot_set, place, *lists.arrays, *leaves, lines.visit_of, lines.visits,
         lines.edges, traced.size, computed, plain
     )  # fmt: skip
 
 
-def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
-    levels = program.levels
-    reach = np.empty((levels, points.codes.shape[1]), np.uint8)
-    return reach, np.empty(levels, np.int32), np.empty(levels, np.int32)
-
-
 def trace_bytes(program: Program, points: PointCodes) -> int:
-    """Return the memory that the trace of a grid takes."""
+    """Return the memory of the trace of a grid."""
     found = changes(program, program.entries[program.patterned :], points, 0)
     tables = curve_changes(patterns_of(program), [points]).nbytes if program.patterned else 0
     return sum(array.nbytes for array in found) + tables
 
 
 GUARD = np.uint64(1 << (LANE - 1))
-TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
-PARTING = 128  # leaves and features whose rows are added to together
+TOGETHER = 64  # rows that descend a tree together, so that their arrays fit the L1 cache
+PARTING = 128  # pairs of a leaf and a feature whose rows are updated together
 
 
 def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes: Floats) -> Floats:
-    """Return the moments of changes of the rows in each bin, ``(4, bins)``: see `reference.collect`."""
+    """Return the moments of the changes of the rows in each bin, ``(4, bins)``; see `reference.collect`."""
     from paribus._kernels.jit.shifts import collect as add_rows
 
     if len(cells) <= FEW_NUMBERS and not add_rows.loaded:
         return reference.collect(cells, numbers, edges, widths, changes)
     sums = np.zeros((4, len(widths)))
-    # A kernel, compiled for arrays of its own, takes none that cannot be written to or lie apart.
+    # The kernel is compiled for contiguous, writable arrays only.
     add_rows(
         *(np.require(a, requirements=("C", "W")) for a in (cells, numbers, edges, widths, changes)), sums
     )
@@ -317,14 +312,14 @@ def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and by how much they differ at ``lower`` and at ``upper``.
+    """Return the margins of rows ``(m, i)``, and their changes if a feature moves to ``lower`` or ``upper``.
 
-    The codes are all ``(c, i)``; the latter two results ``(m, f, i)`` are of one feature each that is moved.
+    All codes are ``(c, i)``. The changes are ``(m, f, i)``, for each moved feature.
     """
     from paribus._kernels.jit.shifts import shift as walk_rows
 
     rows, packed = own.shape[1], walk.packed
-    words = _words(walk, (own, lower, upper))
+    words = _packed_codes(walk, (own, lower, upper))
     owner = walk.owner[packed.words[:, 0]] if len(packed.words) else np.full(1, -1, np.int32)
     plain = np.repeat(walk.base[None], rows, axis=0)
     moved = np.zeros((rows, walk.features, 2, len(walk.base)))
@@ -340,12 +335,12 @@ def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floa
 
 
 def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
-    """Return what moving one feature at a time changes of the margins of rows, ``(m, moves.size, i)``.
+    """Return the changes of the margins of rows if one feature is moved, ``(m, moves.size, i)``.
 
-    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
-    family has sets of one feature. The baseline is not part of a row's own margin.
+    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` the codes of `Moves`. The family
+    has sets of one feature. The margins of unchanged rows exclude the baseline.
     """
-    # Positions among more values are no short numbers.
+    # Patterns need codes that are 16-bit integers.
     patterned = program.patterned if int(moves.n_codes.max(initial=0)) <= MOST_CODES else 0
     parts = [_move_by_patterns(patterns_of(program), moves, own, lower, upper)] if patterned else []
     if patterned < len(program.entries) or not patterned:
@@ -357,7 +352,7 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
 
 
 def _move_by_patterns(patterns: Patterns, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
-    """Return what moves change in trees of few tests."""
+    """Return the changes of margins in trees with few tests, ``(m * moves.size, i)``."""
     from paribus._kernels.jit.pattern_walks import move_by_patterns
 
     moved = MovedTests.of(patterns, moves)
@@ -377,7 +372,7 @@ def _move_by_patterns(patterns: Patterns, moves: Moves, own: Ints, lower: Ints, 
 def _move_by_masks(
     program: Program, entries: Ints, moves: Moves, own: Ints, lower: Ints, upper: Ints
 ) -> Floats:
-    """Return what moves change in trees down which masks of rows are led."""
+    """Return the changes of margins in trees that are evaluated with masks, ``(m * moves.size, i)``."""
     from paribus._kernels.jit.shifts import move_by_masks
 
     changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
@@ -398,14 +393,14 @@ def _move_by_masks(
     return changes
 
 
-def _words(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:
-    """Return the words of rows, ``(i, w)``: three codes in each, and above each a bit that is set."""
+def _packed_codes(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:
+    """Return the words of rows, ``(i, w)``: three codes in each, with a bit set above each; see `Packed`."""
     packed = walk.packed
     words = np.zeros((codes[0].shape[1], max(1, len(packed.words))), np.uint64)
     for place, (column, first) in enumerate(packed.words):
         for lane, some in enumerate(codes):
             code = some[column].astype(np.uint64)
-            if first:  # a missing value, whose code is the largest, becomes the smallest
+            if first:  # the code of a missing value becomes the smallest instead of the largest
                 missing = np.uint64(walk.columns[column].missing)
                 code = np.where(code == missing, np.uint64(0), code + np.uint64(1))
             words[:, place] |= (code | GUARD) << np.uint64(LANE * lane)

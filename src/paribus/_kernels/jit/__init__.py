@@ -1,7 +1,7 @@
-"""The loops of `compiled`, compiled once per environment and cached.
+"""Loops of `compiled` in numba, compiled once per environment and cached.
 
-No kernel checks its arguments: they come from a `Program`, which is built from a checked ensemble. Positions
-are unsigned, because a signed one is tested for being negative, as Python's may be, at every access. None
-takes memory of its own, and none uses more of NumPy than an access to an element: what they do not use need
-not be compiled. Each file is imported when first needed, so that a forest of shallow trees compiles no lists.
+Kernels do not check their arguments, which come from a `Program` that is built from a checked ensemble. They
+use unsigned indices, because numba checks signed ones for being negative at each access. To compile fast,
+kernels do not allocate memory and use NumPy only to access elements. A kernel is compiled or loaded when it
+is first called.
 """

@@ -1,9 +1,9 @@
-"""Masks of 8 and 16 words in LLVM IR, for loops that LLVM does not vectorize.
+"""Operations on masks of 8 and 16 words in LLVM IR, for loops that LLVM does not vectorize.
 
-The IR has no fixed vector width: each processor uses the instructions it has.
+LLVM splits the vectors into those that the processor supports.
 """
 
-# The types of numba's and llvmlite's functions are unknown to a type checker.
+# The functions of numba and llvmlite have no type annotations.
 # mypy: disable-error-code="no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MASK = ir.VectorType(ir.IntType(64), EIGHT)
 
 @intrinsic
 def lowest(context: Any, word: Any) -> Any:
-    """Return the position of the lowest set bit of a word that is not zero."""
+    """Return the position of the lowest set bit of a nonzero word."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
@@ -37,7 +37,7 @@ def meet(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tar
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = place_of(context, builder, signature.args[0], arguments[0], arguments[5])
-        builder.store(_both(context, builder, signature.args, arguments), place, align=8)
+        builder.store(_load_masked(context, builder, signature.args, arguments), place, align=8)
         return context.get_dummy_value()
 
     return types.void(pool, at, masks, test, flip, target), generate
@@ -48,16 +48,16 @@ def differ(
     context: Any, pool: Any, one: Any, other: Any, masks: Any, one_test: Any, other_test: Any, flip: Any,
     found: Any, place: Any
 ) -> Any:  # fmt: skip
-    """Write where two masks of a pool differ, each behind a test of its own, and next to it the second one.
+    """Write the difference of two masks of a pool, each restricted by a test, and the second of them.
 
-    That is 16 words from ``found[place]``. Return which of the first eight are not zero, a bit per word.
+    These are 16 words from ``found[place]`` on. Return which of the first eight are nonzero, a bit per word.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds, (pool, one, other, masks, one_test, other_test, flip, found, place) = signature.args, arguments
         types_of = kinds[0], kinds[1], kinds[3], kinds[4]
         mine, theirs = (
-            _both(context, builder, types_of, (pool, at, masks, test, flip))
+            _load_masked(context, builder, types_of, (pool, at, masks, test, flip))
             for at, test in ((one, one_test), (other, other_test))
         )
         apart = builder.xor(mine, theirs)
@@ -71,19 +71,26 @@ def differ(
     return types.uint64(*arguments), generate
 
 
-def _both(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
-    pool = builder.load(place_of(context, builder, kinds[0], arguments[0], arguments[1]), align=8)
-    mask = builder.load(place_of(context, builder, kinds[2], arguments[2], arguments[3]), align=8)
+def _load_masked(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+    """Return ``pool[at:at+8] & (masks[test:test+8] ^ flip)``."""
+    pool = load_mask(context, builder, kinds[0], arguments[0], arguments[1])
+    mask = load_mask(context, builder, kinds[2], arguments[2], arguments[3])
     return builder.and_(pool, builder.xor(mask, _repeated(builder, arguments[4])))
 
 
-def place_of(context: Any, builder: Any, kind: Any, array: Any, at: Any, eight: Any = MASK) -> Any:
-    """Return where a part of an array begins, as a pointer to what it is taken for."""
+def place_of(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = MASK) -> Any:
+    """Return a pointer to a vector that begins at an element of an array."""
     data = make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), eight.as_pointer())
+    return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+
+
+def load_mask(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = MASK) -> Any:
+    """Return the mask that begins at an element of an array."""
+    return builder.load(place_of(context, builder, kind, array, at, vector), align=8)
 
 
 def _repeated(builder: Any, word: Any) -> Any:
+    """Return a mask of eight equal words."""
     nothing = ir.Constant(MASK, ir.Undefined)
     first = builder.insert_element(nothing, word, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT)
@@ -95,19 +102,22 @@ SHORTS = ir.VectorType(ir.IntType(16), LANES)
 
 
 def _splitter(left_counted: bool, right_counted: bool) -> Any:
-    """Return a function that splits a mask by a test, and stores or counts what goes left and right."""
+    """Return a function that splits a mask by a test, and stores or counts the rows on each side."""
 
-    def split(context: Any, pool: Any, at: Any, masks: Any, test: Any, tallies: Any, left: Any, right: Any):  # type: ignore[no-untyped-def]
+    def split(
+        context: Any, pool: Any, at: Any, masks: Any, test: Any, tallies: Any, left: Any, right: Any
+    ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kinds = signature.args
-            mask = _load(context, builder, kinds[0], arguments[0], arguments[1])
-            met = builder.and_(mask, _load(context, builder, kinds[2], arguments[2], arguments[3]))
+            mask = load_mask(context, builder, kinds[0], arguments[0], arguments[1], WIDE_MASK)
+            test_mask = load_mask(context, builder, kinds[2], arguments[2], arguments[3], WIDE_MASK)
+            met = builder.and_(mask, test_mask)
             for part, counted, target in (
                 (met, left_counted, arguments[5]),
                 (builder.xor(mask, met), right_counted, arguments[6]),
             ):
                 if counted:
-                    _count(context, builder, kinds[4], arguments[4], target, part)
+                    _add_bit_counts(context, builder, kinds[4], arguments[4], target, part)
                 else:
                     place = place_of(context, builder, kinds[0], arguments[0], target, WIDE_MASK)
                     builder.store(part, place, align=8)
@@ -126,17 +136,18 @@ count_both = _splitter(True, True)
 
 @intrinsic
 def count(context: Any, pool: Any, at: Any, tallies: Any, place: Any) -> Any:
-    """Add the bits set in a mask to the short counts of a slot."""
+    """Add the number of bits set in a mask to the 16-bit counters of a slot."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _load(context, builder, signature.args[0], arguments[0], arguments[1])
-        _count(context, builder, signature.args[2], arguments[2], arguments[3], mask)
+        mask = load_mask(context, builder, signature.args[0], arguments[0], arguments[1], WIDE_MASK)
+        _add_bit_counts(context, builder, signature.args[2], arguments[2], arguments[3], mask)
         return context.get_dummy_value()
 
     return types.void(pool, at, tallies, place), generate
 
 
-def _count(context: Any, builder: Any, kind: Any, tallies: Any, at: Any, mask: Any) -> None:
+def _add_bit_counts(context: Any, builder: Any, kind: Any, tallies: Any, at: Any, mask: Any) -> None:
+    """Add the number of bits set in the words of a mask to 16-bit counters."""
     population = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(WIDE_MASK, [WIDE_MASK]), f"llvm.ctpop.v{WORDS}i64"
     )
@@ -150,7 +161,3 @@ def _count(context: Any, builder: Any, kind: Any, tallies: Any, at: Any, mask: A
         total = part if total is None else builder.add(total, part)
     held = place_of(context, builder, kind, tallies, at, SHORTS)
     builder.store(builder.add(builder.load(held, align=2), builder.trunc(total, SHORTS)), held, align=2)
-
-
-def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    return builder.load(place_of(context, builder, kind, array, at, WIDE_MASK), align=8)

@@ -1,6 +1,6 @@
-"""Leaves as boxes of cells, and points in them."""
+"""Cells that pass the tests of slots, counts of rows in pairs of cells, and weights of boxes at points."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from numba import f8, i4, i8, u8, void
 from paribus._kernels.jit.common import helper, kernel
 from paribus._kernels.program import ACTIVE, DEPTH, SIDE, SLOT, TEST
 
-NEAR = u8(16_384)  # rows whose cells of two features stay in a near cache
+NEAR = u8(16_384)  # rows whose cells of two features fit the CPU cache
 
 
 @helper
-def _intersect(held, first, stop, runs, begin, end, at):
-    """Write what two lists of runs have in common to ``held[at:]``; return where that ends."""
+def _intersect_runs(held, first, stop, runs, begin, end, at):
+    """Write the intersection of two lists of runs to ``held[at:]``, and return its end."""
     one, other = first, begin
     while one < stop and other < end:
         low, high = max(held[one, 0], runs[other, 0]), min(held[one, 1], runs[other, 1])
@@ -38,10 +38,10 @@ def _intersect(held, first, stop, runs, begin, end, at):
 def list_runs(
     entries, slot_set, members, feature, size, side_first, side_runs, held, at, top, first, stop, runs, total
 ):  # fmt: skip
-    """Write the runs of every slot whose set is one feature; only count while there is no room for any.
+    """Write the runs of each slot whose set is one feature; if ``runs`` is empty, only count them.
 
-    ``held`` has the runs on the way: ``at[level, f]`` says where those of a feature are, ``top`` where the
-    next ones go.
+    ``held`` has the runs of the entries on the path. ``at[level, f]`` is where those of a feature begin and
+    end, ``top[level]`` where the next ones are written.
     """
     fill = runs.shape[0] > 0
     n = i8(0)
@@ -61,7 +61,7 @@ def list_runs(
             if f < features:
                 side = 2 * entries[entry, TEST] + entries[entry, SIDE]
                 begin = top[level - 1]
-                end = _intersect(
+                end = _intersect_runs(
                     held, at[level - 1, f, 0], at[level - 1, f, 1], side_runs, side_first[side],
                     side_first[side + 1], begin
                 )  # fmt: skip
@@ -85,7 +85,7 @@ def list_runs(
 
 @kernel(void(i4[:, ::1], f8[::1], i4[:, ::1], i4[::1], i8[::1], f8[::1]))
 def count_pairs(cells, weights, pairs, size, first, counts):
-    """Add the rows in every pair of cells of pairs of features, some rows at a time."""
+    """Add the weights of rows in each pair of cells of pairs of features, a batch of rows at a time."""
     rows = u8(cells.shape[1])
     for start in range(u8(0), rows, NEAR):
         stop = min(start + NEAR, rows)
@@ -101,8 +101,8 @@ def count_pairs(cells, weights, pairs, size, first, counts):
 
 
 @helper
-def _change(sums, size, begin, end, box, weight, sign):
-    """Let a rectangle count from where it begins along the second feature to where it ends."""
+def _add_rectangle(sums, size, begin, end, box, weight, sign):
+    """Add the weight of a rectangle to the Fenwick tree ``sums`` over its cells of the second feature."""
     for m in range(sums.shape[0]):
         amount = sign * weight[box, m]
         place = i8(begin[box, 1]) + 1
@@ -119,21 +119,21 @@ def _change(sums, size, begin, end, box, weight, sign):
     void(i4[:, ::1], i4[:, ::1], i8[::1], f8[:, ::1], i4[:, ::1], i8[::1], f8[:, ::1], f8[:, ::1]),
 )
 def sweep(begin, end, events, weight, at, order, sums, values):
-    """Add, at points of two features, the weights of the rectangles they lie in.
+    """Add, at points of two features, the weights of the rectangles that contain them.
 
-    ``events`` are rectangles in the order in which they begin along the first feature, and then, numbered
-    on, in that in which they end; ``order`` is that of the points. Between two points the rectangles that
-    began or ended are added to ``sums``, whose partial sums over powers of two give it for any position.
+    ``events`` are the rectangles ordered by their beginning along the first feature, followed by the same
+    ordered by their end. ``order`` sorts the points along the first feature. ``sums`` is a Fenwick tree over
+    the second feature with the rectangles that have begun and not ended at the current point.
     """
     boxes, size = begin.shape[0], sums.shape[1]
     begun, ended = 0, 0
     for number in range(order.size):
         point = order[number]
         while begun < boxes and begin[events[begun], 0] <= at[0, point]:
-            _change(sums, size, begin, end, events[begun], weight, 1.0)
+            _add_rectangle(sums, size, begin, end, events[begun], weight, 1.0)
             begun += 1
         while ended < boxes and end[events[boxes + ended], 0] <= at[0, point]:
-            _change(sums, size, begin, end, events[boxes + ended], weight, -1.0)
+            _add_rectangle(sums, size, begin, end, events[boxes + ended], weight, -1.0)
             ended += 1
         for m in range(sums.shape[0]):
             place, total = at[1, point] + 1, 0.0
@@ -147,7 +147,7 @@ def sweep(begin, end, events, weight, at, order, sums, values):
     void(i4[:, ::1], i4[:, ::1], f8[:, ::1], i4[:, ::1], i8[::1], i8[::1], f8[:, ::1]),
 )
 def add_boxes(begin, end, weight, at, first, order, values):
-    """Add, at points, the weights of the boxes they lie in; ``first`` is where each cell's points begin."""
+    """Add the weights of boxes at the points in them; ``first`` is where the points of each cell begin."""
     for box in range(begin.shape[0]):
         for number in range(first[begin[box, 0]], first[end[box, 0]]):
             point = order[number]

@@ -1,6 +1,6 @@
-"""What the kernels share: when they are compiled, words for positions, and adding to curves."""
+"""Decorators that compile kernels on first use, and constants that kernels share."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from threading import RLock
 from time import perf_counter
 from typing import Any
 
-from numba import config, f8, njit, u8
+from numba import config, njit, u8
 from numba.core import event, options
 
 from paribus._kernels import cache_folder
 from paribus._loading import uncollected
 
-import_module("numba.np.arrayobj")  # no kernel is loaded without it, and meanwhile no garbage is collected
+import_module("numba.np.arrayobj")  # needed by all kernels; garbage collection is off while `compiled` loads
 
-CHUNK = u8(512)  # rows whose masks are eight words
+CHUNK = u8(512)  # rows whose mask has eight words
 ZERO, ONE, TWO = u8(0), u8(1), u8(2)
 LOG = logging.getLogger("paribus")
-LOCK = RLock()  # one kernel is compiled at a time, as numba has it, and its folder is that of the others
+LOCK = RLock()  # kernels are compiled one at a time, because numba's cache folder is a global setting
 
 
-# No kernel counts references or divides by zero, and none is called from C: what is left out takes no time.
-# numba knows these for code of its own; where it does not, all is compiled.
+# Kernels need no reference counts, no checks of division by zero and no wrapper for C; omitting these saves
+# compilation time. The options are internal to numba and are left out in versions that lack them.
 OPTIONS = {
     name: value
     for name, value in {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}.items()
@@ -39,10 +39,10 @@ ALONE = {"no_cpython_wrapper": True} if OPTIONS else {}
 
 
 class Kernel:
-    """A loop that is compiled for its signatures, or loaded from the cache, when it is first called.
+    """Loop that is compiled for its signatures, or loaded from the cache, when it is first called.
 
-    What was kept may be damaged, by a full disk for example; it is then compiled and kept anew. Without a
-    folder that can be written it is compiled for this process alone.
+    If the cached files are damaged, for example by a full disk, the kernel is compiled and cached again. If
+    there is no writable cache folder, it is compiled for this process only.
     """
 
     def __init__(self, function: Callable[..., None], signatures: tuple[Any, ...]) -> None:
@@ -55,16 +55,16 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What it does, in words."""
+        """Name of the function with spaces, for messages."""
         return self.function.__name__.replace("_", " ")
 
     @property
     def loaded(self) -> bool:
-        """Whether it can be called without waiting."""
+        """Whether the kernel is compiled or loaded already."""
         return self._run is not None
 
     def load(self) -> Any:
-        """Load or compile it, and return what is called."""
+        """Load or compile the kernel, and return the compiled function."""
         with LOCK, uncollected():
             if self._run is None:
                 kept = cache_folder.folder()
@@ -78,11 +78,11 @@ class Kernel:
         return self._run
 
     def _compiled(self, kept: Path | None) -> Any:
-        """Compile it, or load what was kept in a folder."""
+        """Return the compiled function, loaded from a cache folder if possible."""
         with _keeping_in(kept):
             try:
                 run = njit(nogil=True, cache=kept is not None, **OPTIONS)(self.function)
-            except RuntimeError as error:  # numba knows of no folder for a function of this kind of file
+            except RuntimeError as error:  # numba cannot cache functions of this file
                 LOG.warning("%s is compiled in every process: %s", self.name, error)
                 run, kept = njit(nogil=True, **OPTIONS)(self.function), None
         with event.install_listener("numba:compile", _Started(self, run, kept)):
@@ -97,13 +97,13 @@ class Kernel:
         return run
 
     def _files(self, kept: Path | None) -> list[Path]:
-        """Return the files that numba keeps of the kernel."""
+        """Return the cached files of the kernel."""
         own = f"{Path(self.function.__code__.co_filename).stem}.{self.function.__qualname__}-"
         files = [] if kept is None else kept.rglob("*.nb[ic]")
         return [path for path in files if path.name.startswith(own)]
 
     def _forgotten(self, files: list[Path], error: Exception) -> bool:
-        """Remove what is kept of the kernel, and return whether that was possible."""
+        """Delete cached files of the kernel, and return whether that succeeded."""
         LOG.warning(
             "the compiled %s in %s cannot be loaded (%s: %s) and is compiled anew; if this is said again, "
             "delete that folder", self.name, files[0].parent, type(error).__name__, error
@@ -117,27 +117,27 @@ class Kernel:
 
 
 class _Started(event.Listener):  # type: ignore[misc]
-    """Passes on that a kernel is compiled, which takes seconds, and not loaded."""
+    """Listener that reports when numba compiles a kernel, which takes seconds, instead of loading it."""
 
     def __init__(self, kernel: Kernel, run: Any, kept: Path | None) -> None:
         self.kernel, self.run, self.kept = kernel, run, kept
         self._began = 0.0
 
     def on_start(self, event: Any) -> None:
-        """Say so before it begins."""
+        """Notify the watcher of the cache folder before compilation."""
         if event.data["dispatcher"] is self.run:
             self._began = perf_counter()
             cache_folder.compiling(self.kernel.name, self.kept)
 
     def on_end(self, event: Any) -> None:
-        """Say so when it ends."""
+        """Log the duration of the compilation."""
         if event.data["dispatcher"] is self.run:
             LOG.info("compiled %s in %.1f s", self.kernel.name, perf_counter() - self._began)
 
 
 @contextmanager
 def _keeping_in(folder: Path | None) -> Iterator[None]:
-    """Let numba keep what is decorated meanwhile in a folder."""
+    """Set the cache folder of functions that numba decorates in this context."""
     before = config.CACHE_DIR
     config.CACHE_DIR = before if folder is None else str(folder)
     try:
@@ -147,25 +147,10 @@ def _keeping_in(folder: Path | None) -> Iterator[None]:
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., None]], Kernel]:
-    """Make a loop a kernel, compiled for its signatures when it is first called."""
+    """Return a decorator that makes a loop a kernel with these signatures."""
     return lambda function: Kernel(function, signatures)
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call, and nobody else, together with the first of them."""
+    """Return a function that only kernels call, compiled together with them."""
     return njit(nogil=True, **ALONE, **OPTIONS)(function)
-
-
-@helper
-def add(curves, at, members, first, stop, amount):
-    """Add an amount to one point of some rows' curves; ``at`` is that point of the first row."""
-    for i in range(first, stop):
-        curves[at + members[i]] += amount
-
-
-@helper
-def visit(visits, number, edges, members, first, stop, amount, points, rows, margin, curves):
-    """Add what a leaf gives the rows that reach it when a grid's features are free."""
-    for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
-        at = (margin * points + u8(edges[edge, 0])) * rows
-        add(curves, at, members, first, stop, amount * f8(edges[edge, 1]))

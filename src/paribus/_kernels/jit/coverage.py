@@ -1,6 +1,6 @@
-"""Rows at the leaves of trees, counted or weighted: walks with masks and with lists."""
+"""Counts and weights of rows at slots, with masks and with lists of rows."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROWS = u8(64 * preorder.WORDS)
 def cover_by_masks(
     codes, n_codes, conditions, truth, steps, parted, whole, pool, buckets, masks, tallies, counts
 ):
-    """Add the rows of every chunk at the slots of shallow trees that are counted."""
+    """Add the number of rows at the slots of shallow trees, as `MaskSchedule` describes."""
     for first in range(ZERO, u8(codes.shape[1]), ROWS):
         rows = min(ROWS, u8(codes.shape[1]) - first)
         mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
@@ -62,8 +62,8 @@ def cover_by_masks(
 
 
 @helper
-def _weight(word, weights, at):
-    """Return the weight of the rows of a word, the first of which is ``at``."""
+def _word_weight(word, weights, at):
+    """Return the weight of the rows in a word, whose first row is ``at``."""
     total = 0.0
     while word:
         total += weights[at + lowest(word)]
@@ -72,18 +72,18 @@ def _weight(word, weights, at):
 
 
 @helper
-def _part(pool, at, masks, test, weights, first, left, left_counted, right, right_counted, counts):
-    """Split a mask by a test; store what passes and fails it, or add its weight."""
+def _split_mask(pool, at, masks, test, weights, first, left, left_counted, right, right_counted, counts):
+    """Split a mask by a test, and store the rows on each side or add their weight."""
     passed, failed = 0.0, 0.0
     for w in range(WORDS):
         word = pool[at + w]
         met = word & masks[test + w]
         if left_counted:
-            passed += _weight(met, weights, first + (w << SIX))
+            passed += _word_weight(met, weights, first + (w << SIX))
         else:
             pool[left + w] = met
         if right_counted:
-            failed += _weight(word ^ met, weights, first + (w << SIX))
+            failed += _word_weight(word ^ met, weights, first + (w << SIX))
         else:
             pool[right + w] = word ^ met
     if left_counted:
@@ -101,7 +101,7 @@ def _part(pool, at, masks, test, weights, first, left, left_counted, right, righ
 def weigh_by_masks(
     codes, weights, n_codes, conditions, truth, steps, parted, whole, pool, buckets, masks, counts
 ):
-    """Add the weight of the rows of every chunk at the slots of shallow trees that are counted."""
+    """Add the weight of rows at the slots of shallow trees, as `MaskSchedule` describes."""
     for first in range(ZERO, u8(codes.shape[1]), ROWS):
         rows = min(ROWS, u8(codes.shape[1]) - first)
         mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
@@ -112,11 +112,13 @@ def weigh_by_masks(
             right_counted = (kind == BOTH_COUNTED) | (kind == RIGHT_COUNTED)
             for i in range(u8(steps[step, 2]), u8(steps[step + ONE, 2])):
                 at, left, right = u8(parted[i, 0]), u8(parted[i, 1]), u8(parted[i, 2])
-                _part(pool, at, masks, test, weights, first, left, left_counted, right, right_counted, counts)
+                _split_mask(
+                    pool, at, masks, test, weights, first, left, left_counted, right, right_counted, counts
+                )
             for i in range(u8(steps[step, 3]), u8(steps[step + ONE, 3])):
                 for w in range(WORDS):
                     word = pool[u8(whole[i, 0]) + w]
-                    counts[u8(whole[i, 1]) // LANES] += _weight(word, weights, first + (w << SIX))
+                    counts[u8(whole[i, 1]) // LANES] += _word_weight(word, weights, first + (w << SIX))
 
 
 NODES, LISTS = i4[:, ::1], u4[::1]
@@ -124,9 +126,10 @@ NODES, LISTS = i4[:, ::1], u4[::1]
 
 @helper
 def _split_list(nodes, node, codes, truth, owner, step, shift, lists, base, n):
-    """List the rows of a node for its children; return how many go left, and how many right.
+    """Write the lists of rows of both children; return the number of rows of the left and the right one.
 
-    A row that fails a child's test goes there too if its set with the tested feature is requested.
+    An element has a row and the set of features that must be free for it to reach the node. A row also goes
+    to the other child if the union of its set with the tested feature is in the family.
     """
     column, cut, since = u8(nodes[node, CODE]), nodes[node, CUT_AT], nodes[node, FROM]
     feature, low, behind = u8(owner[column]), (ONE << shift) - ONE, base + n
@@ -147,7 +150,7 @@ def _split_list(nodes, node, codes, truth, owner, step, shift, lists, base, n):
 
 @helper
 def list_rows(lists, n, root, waiting):
-    """List all rows at a root, the only node that waits; return the number of waiting nodes."""
+    """Write the list of all rows at a root and push the root on the stack; return the size of the stack."""
     for i in range(n):
         lists[i] = u4(i)
     waiting[0, 0], waiting[0, 1], waiting[0, 2] = root, ZERO, n
@@ -156,7 +159,10 @@ def list_rows(lists, n, root, waiting):
 
 @helper
 def next_leaf(nodes, codes, truth, owner, step, shift, lists, waiting, top):
-    """Go left from the last waiting node to a leaf; return it, its rows, and how many nodes still wait."""
+    """Pop a node and descend to a leaf.
+
+    Return the leaf, where its rows begin, their number, and the size of the stack.
+    """
     top -= ONE
     node, base, n = waiting[top, 0], waiting[top, 1], waiting[top, 2]
     while nodes[node, CODE] >= 0:
@@ -181,7 +187,7 @@ def next_leaf(nodes, codes, truth, owner, step, shift, lists, waiting, top):
 def cover_by_lists(
     codes, weights, nodes, roots, truth, owner, step, shift, parts, slot_set, lists, waiting, exactly, counts
 ):
-    """Add the rows at each slot of deep trees."""
+    """Add the weight of rows at each slot of deep trees."""
     low = (ONE << shift) - ONE
     for tree in range(u8(roots.size)):
         top = list_rows(lists, u8(codes.shape[1]), u8(roots[tree]), waiting)

@@ -1,6 +1,6 @@
-"""Predictions of rows without a feature: walks with masks and with lists."""
+"""Losses of margins if a feature is averaged out, with masks and with lists of rows."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -13,34 +13,31 @@ from numba import f4, f8, i4, i8, types, u1, u4, u8, void
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from paribus._kernels.jit.bits import EIGHT, lowest, place_of
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
+from paribus._kernels.jit.bits import EIGHT, load_mask, lowest, place_of
+from paribus._kernels.jit.common import CHUNK, ONE, TWO, ZERO, helper, kernel
 from paribus._kernels.jit.coverage import list_rows, next_leaf
-from paribus._kernels.jit.masks import SIX, WORDS, all_rows, descend_masks, fill_masks, listed
+from paribus._kernels.jit.masks import SIX, WORDS, descend_masks, fill_masks, listed, mask_rows
 from paribus._kernels.program import ABOVE, ACTIVE, BELOW, CUT_AT, DEPTH, MARGIN, NODE, SLOT
 
 DIGITS = 3
-MOST = (1 << DIGITS) - 1  # features that are numbered with so many binary digits, from 1
-TWO, SEVEN = u8(2), u8(MOST)
+MOST = (1 << DIGITS) - 1  # features numbered from 1 with this many binary digits
+SEVEN = u8(MOST)
 
 
 @intrinsic
 def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> Any:
-    """Write the number of the mask that a row is in, of seven and from 1, if it is not in ``pool[own]``.
+    """Write, for rows outside the mask ``pool[own]``, the number of the mask that contains them, 1 to 7.
 
-    ``ways`` are where the masks are; no row is in two of them. Each binary digit is a mask.
+    ``ways`` are the positions of the seven masks, which are disjoint outside ``pool[own]``. Each binary digit
+    of the numbers is written as a mask.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds, (pool, own, ways, digits) = signature.args, arguments
-
-        def loaded(at: Any) -> Any:
-            return builder.load(place_of(context, builder, kinds[0], pool, at), align=8)
-
         data = make_array(kinds[2])(context, builder, ways).data
         at = [builder.gep(data, [ir.Constant(ir.IntType(64), way)]) for way in range(MOST)]
-        every = [loaded(builder.load(one)) for one in at]
-        others = builder.not_(loaded(own))
+        every = [load_mask(context, builder, kinds[0], pool, builder.load(one)) for one in at]
+        others = builder.not_(load_mask(context, builder, kinds[0], pool, own))
         for digit in range(DIGITS):
             some = [rows for number, rows in enumerate(every, 1) if number >> digit & 1]
             place = place_of(context, builder, kinds[3], digits, ir.Constant(ir.IntType(64), digit * EIGHT))
@@ -52,7 +49,7 @@ def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> 
 
 @helper
 def _add_others(digits, start, amounts, lost):
-    """Add to the sums of rows, each of which has the number of its feature."""
+    """Add the amounts of rows to their losses, by the number of their feature."""
     for w in range(WORDS):
         low, middle, high = digits[w], digits[w + WORDS], digits[w + WORDS + WORDS]
         word = low | middle | high
@@ -74,15 +71,15 @@ def lose_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, slot_set,
     members_of, value, share, members, digits, start, ways, amounts, rounded, plain, lost
 ):  # fmt: skip
-    """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out.
+    """Add the margins of at most a chunk of rows, and their losses if a feature is averaged out.
 
-    A row that is led to a leaf only with a feature averaged out is so with one feature alone: of each such
-    row the number of that feature is written, and all of them are added to in one go.
+    A row that does not reach a leaf by its own values can reach it with at most one feature free. The number
+    of this feature is written for each such row, and the losses of seven features are updated together.
     """
     rows = u8(codes.shape[1])
     features = u8(lost.size) // u8(plain.size)
     fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
-    all_rows(pool, rows)
+    mask_rows(pool, rows, WORDS)
     kept[ZERO] = ZERO
     for entry in range(u8(entries.shape[0])):
         if entries[entry, ABOVE]:
@@ -115,11 +112,10 @@ def lose_by_masks(
 
 
 @helper
-def _lose(first, stop, row, own, amount, slot_set, place, share, at, rows, lost):
-    """Add what a row loses of a leaf that it reaches by itself, or with the feature of its set free.
+def _add_row_losses(first, stop, row, own, amount, slot_set, place, share, at, rows, lost):
+    """Add the losses of a row at a leaf that it reaches by its own values or with the set ``own`` free.
 
-    The sets that are active at the leaf are the empty one, and then those of one feature, which are numbered
-    from one on.
+    The sets active at the leaf are the empty one, and sets of one feature, numbered from 1.
     """
     if own:
         lost[at + (own - ONE) * rows + row] -= amount * share[place[own]]
@@ -138,7 +134,7 @@ def lose_by_lists(
     codes, nodes, roots, truth, owner, step, shift, slot_set, place, lists, waiting, entries, value, share,
     rounded, plain, lost
 ):  # fmt: skip
-    """Add the margins of rows in deep trees, and what they lose with a feature averaged out."""
+    """Add the margins of rows in deep trees, and their losses if a feature is averaged out."""
     rows, features = u8(codes.shape[1]), u8(lost.size) // u8(plain.size)
     low = (ONE << shift) - ONE
     for tree in range(u8(roots.size)):
@@ -159,4 +155,4 @@ def lose_by_lists(
                             single = rounded[margin * rows + row] + amount
                             rounded[margin * rows + row] = f8(f4(single))
                     at = margin * features * rows
-                    _lose(first, stop, row, own, amount, slot_set, place, share, at, rows, lost)
+                    _add_row_losses(first, stop, row, own, amount, slot_set, place, share, at, rows, lost)

@@ -1,6 +1,6 @@
-"""Interactions of groups of features, the influence of rows on them, and occupied cells."""
+"""Interactions of groups of features, the influence of rows on them, and rows in bins."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -9,11 +9,17 @@ from numba import f4, f8, i4, i8, types, u1, u8, void
 
 from paribus._kernels.jit.bits import lowest
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
+from paribus._kernels.jit.masks import SIX, WORDS
 
 
 @helper
-def _add_leaves(begin, end, m, places, run_first, run_stop, runs, margin, weights, one, other, wide, table):
-    """Let the boxes of leaves count from where they begin to where they end, in both features and in each."""
+def _add_leaf_boxes(
+    begin, end, m, places, run_first, run_stop, runs, margin, weights, one, other, wide, table
+):  # fmt: skip
+    """Add the weights of leaves at the edges of their boxes, in each feature and in both.
+
+    These are differences between adjacent cells, which `_accumulate_cells` sums.
+    """
     for item in range(begin, end):
         if (margin[item] >= 0) & (margin[item] != i4(m)):
             continue
@@ -36,8 +42,8 @@ def _add_leaves(begin, end, m, places, run_first, run_stop, runs, margin, weight
 
 
 @helper
-def _accumulate(one, other, above, high, wide, table):
-    """Turn changes from cell to cell into interactions, where they are, without the last row and column."""
+def _accumulate_cells(one, other, above, high, wide, table):
+    """Replace differences between cells by interactions, except in the last row and column."""
     for d in range(wide):
         above[d] = 0.0
         other[d] += other[d - ONE] if d else 0.0
@@ -62,9 +68,9 @@ def pair_moments(
     begin, end, first, places, run_first, run_stop, runs, margin, weights, pairs, size, counts, counts_first,
     cells, weight, effects, effect_first, own, total, table, line, squares, functions
 ):  # fmt: skip
-    """Write the mean squares of the interaction and of the joint effect of some pairs, and both at some rows.
+    """Write the mean squares of the interaction and of the joint effect of pairs, and both at rows ``own``.
 
-    Means are over the rows in each pair of cells where ``counts`` has them, else over rows of ``cells``.
+    Means are over ``counts`` of rows in each pair of cells or, if that is empty, over the rows of ``cells``.
     """
     for pair in range(begin, end):
         j, k = u8(pairs[pair, 0]), u8(pairs[pair, 1])
@@ -76,15 +82,15 @@ def pair_moments(
                 other[c] = 0.0
             for c in range((high + ONE) * wide):
                 table[c] = 0.0
-            _add_leaves(
+            _add_leaf_boxes(
                 u8(first[pair]), u8(first[pair + ONE]), m, places, run_first, run_stop, runs, margin, weights,
                 one, other, wide, table
             )  # fmt: skip
-            _accumulate(one, other, above, high, wide, table)
+            _accumulate_cells(one, other, above, high, wide, table)
             e, h = u8(effect_first[j]), u8(effect_first[k])
             center, middle = 0.0, 0.0
             square, joint = 0.0, 0.0
-            for turn in range(2):  # first for the means, then for the squares around them
+            for turn in range(2):  # the first pass computes means, the second squares around them
                 center, middle, square, joint = square / total, joint / total, 0.0, 0.0
                 if counts.size:
                     at = u8(counts_first[pair])
@@ -113,12 +119,9 @@ def pair_moments(
                 functions[pair, 1, m, i] = value + effects[m, e + c] + effects[m, h + d] - middle
 
 
-WORDS, SIX = u8(8), u8(6)  # a mask of a chunk of rows; rows of a word as a power of two
-
-
 @helper
 def _add_below(tree, width, low, end, first, columns, sign, sums, at):
-    """Add the weights of the points in cells ``[low, end)`` of the second feature to some sums."""
+    """Add the sums of the Fenwick tree over the cells ``[low, end)`` of the second feature."""
     place = u8(end)
     while place:
         for c in range(columns):
@@ -133,7 +136,7 @@ def _add_below(tree, width, low, end, first, columns, sign, sums, at):
 
 @helper
 def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges):
-    """List, for each cell of the first feature, the runs of leaves that begin or end there."""
+    """Write a linked list, for each cell of the first feature, of the runs that begin or end there."""
     n = ZERO
     for leaf in range(begin, end):
         place = u8(places[leaf, 0])
@@ -146,8 +149,8 @@ def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges)
 
 
 @helper
-def _insert(weights, cell, bound, total, tree):
-    """Add the weights of a point."""
+def _insert_point(weights, cell, bound, total, tree):
+    """Add the weights of a point to the totals and to the Fenwick tree."""
     width, place = u8(weights.size), cell + ONE
     for c in range(width):
         total[c] += weights[c]
@@ -167,12 +170,12 @@ def sum_pairs(
     begin, end, first, places, run_first, run_stop, runs, pairs, cells, size, functions, margin, columns,
     more, tree, point_head, point_next, edge_head, edges, total, sums
 ):  # fmt: skip
-    """Write the sums of functions ``(t, i, w)`` over the rows that pass leaves' tests of pairs of features.
+    """Write the sums of functions ``(t, i, w)`` over the rows that pass the tests of leaves on two features.
 
-    ``sums (3, l, columns)`` are over those that pass the tests of the first feature, of the second, and of
-    both. Rows are added in the order of their cells of the first feature to ``tree``, whose partial sums over
-    powers of two give the sum up to any cell of the second; where a leaf's run begins or ends it is read.
-    ``edges`` are lists of the runs that begin or end at a cell: the next one, the leaf and the sign.
+    ``sums (3, l, columns)`` are over rows that pass the tests of the first feature, of the second, and of
+    both. Rows are added to ``tree`` in the order of their cells of the first feature. ``tree`` is a Fenwick
+    tree over the cells of the second feature, and is read where a run of a leaf begins or ends.
+    ``edges`` are linked lists of the runs that begin or end at a cell: the next edge, the leaf and the sign.
     """
     width, leaves, rows = u8(functions.shape[2]), u8(places.shape[0]), u8(cells.shape[1])
     for pair in range(begin, end):
@@ -208,7 +211,7 @@ def sum_pairs(
                 edge = edges[u8(edge), 0]
             point = point_head[cell]
             while point >= 0:
-                _insert(functions[pair, u8(point)], u8(cells[k, u8(point)]), bound, total, tree)
+                _insert_point(functions[pair, u8(point)], u8(cells[k, u8(point)]), bound, total, tree)
                 point = point_next[u8(point)]
         for leaf in range(u8(first[pair]), u8(first[pair + ONE])):
             shift, place = u8(max(margin[leaf], 0)) * more, u8(places[leaf, 1])
@@ -220,8 +223,8 @@ def sum_pairs(
 
 
 @helper
-def _below(cells, first, rows, cell):
-    """Return how many of sorted cells are below one."""
+def _count_below(cells, first, rows, cell):
+    """Return the number of sorted cells that are smaller than a cell."""
     low, high = first, first + rows
     while low < high:
         middle = (low + high) >> ONE
@@ -233,14 +236,14 @@ def _below(cells, first, rows, cell):
 
 
 @helper
-def _fail(cells, first, rows, below, runs, run, stop, fails, at, count):
-    """Write the mask of rows whose cells lie in no run, and count how many tests they fail by now."""
+def _mask_failing_rows(cells, first, rows, below, runs, run, stop, fails, at, count):
+    """Write the mask of rows whose cells are in no run, and update the masks ``count`` of `spread`."""
     masks = (first + first // rows) * WORDS
     for w in range(WORDS):
         fails[at + w] = below[masks + rows * WORDS + w]
     for number in range(run, stop):
-        low = masks + _below(cells, first, rows, runs[number, 0]) * WORDS
-        high = masks + _below(cells, first, rows, runs[number, 1]) * WORDS
+        low = masks + _count_below(cells, first, rows, runs[number, 0]) * WORDS
+        high = masks + _count_below(cells, first, rows, runs[number, 1]) * WORDS
         for w in range(WORDS):
             fails[at + w] &= ~(below[high + w] ^ below[low + w])
     for w in range(WORDS):
@@ -261,11 +264,11 @@ def spread(
     cells, rows, below, leaf_first, leaf_feature, run_first, run_stop, runs, item_first, item_group,
     item_places, margin, amounts, stride, more, fails, count, mask, influence
 ):  # fmt: skip
-    """Add to the influence of some rows what belongs to the features of a group whose tests they fail alone.
+    """Add the amounts of items to the influence of rows that fail tests of features of their group only.
 
-    ``cells (f, i)`` are sorted, ``below (f, i + 1, words)`` the masks of the first rows in that order.
-    ``count`` has the masks of the rows that fail at least one, two, three and four features' tests, so that
-    those which fail a part of a group and nothing else are found for all rows of a word at once.
+    ``cells (f, i)`` are sorted, ``below (f, i + 1, words)`` are the masks of the first rows in this order.
+    ``count`` has the masks of the rows that fail the tests of at least one, two, three and four features.
+    With it, the rows that fail exactly a subset of a group are found for all rows of a word at once.
     """
     most, columns = u8(item_places.shape[1]), u8(amounts.shape[2])
     for leaf in range(u8(margin.size)):
@@ -275,7 +278,7 @@ def spread(
             count[w] = ZERO
         first = u8(leaf_first[leaf])
         for at in range(first, u8(leaf_first[leaf + ONE])):
-            _fail(
+            _mask_failing_rows(
                 cells, u8(leaf_feature[at]) * rows, rows, below, runs, u8(run_first[at]), u8(run_stop[at]),
                 fails, (at - first) * WORDS, count
             )  # fmt: skip
@@ -300,19 +303,19 @@ def spread(
                         word &= word - ONE
 
 
-# Columns as they lie: with other columns in between, and possibly not ours to write to.
+# Columns of a table, which can be non-contiguous and read-only.
 DOUBLES, SINGLES = (types.Array(item, 1, "A", readonly=True) for item in (f8, f4))
-PORTION = 1_024  # rows that are marked at once for one pair, so that its table stays in the nearest cache
+PORTION = 1_024  # rows that are marked at once for a pair, so that its table fits the L1 cache
 
 
 @kernel(
     [void(numbers, f8[::1], i8, u1[::1]) for numbers in (DOUBLES, SINGLES)],
 )
 def locate(numbers, edges, missing, codes):
-    """Write how many edges are smaller than each number; there are 31, the last of them infinite."""
+    """Write the number of edges that are smaller than each number, of 31 edges padded with infinity."""
     for i in range(numbers.size):
         number = f8(numbers[i])
-        # Halving without a branch: where a number lies cannot be predicted.
+        # Binary search without branches, which would be unpredictable.
         place = u8(16) * u8(edges[15] < number)
         place += u8(8) * u8(edges[place + u8(7)] < number)
         place += u8(4) * u8(edges[place + u8(3)] < number)
@@ -323,7 +326,7 @@ def locate(numbers, edges, missing, codes):
 
 @kernel(void(u1[:, ::1], i8[:, ::1]))
 def tally(codes, rows):
-    """Count the rows in each bin of each column."""
+    """Add the number of rows in each bin of each column."""
     for k in range(u8(codes.shape[0])):
         for i in range(u8(codes.shape[1])):
             rows[k, u8(codes[k, i])] += 1
@@ -331,7 +334,7 @@ def tally(codes, rows):
 
 @kernel(void(u1[:, ::1], i4[:, ::1], u1[:, ::1]))
 def mark(codes, pairs, tables):
-    """Mark the cells of each pair of columns that some row lies in."""
+    """Set the cells of each pair of columns that contain a row to 1."""
     rows = codes.shape[1]
     for first in range(0, rows, PORTION):
         stop = min(rows, first + PORTION)

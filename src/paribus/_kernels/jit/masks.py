@@ -1,6 +1,6 @@
-"""Rows as masks, 64 rows to a word: bit operations, tests of rows, and the walk of masks down trees."""
+"""Masks of rows, 64 rows per word: masks of tests, and the descent of masks in trees."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -11,34 +11,29 @@ from paribus._kernels.jit.bits import EIGHT, lowest, meet
 from paribus._kernels.jit.common import ONE, ZERO, helper
 from paribus._kernels.program import ABOVE, COLUMN, CUT, DEPTH, MISSING_LEFT, SIDE, TABLE, TEST, UPS
 
-WORDS = u8(EIGHT)  # of a mask: one cache line
-SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
+WORDS = u8(EIGHT)  # words of a mask, one cache line
+SIX, LOW = u8(6), u8(63)  # row i is in the word i >> SIX, at the bit i & LOW
 EVERY = u8(0xFFFFFFFFFFFFFFFF)
 
 
 @helper
 def _join(masks, at, others, other, words):
+    """Add the rows of one mask to another."""
     for w in range(words):
         masks[at + w] |= others[other + w]
 
 
 @helper
 def mask_rows(pool, rows, words):
-    """Write the mask of all rows of a chunk, the first in the pool."""
+    """Write the mask of all rows of a chunk at the start of the pool."""
     for w in range(words):
         left = i8(rows) - i8(64) * i8(w)
         pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
 
 
 @helper
-def all_rows(pool, rows):
-    """Write the mask of all rows of a chunk of the usual size."""
-    mask_rows(pool, rows, WORDS)
-
-
-@helper
 def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, words):
-    """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
+    """Write the masks of all conditions for a chunk: rows are put in buckets by code, and buckets joined."""
     number, total = ZERO, u8(conditions.shape[0])
     for column in range(u8(codes.shape[0])):
         size = u8(n_codes[column])
@@ -69,16 +64,16 @@ def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, w
 
 @helper
 def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
-    """Write the mask of every condition for a chunk of the usual size."""
+    """Write the masks of all conditions for at most 512 rows."""
     mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
 
 
 @helper
 def descend_masks(entries, entry, up, kept, most, pool, masks):
-    """Write the masks of an inner node's active sets, each next to where it is kept.
+    """Write the masks of an entry's active sets, and their positions in ``pool`` to ``kept``.
 
-    A set that contains the tested feature is not concerned; a set that is new below the test has the mask
-    of the set it grew from.
+    A set that contains the tested feature keeps the mask of the parent. A new union has the mask of the set
+    without the tested feature.
     """
     n, level = u8(entries[entry, ABOVE]), u8(entries[entry, DEPTH])
     here, above, ups = level * most, (level - ONE) * most, u8(entries[entry, UPS])
@@ -96,7 +91,7 @@ def descend_masks(entries, entry, up, kept, most, pool, masks):
 
 @helper
 def listed(pool, at, members):
-    """List the rows of a mask."""
+    """Write the rows of a mask to ``members``, and return their number."""
     n = ZERO
     for w in range(WORDS):
         word = pool[at + w]

@@ -1,6 +1,6 @@
-"""Rows by their patterns in trees of few tests."""
+"""Coverage, sums and moves of rows by their patterns in trees with few tests."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any
 from llvmlite import ir
 from numba import f4, f8, i4, i8, types, u1, u2, u8, void
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
-from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
+from paribus._kernels.jit.bits import lowest, place_of
+from paribus._kernels.jit.common import CHUNK, ONE, TWO, ZERO, helper, kernel
+from paribus._kernels.jit.masks import LOW, SIX, WORDS
 
-TWO, THREE = u8(2), u8(3)
-LANES = u8(4)  # counters of a pattern: a row need not wait until the one before it, often alike, is counted
+THREE = u8(3)
+LANES = u8(4)  # counters of a pattern, so that consecutive rows with equal patterns update different ones
 
 
 @helper
 def fill_outcomes(codes, first, rows, conditions, truth, short, outcomes):
-    """Write whether the rows of a chunk go right, for every test; tests are ordered by column."""
+    """Write whether the rows of a chunk go right, for each test; tests are ordered by column."""
     held = i4(-1)
     for number in range(u8(conditions.shape[0])):
         column, at, table = conditions[number, 0], number * CHUNK, conditions[number, 3]
@@ -51,9 +51,10 @@ def find_patterns(outcomes, tests, first, stop, rows, pattern):
 
 @helper
 def _marginals(counts, first, size, tests, tables):
-    """Write the marginals of a histogram over patterns; return which of two tables they are in.
+    """Write the marginals of a histogram over patterns; return the number of the table that has them.
 
-    Of each test in turn, from the first: the half that goes left, the half that goes right, and their sum.
+    Each test in turn, from the first one, replaces two halves by three: the rows that go left, those that go
+    right, and their sum.
     """
     here, there = ZERO, ONE
     for pattern in range(size):
@@ -86,7 +87,7 @@ def cover_by_patterns(
     codes, weights, conditions, truth, first, tests, begin, slot_first, cells, room, outcomes, counts, tables,
     coverage
 ):  # fmt: skip
-    """Write the weight of the rows at each slot of trees of few tests."""
+    """Write the weight of the rows at each slot of trees with few tests."""
     short, pattern, total = room[ZERO], room[ONE], u8(codes.shape[1])
     for start in range(ZERO, total, CHUNK):
         rows = min(CHUNK, total - start)
@@ -116,7 +117,7 @@ def cover_by_patterns(
 def add_by_patterns(
     codes, conditions, truth, first, tests, item_first, items, table, single, room, outcomes, sums
 ):
-    """Add the numbers that tables have for rows' patterns; sums from ``single`` on are rounded each time."""
+    """Add the values of tables for the patterns of rows; sums from ``single`` on are in single precision."""
     short, pattern, total = room[ZERO], room[ONE], u8(codes.shape[1])
     for start in range(ZERO, total, CHUNK):
         rows = min(CHUNK, total - start)
@@ -134,18 +135,16 @@ def add_by_patterns(
 
 
 BITS = 64
-SIX, NINE, LOW, LAST = u8(6), u8(9), u8(63), CHUNK - ONE  # a row's word, chunk, and place in them
-WORDS = CHUNK >> SIX
+NINE, LAST = u8(9), CHUNK - ONE  # shift and mask of a listed row, which has a flag above its position
 
 
 @intrinsic
 def _not_zero(context: Any, array: Any, at: Any) -> Any:
-    """Return which of 64 bytes are not zero, a bit for each."""
+    """Return which of 64 bytes are nonzero, a bit for each."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
         kind = ir.VectorType(ir.IntType(8), BITS)
-        held = builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer()), align=1)
+        held = builder.load(place_of(context, builder, signature.args[0], *arguments, kind), align=1)
         some = builder.icmp_unsigned("!=", held, ir.Constant(kind, [0] * BITS))
         return builder.bitcast(some, ir.IntType(BITS))
 
@@ -154,9 +153,10 @@ def _not_zero(context: Any, array: Any, at: Any) -> Any:
 
 @helper
 def _find_parted(outcomes, ends, twice, rows, differ, parted, listed, counts):
-    """List the rows that each test parts at the ends of a move, or from themselves where there are two moves.
+    """List the rows for which the outcome of a test differs between the two values of a move.
 
-    With a row stands whether it goes right at the upper end.
+    If the feature has two moves, the outcome differs between the row's own value and one of the others. The
+    listed row has a flag: whether it goes right at the upper value.
     """
     for i in range(rows, CHUNK):
         differ[i] = 0
@@ -181,8 +181,8 @@ def _find_parted(outcomes, ends, twice, rows, differ, parted, listed, counts):
 
 
 @helper
-def _add_one(number, bit, listed, counts, pattern, value, m, at, sums, to):
-    """Add what a move changes of the rows that a test parts, the only one of its feature in the tree."""
+def _add_single_test(number, bit, listed, counts, pattern, value, m, at, sums, to):
+    """Add the changes of listed rows by a move, for the only test of its feature in a tree."""
     for place in range(number * CHUNK, counts[number]):
         i, right = u8(listed[place]) & LAST, u8(listed[place]) >> NINE
         others, own = at + (u8(pattern[i]) & ~bit), bit * right
@@ -190,13 +190,13 @@ def _add_one(number, bit, listed, counts, pattern, value, m, at, sums, to):
 
 
 @helper
-def _add(
+def _add_shared_test(
     test, tests, ends, bits, mates, first, stop, twice, outcomes, parted, listed, counts, pattern, value, m,
     at, sums, to
 ):  # fmt: skip
-    """Add what a move changes of the rows that a test parts, unless another of its feature did so before.
+    """Add the changes of listed rows by a move, except rows that an earlier test of the feature listed.
 
-    ``mates[first:stop]`` are the tests of that feature in the tree.
+    ``mates[first:stop]`` are the tests of the feature in the tree.
     """
     for place in range(u8(tests[test]) * CHUNK, counts[u8(tests[test])]):
         i = u8(listed[place]) & LAST
@@ -229,11 +229,9 @@ def move_by_patterns(
     groups, targets, value, margin, own, size, room, outcomes, differ, parted, listed, counts,
     sums, moved
 ):  # fmt: skip
-    """Write what moves change of every row, a chunk at a time; first its own sums, where they are needed.
+    """Write the changes of rows by moves, a chunk at a time, after the margins of rows if ``own`` is set.
 
-    ``ends (c, 2)`` says which outcome a condition has at the lower and at the upper value; ``twice`` whether
-    its feature has two moves. ``bits``, ``groups`` (of ``mates``) and ``targets`` are those of each test, a
-    target -1 where its feature is not moved.
+    See `MovedTests` for ``ways``, ``ends``, ``twice``, ``bits``, ``mates``, ``groups`` and ``targets``.
     """
     total, low = u8(codes.shape[1]), u8(conditions.shape[0]) * CHUNK
     high = low + u8(ways.shape[0]) * CHUNK
@@ -256,12 +254,12 @@ def move_by_patterns(
                     target, one, stop = targets[test], u8(groups[test, 0]), u8(groups[test, 1])
                     place = to + u8(target) * CHUNK
                     if target >= 0 and (stop - one > ONE or twice[number]):
-                        _add(
+                        _add_shared_test(
                             test, tests, ends, bits, mates, one, stop, twice[number], outcomes, parted,
                             listed, counts, room[ONE], value, m, at, sums, place
                         )  # fmt: skip
                     elif target >= 0:
-                        _add_one(
+                        _add_single_test(
                             number, u8(bits[test]), listed, counts, room[ONE], value, m, at, sums, place
                         )  # fmt: skip
         for target in range(u8(moved.shape[0])):

@@ -1,6 +1,6 @@
-"""Codes of numbers, the layout of a program, and the paths of training data."""
+"""Codes of numbers, the preorder of nodes, active sets of nodes, and weights of paths."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from numba import f8, i4, i8, u1, u8, void
 from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, NODE, SLOT, UPS
 
-NARROW = u8(8)  # thresholds that are compared one after another
+NARROW = u8(8)  # maximum number of thresholds for a linear search
 
 
 @kernel(void(f8[:], f8[::1], f8, i4[::1], i4[::1]))
@@ -26,10 +26,10 @@ def rank(numbers, thresholds, scale, below, codes):
         elif x > thresholds[u8(size) - ONE]:
             codes[i] = size
         else:
-            # Without a scale there is one cell; infinity times zero would be no position in it.
+            # Without a scale there is one cell; infinity times zero would be NaN.
             cell = u8((x - thresholds[ZERO]) * scale) if scale > 0.0 else ZERO
             low, high = u8(below[cell]), u8(below[cell + ONE])
-            if high - low <= ONE:  # as in most cells; without a branch that no processor could foresee
+            if high - low <= ONE:  # true for most cells; avoids an unpredictable branch
                 codes[i] = i4(low) + i4(thresholds[low] < x)
                 continue
             while high - low > NARROW:
@@ -72,7 +72,8 @@ def preorder(roots, left, right, inner, stack, node, parent, depth, side, end):
 
 
 @helper
-def _among(sets, level, n, one):
+def _is_active(sets, level, n, one):
+    """Return whether a set is active at a level."""
     found = False
     for a in range(n):
         found |= sets[level, a] == one
@@ -80,12 +81,12 @@ def _among(sets, level, n, one):
 
 
 @helper
-def _enter(sets, level, n, f, step):
-    """Write the sets that are active below a test of ``f``: those above it, then their unions with ``f``."""
+def _write_active_sets(sets, level, n, f, step):
+    """Write the sets active below a test of ``f``: those of the parent, then new unions with ``f``."""
     for a in range(n):
         sets[level, a] = sets[level - 1, a]
     new = n
-    if not _among(sets, level, n, step[0, f]):
+    if not _is_active(sets, level, n, step[0, f]):
         for a in range(n):
             union = step[sets[level, a], f]
             if union >= 0:
@@ -95,9 +96,9 @@ def _enter(sets, level, n, f, step):
 
 
 @helper
-def _unions(sets, level, n, f, step, up, first):
-    """Write where the union of each active set with ``f`` is active below; -1 where none requests it."""
-    tested = _among(sets, level, n, step[0, f])
+def _write_unions(sets, level, n, f, step, up, first):
+    """Write the positions of unions of active sets with ``f`` at the children, -1 if not in the family."""
+    tested = _is_active(sets, level, n, step[0, f])
     new = n
     for a in range(n):
         union = step[sets[level, a], f]
@@ -120,7 +121,7 @@ def _unions(sets, level, n, f, step, up, first):
     ),
 )  # fmt: skip
 def lay_out(parent, depth, feature, step, sets, active, up_first, up, slot_first, slot_set, totals):
-    """Write the sets active at each entry, their unions and the slots of leaves; only count while empty."""
+    """Write the numbers of active sets, ``up`` and ``slot_set``; if these are empty, only count elements."""
     fill = slot_set.size > 0
     ups, slots = i8(0), i8(0)
     for entry in range(parent.size):
@@ -129,7 +130,7 @@ def lay_out(parent, depth, feature, step, sets, active, up_first, up, slot_first
         if above < 0:
             sets[level, 0] = 0
         else:
-            n = _enter(sets, level, i8(active[above]), feature[above], step)
+            n = _write_active_sets(sets, level, i8(active[above]), feature[above], step)
         active[entry] = n
         if feature[entry] < 0:
             slot_first[entry] = slots
@@ -139,7 +140,7 @@ def lay_out(parent, depth, feature, step, sets, active, up_first, up, slot_first
         else:
             up_first[entry] = ups
             if fill:
-                _unions(sets, level, n, feature[entry], step, up, ups)
+                _write_unions(sets, level, n, feature[entry], step, up, ups)
             ups += n
     totals[0], totals[1] = ups, slots
 
@@ -148,7 +149,7 @@ def lay_out(parent, depth, feature, step, sets, active, up_first, up, slot_first
     void(i4[:, ::1], i4[::1], u8, f8[::1], f8[::1], f8[::1]),
 )
 def weigh(entries, up, most, fraction, held, shares):
-    """Write the product, at each slot, of the fractions of the nodes on the way whose feature is not free."""
+    """Write, per slot, the product of the fractions of nodes on the path, except below free features."""
     for entry in range(u8(entries.shape[0])):
         n, level = u8(entries[entry, ABOVE]), u8(entries[entry, DEPTH])
         here, ups = level * most, u8(entries[entry, UPS])

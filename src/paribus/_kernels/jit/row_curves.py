@@ -1,15 +1,15 @@
-"""Curves of rows: the walks with masks and with lists, and curves along one feature."""
+"""Curves of rows with masks and with lists of rows, and averages of curves."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
 
 from numba import f8, i4, i8, u1, u4, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, add, helper, kernel, visit
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.jit.coverage import list_rows, next_leaf
-from paribus._kernels.jit.masks import all_rows, descend_masks, fill_masks, listed
+from paribus._kernels.jit.masks import WORDS, descend_masks, fill_masks, listed, mask_rows
 from paribus._kernels.program import (
     ABOVE,
     ACTIVE,
@@ -32,9 +32,9 @@ from paribus._kernels.program import (
 
 @helper
 def _narrow_axis(conditions, number, n_codes, truth, axis_first, d, codes, r, right, reach, above, level):
-    """Write which points of each axis reach below a test of axis ``d``; False for none of that axis.
+    """Write which points pass a test on axis ``d``; return whether any point of this axis does.
 
-    ``reach[above]`` is what held before the test.
+    ``reach[above]`` are the points that reach the test.
     """
     for p in range(u8(codes.shape[1])):
         reach[u8(level), p] = reach[u8(above), p]
@@ -51,8 +51,8 @@ def _narrow_axis(conditions, number, n_codes, truth, axis_first, d, codes, r, ri
 
 
 @helper
-def _leads(reach, level, axis_first, lead):
-    """Return whether a point reaches on every axis but the last; ``lead`` indexes their product."""
+def _reaches_leading_axes(reach, level, axis_first, lead):
+    """Return whether a point reaches on all axes but the last; ``lead`` indexes the product of these axes."""
     for d in range(axis_first.size - 3, -1, -1):
         size = axis_first[d + 1] - axis_first[d]
         if not reach[level, axis_first[d] + lead % size]:
@@ -71,7 +71,7 @@ def average(
     entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, share, value, reach, at, tag,
     plain, averages
 ):  # fmt: skip
-    """Add the average margin at every point of a grid."""
+    """Add the average margin at each point of a grid."""
     begin = axis_first[axis_first.size - 2]
     last = axis_first[axis_first.size - 1] - begin
     entry = 0
@@ -103,13 +103,28 @@ def average(
                     plain[margin] += amount
                     continue
                 for lead in range(averages.shape[1] // last):
-                    if _leads(reach, held, axis_first, lead):
+                    if _reaches_leading_axes(reach, held, axis_first, lead):
                         for p in range(last):
                             averages[margin, lead * last + p] += amount * reach[held, begin + p]
         entry += 1
     for m in range(averages.shape[0]):
         for p in range(averages.shape[1]):
             averages[m, p] += plain[m]
+
+
+@helper
+def _add_to_rows(curves, at, members, first, stop, amount):
+    """Add an amount to one point of the curves of rows; ``at`` is the position of this point of row 0."""
+    for i in range(first, stop):
+        curves[at + members[i]] += amount
+
+
+@helper
+def _add_visit(visits, number, edges, members, first, stop, amount, points, rows, margin, curves):
+    """Add the changes by a leaf to the curves of rows that reach it if the features of a grid are free."""
+    for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
+        at = (margin * points + u8(edges[edge, 0])) * rows
+        _add_to_rows(curves, at, members, first, stop, amount * f8(edges[edge, 1]))
 
 
 @kernel(
@@ -122,11 +137,11 @@ def curves_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, value,
     visit_first, visits, edges, points, curves, plain
 ):  # fmt: skip
-    """Add what the leaves of shallow trees change along the curves of at most a chunk of rows."""
+    """Add the changes of the curves of at most a chunk of rows in shallow trees."""
     rows = u8(codes.shape[1])
     own, free = members[ZERO], members[ONE]
     fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
-    all_rows(pool, rows)
+    mask_rows(pool, rows, WORDS)
     for entry in range(u8(entries.shape[0])):
         if entries[entry, ABOVE]:
             descend_masks(entries, entry, up, kept, most, pool, masks)
@@ -137,27 +152,27 @@ def curves_by_masks(
         for k in range(u8(value.shape[1])):
             amount = value[leaf, k]
             margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-            add(plain, margin * rows, own, ZERO, n_own, amount)
+            _add_to_rows(plain, margin * rows, own, ZERO, n_own, amount)
         for number in range(u8(visit_first[entry]), u8(visit_first[entry + ONE])):
             n_free = listed(pool, kept[here + u8(visits[number, 0])], free)
             for k in range(u8(value.shape[1])):
                 amount = value[leaf, k]
                 margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                visit(visits, number, edges, free, ZERO, n_free, amount, points, rows, margin, curves)
+                _add_visit(visits, number, edges, free, ZERO, n_free, amount, points, rows, margin, curves)
                 start = (margin * points + u8(visits[number, 1])) * rows
-                add(curves, start, own, ZERO, n_own, -amount)
+                _add_to_rows(curves, start, own, ZERO, n_own, -amount)
 
 
 @helper
-def _visit_point(visits, number, edges, row, amount, points, rows, margin, curves):
-    """Add what a leaf gives a row that reaches it when a grid's features are free."""
-    for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
-        curves[(margin * points + u8(edges[edge, 0])) * rows + row] += amount * f8(edges[edge, 1])
+def _add_edges(edges, first, stop, amount, curves, at, rows):
+    """Add the changes by a leaf to the curve of a row; ``at`` is the position of its first point."""
+    for edge in range(first, stop):
+        curves[at + u8(edges[edge, 0]) * rows] += amount * f8(edges[edge, 1])
 
 
 @helper
 def _lies_in(parts, one, other):
-    """Return whether every feature of one set is in the other."""
+    """Return whether one set is a subset of the other."""
     found = False
     for part in range(u8(parts.shape[1])):
         found |= u8(parts[other, part]) == one
@@ -174,7 +189,7 @@ def curves_by_lists(
     codes, nodes, roots, truth, owner, step, shift, parts, slot_set, lists, waiting, entries, value,
     visit_first, visits, edges, points, curves, plain
 ):  # fmt: skip
-    """Add what the leaves of deep trees change along the curves of rows."""
+    """Add the changes of the curves of rows in deep trees."""
     rows = u8(codes.shape[1])
     low = (ONE << shift) - ONE
     for tree in range(u8(roots.size)):
@@ -187,21 +202,15 @@ def curves_by_lists(
                 amount = value[u8(entries[node, NODE]), k]
                 for i in range(n):
                     row, own = u8(lists[base + i]) & low, u8(lists[base + i]) >> shift
+                    at = margin * points * rows + row
                     if own == ZERO:
                         plain[margin * rows + row] += amount
                     for number in range(u8(visit_first[node]), u8(visit_first[node + ONE])):
                         if _lies_in(parts, own, u8(slot_set[first + u8(visits[number, 0])])):
-                            _visit_point(visits, number, edges, row, amount, points, rows, margin, curves)
+                            begin, end = u8(visits[number, 2]), u8(visits[number, 3])
+                            _add_edges(edges, begin, end, amount, curves, at, rows)
                         if own == ZERO:
-                            start = u8(visits[number, 1])
-                            curves[(margin * points + start) * rows + row] -= amount
-
-
-@helper
-def _visit_line(visits, number, edges, amount, curves, at, rows):
-    """Add what a leaf gives a row that reaches it when a grid's feature is free."""
-    for edge in range(u8(visits[number, 1]), u8(visits[number, 2])):
-        curves[at + u8(edges[edge, 0]) * rows] += amount * f8(edges[edge, 1])
+                            curves[at + u8(visits[number, 1]) * rows] -= amount
 
 
 @kernel(
@@ -214,7 +223,7 @@ def lines_by_lists(
     codes, nodes, roots, truth, owner, step, shift, slot_set, place, lists, waiting, entries, value, visit_of,
     visits, edges, points, curves, plain
 ):  # fmt: skip
-    """Add what the leaves of deep trees change along the curves of rows."""
+    """Add the changes of the curves of rows in deep trees."""
     rows, low = u8(codes.shape[1]), (ONE << shift) - ONE
     for tree in range(u8(roots.size)):
         top = list_rows(lists, rows, u8(roots[tree]), waiting)
@@ -230,13 +239,14 @@ def lines_by_lists(
                     row, own = u8(lists[base + i]) & low, u8(lists[base + i]) >> shift
                     at = margin * points * rows + row
                     since, until = place[own], place[own] + ONE
-                    if own == ZERO:  # which reaches the leaf whatever is free
+                    if own == ZERO:  # the row reaches the leaf with any set free
                         plain[margin * rows + row] += amount
                         until = stop
                     for slot in range(since, until):
                         if visit_of[slot] >= 0:
                             number = u8(visit_of[slot])
-                            _visit_line(visits, number, edges, amount, curves, at, rows)
+                            begin, end = u8(visits[number, 1]), u8(visits[number, 2])
+                            _add_edges(edges, begin, end, amount, curves, at, rows)
                             if own == ZERO:
                                 curves[at + u8(visits[number, 0]) * rows] -= amount
 
@@ -245,9 +255,10 @@ def lines_by_lists(
 def _narrow_line(
     conditions, number, n_codes, truth, right, codes, at, start, reach, above, level, span, edges, n
 ):  # fmt: skip
-    """Write which points of a grid reach below a test, and behind ``n`` edges where that changes.
+    """Write which points of a grid pass a test, and append the points at which this changes to ``n`` edges.
 
-    ``span`` is between which points some of them reach at a level; ``above`` is where they did before.
+    ``span`` has, per level, the range of points outside which none reaches. ``above`` is the level of the
+    previous test of the feature.
     """
     column, cut, table = conditions[number, COLUMN], conditions[number, CUT], conditions[number, TABLE]
     since = n_codes[column] - 1 if conditions[number, MISSING_LEFT] else n_codes[column]
@@ -280,11 +291,11 @@ def list_lines(
     entries, n_codes, conditions, truth, slot_set, grid_of, at, codes, set_grid, starts, reach, span, latest,
     saved, visit_of, visits, edges, totals
 ):  # fmt: skip
-    """Write where each test of a grid's feature begins and ends to be passed, and the last above each slot.
+    """Write the visits and edges of tests of the features of grids, and the last visit on each slot's path.
 
-    ``latest`` is the last visit of each grid on the way and the level of its test, ``saved`` what it was
-    above each level. ``totals`` are how many visits are in trees before these, and how many edges are in
-    these. Edges for which there is no room are counted only.
+    ``latest`` is the last visit of each grid on the current path and the level of its test; ``saved`` has its
+    previous value per level. ``totals`` are the number of visits in previous trees and, as a result, the
+    number of edges in these trees. Edges that do not fit in ``edges`` are only counted.
     """
     n_visits, n_edges, level = u8(totals[0]), u8(0), i8(-1)
     for entry in range(u8(entries.shape[0])):
@@ -299,7 +310,7 @@ def list_lines(
         if q >= 0:
             saved[level, 1], saved[level, 2] = latest[q, 0], latest[q, 1]
             above, first = u8(latest[q, 1]), n_edges
-            if latest[q, 0] < 0:  # all its points reach the root, which tests nothing
+            if latest[q, 0] < 0:  # no test yet: all points reach the root
                 above, span[0, 0], span[0, 1] = u8(0), 0, starts[q + 1] - starts[q]
             n_edges, open_end, high = _narrow_line(
                 conditions, number, n_codes, truth, entries[entry, SIDE] > 0, codes,
@@ -326,7 +337,7 @@ def list_lines(
     void(i4[:, ::1], i4[::1], i4[:, ::1], i4[:, ::1], f8[::1], f8[:, ::1], f8[:, :, ::1], f8[:, ::1]),
 )
 def average_lines(entries, visit_of, visits, edges, share, value, curves, plain):
-    """Add what leaves change along the average curves of grids."""
+    """Add the changes of the average curves of grids."""
     for entry in range(u8(entries.shape[0])):
         if entries[entry, SLOT] < 0:
             continue

@@ -1,6 +1,6 @@
-"""Predictions of rows with one feature shifted, for ALE: walks with masks and row by row."""
+"""Changes of rows with one feature moved, for ALE: with masks of rows and row by row."""
 
-# The types of numba's decorated functions are unknown to a type checker.
+# numba's decorators have no type annotations.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from numba import f8, i4, u1, u8, void
 
 from paribus._kernels.jit.bits import differ, lowest, meet
 from paribus._kernels.jit.common import CHUNK, ONE, TWO, ZERO, helper, kernel
-from paribus._kernels.jit.masks import SIX, WORDS, all_rows, fill_masks
+from paribus._kernels.jit.masks import SIX, WORDS, fill_masks, mask_rows
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, LANE, MARGIN, NODE, SIDE, SLOT, TEST, UPS
 
 BOTH = TWO * WORDS  # words of two masks
 
 
 @helper
-def _lead(entries, entry, up, ends, most, pool, masks):
-    """Write the masks of an inner node: the rows' own, and two of each feature tested so far."""
+def _descend_moved_masks(entries, entry, up, ends, most, pool, masks):
+    """Write the masks of an inner node: one for the rows' own values, and two per feature on the path."""
     n, level = u8(entries[entry, ABOVE]), u8(entries[entry, DEPTH])
     here, above = level * most * BOTH, (level - ONE) * most * BOTH
     number, flip = u8(entries[entry, TEST]), ZERO - u8(entries[entry, SIDE])
@@ -35,10 +35,12 @@ def _lead(entries, entry, up, ends, most, pool, masks):
 
 
 @helper
-def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n):
-    """Find the rows that are led to a leaf, and those that are only at one end of a move of a feature.
+def _find_moved_rows(
+    entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n
+):  # fmt: skip
+    """Find the rows that reach a leaf, and those that reach it at only one of the two values of a move.
 
-    ``sums_of (n, 3)``: the leaf, in which words of ``found`` there are any, and the first row's sum.
+    ``sums_of (n, 3)``: the leaf, which words of ``found`` are nonzero, and the position of row 0 in the sums.
     """
     above, nothing = (u8(entries[entry, DEPTH]) - ONE) * most * BOTH, u8(pool.size) - WORDS
     number, flip = u8(entries[entry, TEST]), ZERO - u8(entries[entry, SIDE])
@@ -50,7 +52,7 @@ def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, fo
     for a in range(ONE, u8(entries[entry, ACTIVE])):
         low = u8(ends[0, number]) * WORDS if i4(a) == tested else test
         high = u8(ends[1, number]) * WORDS if i4(a) == tested else test
-        at = above + a * BOTH if a < u8(entries[entry, ABOVE]) else above  # tested for the first time
+        at = above + a * BOTH if a < u8(entries[entry, ABOVE]) else above  # or the first test of it
         to = at + WORDS if a < u8(entries[entry, ABOVE]) else above
         feature = u8(slot_set[u8(entries[entry, SLOT]) + a]) - ONE
         place = u8(targets[feature, 0]) * CHUNK
@@ -66,8 +68,8 @@ def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, fo
 
 
 @helper
-def _add_leaves(entries, value, wide, found, sums_of, n, sums):
-    """Add the value of leaves to rows at the upper end of a move alone, take it from those at the lower."""
+def _add_found_rows(entries, value, wide, found, sums_of, n, sums):
+    """Add the value of leaves to rows that reach them only after a move; subtract it if only before."""
     for m in range(u8(value.shape[1])):
         for q in range(n):
             leaf, which = sums_of[q, 0], sums_of[q, 1]
@@ -95,10 +97,10 @@ def move_by_masks(
     targets, value, own, wide, most, pool, buckets, masks, lower_masks, upper_masks, found, sums_of, sums,
     moved
 ):  # fmt: skip
-    """Write what moves change of every row, a chunk at a time; first its own sums, where they are needed.
+    """Write the changes of rows by moves, a chunk at a time, after the margins of rows if ``own`` is set.
 
-    ``lower_masks`` and ``upper_masks`` are parts of ``masks``; ``ends (2, c)`` says which of its masks a
-    condition is with its feature at the lower and at the upper value.
+    ``lower_masks`` and ``upper_masks`` are parts of ``masks``. ``ends (2, c)`` are the numbers of the masks
+    of a condition with its feature at the lower and at the upper value.
     """
     full, last = u8(sums_of.shape[0]) - TWO * most, u8(entries.shape[0])
     for first in range(ZERO, u8(codes.shape[1]), CHUNK):
@@ -106,27 +108,27 @@ def move_by_masks(
         fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks)
         fill_masks(lower, first, rows, n_values, tests, tables, buckets, lower_masks)
         fill_masks(upper, first, rows, n_values, tests, tables, buckets, upper_masks)
-        all_rows(pool, rows)
+        mask_rows(pool, rows, WORDS)
         for i in range(u8(sums.size)):
             sums[i] = 0.0
         for entry in range(last):
             if entries[entry, ABOVE]:
                 if entries[entry, SLOT] < 0:
-                    _lead(entries, entry, up, ends, most, pool, masks)
+                    _descend_moved_masks(entries, entry, up, ends, most, pool, masks)
                 else:
-                    n = _end(
+                    n = _find_moved_rows(
                         entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n
                     )  # fmt: skip
-            elif own and entries[entry, SLOT] >= 0:  # a tree that is one leaf
-                # How many leaves wait depends on the rows; the order in which one row is added to must not.
-                _add_leaves(entries, value, wide, found, sums_of, n, sums)
+            elif own and entries[entry, SLOT] >= 0:  # a tree with one leaf
+                # Add the pending leaves first: the order of additions to a row must not depend on other rows.
+                _add_found_rows(entries, value, wide, found, sums_of, n, sums)
                 n = ZERO
                 for i in range(rows):
                     for m in range(u8(value.shape[1])):
                         margin = m if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
                         sums[margin * wide + i] += value[u8(entries[entry, NODE]), m]
             if n > full or entry + ONE == last:
-                _add_leaves(entries, value, wide, found, sums_of, n, sums)
+                _add_found_rows(entries, value, wide, found, sums_of, n, sums)
                 n = ZERO
         for target in range(u8(moved.shape[0])):
             for i in range(rows):
@@ -134,14 +136,14 @@ def move_by_masks(
 
 
 WIDE = u8(LANE)
-TOP = u8(1) << u8(LANE - 1)  # of the first code
+TOP = u8(1) << u8(LANE - 1)  # highest bit of the first code
 TOPS = TOP | TOP << WIDE | TOP << (WIDE + WIDE)
 CODE = TOP - u8(1)
 
 
 @helper
 def _looked_up(truth, table, word):
-    """Return the result of a test of categories in the form of any other: a bit where a code goes right."""
+    """Return which of the three codes of a word go right at a test of categories, as bits of ``TOPS``."""
     result = ZERO
     for lane in range(u8(3)):
         code = word >> (lane * WIDE) & CODE
@@ -150,8 +152,8 @@ def _looked_up(truth, table, word):
 
 
 @helper
-def _tested(cut, table, truth, node, word):
-    """Return which of the three codes of a word go right."""
+def _right_bits(cut, table, truth, node, word):
+    """Return which of the three codes of a word go right at a node, as bits of ``TOPS``."""
     less = cut[node]
     if less == ZERO:
         return _looked_up(truth, table[node], word)
@@ -160,15 +162,15 @@ def _tested(cut, table, truth, node, word):
 
 @helper
 def _descend(word, cut, table, child, truth, words, long, first, at, count, parting):
-    """Lead rows one node down, none of which is at a leaf; return how many a move of which parts there.
+    """Move rows, none of which is at a leaf, to a child; return the size of ``parting``.
 
-    None waits for another: the processor has several under way at once. ``parting`` lists the rows a move of
-    which would go the other way, and from where.
+    ``parting`` lists the rows for which a moved value goes to the other child, with the node. Rows are
+    independent, so that the processor executes several of them at once.
     """
     parts = ZERO
     for i in range(count):
         node = at[i]
-        went = _tested(cut, table, truth, node, words[(first + i) * long + u8(word[node])])
+        went = _right_bits(cut, table, truth, node, words[(first + i) * long + u8(word[node])])
         parting[parts, 0], parting[parts, 1] = i, node
         parts += u8((went != ZERO) & (went != TOPS))
         at[i] = u8(child[node * TWO + (went >> (WIDE - ONE) & ONE)])
@@ -177,12 +179,12 @@ def _descend(word, cut, table, child, truth, words, long, first, at, count, part
 
 @helper
 def _descend_some(word, cut, table, child, truth, words, long, first, at, active, count, parting):
-    """Lead the active rows one node down; return how many are at no leaf then, and how many a move parts."""
+    """Move the active rows to a child; return how many are not at a leaf, and the size of ``parting``."""
     still, parts = ZERO, ZERO
     for j in range(count):
         i = active[j]
         node = at[i]
-        went = _tested(cut, table, truth, node, words[(first + i) * long + u8(word[node])])
+        went = _right_bits(cut, table, truth, node, words[(first + i) * long + u8(word[node])])
         parting[parts, 0], parting[parts, 1] = i, node
         parts += u8((went != ZERO) & (went != TOPS))
         to = u8(child[node * TWO + (went >> (WIDE - ONE) & ONE)])
@@ -193,19 +195,19 @@ def _descend_some(word, cut, table, child, truth, words, long, first, at, active
 
 
 @helper
-def _part(
+def _list_parted_rows(
     word, cut, table, child, truth, owner, words, long, first, met, mark, parting, parts, apart, parted
 ):  # fmt: skip
-    """List the rows that are followed apart: a move parts from its row once in a tree.
+    """List the moved rows that leave the path of their row, which happens at most once in a tree.
 
-    ``apart (p, 4)``: the node it goes to, where its row's words begin, its feature and side, its row and
-    move.
+    ``apart (p, 4)``: the node a moved row goes to, where the words of its row begin, its feature and side,
+    and the number of its row and move.
     """
     moves = u8(met.shape[1])
     for p in range(parts):
         i, node = parting[p, 0], parting[p, 1]
         begin = (first + i) * long
-        went = _tested(cut, table, truth, node, words[begin + u8(word[node])])
+        went = _right_bits(cut, table, truth, node, words[begin + u8(word[node])])
         right, feature = went >> (WIDE - ONE) & ONE, u8(owner[u8(word[node])])
         for side in (ONE, TWO):
             move = feature * TWO + side - ONE
@@ -218,8 +220,8 @@ def _part(
 
 
 @helper
-def _follow(word, cut, table, child, truth, owner, words, apart, active, parted):
-    """Lead the rows that are followed apart to their leaves."""
+def _follow_parted_rows(word, cut, table, child, truth, owner, words, apart, active, parted):
+    """Move the rows of ``apart`` to their leaves."""
     count = ZERO
     for p in range(parted):
         active[count] = p
@@ -230,7 +232,7 @@ def _follow(word, cut, table, child, truth, owner, words, apart, active, parted)
             p = active[j]
             node = apart[p, 0]
             column = u8(word[node])
-            went = _tested(cut, table, truth, node, words[apart[p, 1] + column])
+            went = _right_bits(cut, table, truth, node, words[apart[p, 1] + column])
             mine = u8(owner[column] == i4(apart[p, 2] >> TWO))
             lane = mine * (apart[p, 2] & u8(3))
             to = u8(child[node * TWO + (went >> (lane * WIDE + WIDE - ONE) & ONE)])
@@ -242,7 +244,7 @@ def _follow(word, cut, table, child, truth, owner, words, apart, active, parted)
 
 @helper
 def _add_leaf(value, leaf, margin, sign, sums, first, margins):
-    """Add what a leaf gives to one margin, or to all."""
+    """Add the signed value of a leaf to one margin, or to all."""
     if margin >= 0:
         sums[first + u8(margin)] += sign * value[leaf, ZERO]
     else:
@@ -260,11 +262,11 @@ def shift(
     word, cut, table, child, truth, owner, roots, even, margin, value, rows, met, at, parting, apart, active,
     plain, moved
 ):  # fmt: skip
-    """Add each row's own margins to ``plain``, and to ``moved`` by how much they differ with a feature moved.
+    """Add the margins of rows to ``plain``, and their changes if a feature is moved to ``moved``.
 
-    See `Packed` for the nodes and the words of the rows; ``owner`` is that of a word. The other arrays are
-    room for what is known of some rows in a tree: ``met`` has the last one in which a move parted from its
-    row.
+    See `Packed` for the nodes and the words of the rows; ``owner`` is the feature of a word. The other arrays
+    are buffers for the rows that descend a tree together. ``met`` has, per row and move, the last tree in
+    which the moved row left the path of its row.
     """
     total, long, size, moves = u8(rows.shape[0]), u8(rows.shape[1]), u8(met.shape[0]), u8(met.shape[1])
     margins, words = u8(plain.size) // total, rows.reshape(-1)
@@ -289,13 +291,13 @@ def shift(
                     for i in range(some):
                         active[count] = i
                         count += u8(word[at[i]] >= 0)
-                parted = _part(
+                parted = _list_parted_rows(
                     word, cut, table, child, truth, owner, words, long, first, met, i4(t), parting, parts,
                     apart, parted
                 )  # fmt: skip
             for i in range(some):
                 _add_leaf(value, at[i], margin[t], 1.0, plain, (first + i) * margins, margins)
-            _follow(word, cut, table, child, truth, owner, words, apart, active, parted)
+            _follow_parted_rows(word, cut, table, child, truth, owner, words, apart, active, parted)
             for p in range(parted):
                 own = at[apart[p, 1] // long - first]
                 to = (first * moves + apart[p, 3]) * margins
@@ -308,7 +310,7 @@ THREE = u8(3)
 
 @kernel(void(i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:, ::1]))
 def collect(cells, numbers, edges, widths, changes, sums):
-    """Write rows, means, sums of squared deviations and of the places of rows in their bin."""
+    """Write the moments of the changes of the rows in each bin; see `reference.collect`."""
     for i in range(u8(cells.size)):
         cell = u8(cells[i])
         sums[ZERO, cell] += 1.0

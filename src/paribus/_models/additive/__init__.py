@@ -1,4 +1,4 @@
-"""Models that are a sum of one term per column, behind a link: what their libraries are read into."""
+"""Additive models: a link of a sum of one term per column."""
 
 from __future__ import annotations
 

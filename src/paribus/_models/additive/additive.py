@@ -18,36 +18,37 @@ from paribus.errors import RefusalCode, RefusalError
 
 
 class Terms(ABC):
-    """A function of each column; ``shape`` is the number of margins and of columns."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of margins, and of columns."""
-
-    @property
-    @abstractmethod
-    def used(self) -> Flags:
-        """Which columns add anything but zero, ``(c,)``."""
-
-    @property
-    @abstractmethod
-    def finite(self) -> bool:
-        """Whether no number they are made of is infinite or NaN."""
+    """A function of each column."""
 
     @property
     @abstractmethod
     def arrays(self) -> tuple[Floats, ...]:
-        """All numbers they are made of."""
+        """Parameters of all terms; the last array determines `shape` and `used` by default."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of margins, and of columns."""
+        margins, columns = self.arrays[-1].shape
+        return margins, columns
+
+    @property
+    def used(self) -> Flags:
+        """Which columns have a term other than zero, ``(c,)``."""
+        return np.asarray(self.arrays[-1].any(axis=0))
+
+    @property
+    def finite(self) -> bool:
+        """Whether all parameters are finite, besides a threshold."""
+        return all(bool(np.isfinite(array).all()) for array in self.arrays if array.ndim == 2)
 
     @abstractmethod
     def at(self, column: int, numbers: Floats) -> Floats:
-        """Return what a column adds at some numbers, ``(m, v)``."""
+        """Return the term of a column at some numbers, ``(m, v)``."""
 
     def of_stored(self, columns: Integers, stored: Any) -> Floats:
-        """Return what the columns of a sparse matrix, compressed by column, add to its rows, ``(m, i)``.
+        """Return the sum of the terms of a sparse CSC matrix for its rows, ``(m, i)``.
 
-        That of zero is added to every row, and what the stored entries change to theirs.
+        The term at zero is added to every row, and the difference for stored entries to their rows.
         """
         term = np.zeros((self.shape[0], stored.shape[0]))
         for number, column in enumerate(columns.tolist()):
@@ -66,24 +67,8 @@ class LinearTerms(Terms):
     coefficients: Floats
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of margins, and of columns."""
-        margins, columns = self.coefficients.shape
-        return margins, columns
-
-    @property
-    def used(self) -> Flags:
-        """The columns that have a coefficient."""
-        return np.asarray(self.coefficients.any(axis=0))
-
-    @property
-    def finite(self) -> bool:
-        """Whether all coefficients are finite."""
-        return bool(np.isfinite(self.coefficients).all())
-
-    @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All numbers they are made of."""
+        """The coefficients."""
         return (self.coefficients,)
 
     def at(self, column: int, numbers: Floats) -> Floats:
@@ -91,7 +76,7 @@ class LinearTerms(Terms):
         return np.asarray(self.coefficients[:, column, None] * numbers)
 
     def of_stored(self, columns: Integers, stored: Any) -> Floats:
-        """Return the products of all columns at once, added up column by column."""
+        """Return the sum of the products of all columns."""
         return np.ascontiguousarray((stored @ self.coefficients[:, columns].T).T)
 
 
@@ -99,69 +84,42 @@ class LinearTerms(Terms):
 class SquaredTerms(Terms):
     """Squared distances from ``center (m, c)``, times ``factor (m, c)``.
 
-    Written out as a polynomial they would lose the digits that a large center shares with its column.
+    An expanded polynomial would lose digits by cancellation if centers are large.
     """
 
     center: Floats
     factor: Floats
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of margins, and of columns."""
-        margins, columns = self.center.shape
-        return margins, columns
-
-    @property
-    def used(self) -> Flags:
-        """The columns that have a factor."""
-        return np.asarray(self.factor.any(axis=0))
-
-    @property
-    def finite(self) -> bool:
-        """Whether all centers and factors are finite."""
-        return bool(np.isfinite(self.center).all() and np.isfinite(self.factor).all())
-
-    @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All numbers they are made of."""
+        """Centers and factors."""
         return (self.center, self.factor)
 
     def at(self, column: int, numbers: Floats) -> Floats:
-        """Return the squares."""
+        """Return the weighted squares."""
         return np.asarray(self.factor[:, column, None] * (numbers - self.center[:, column, None]) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class StepTerms(Terms):
-    """One number up to a threshold and another above it: ``below`` and ``above``, each ``(m, c)``."""
+    """Step functions: ``below`` up to a threshold and ``above`` beyond it, each ``(m, c)``."""
 
     threshold: float
     below: Floats
     above: Floats
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of margins, and of columns."""
-        margins, columns = self.below.shape
-        return margins, columns
-
-    @property
     def used(self) -> Flags:
-        """The columns that add anything on either side."""
+        """Which columns have a term other than zero on either side."""
         return np.asarray(self.below.any(axis=0) | self.above.any(axis=0))
 
     @property
-    def finite(self) -> bool:
-        """Whether all numbers are finite."""
-        return bool(np.isfinite(self.below).all() and np.isfinite(self.above).all())
-
-    @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All numbers they are made of."""
+        """The threshold, and the numbers below and above it."""
         return (np.array([self.threshold]), self.below, self.above)
 
     def at(self, column: int, numbers: Floats) -> Floats:
-        """Return the number of each side; refuse what single precision puts on another side than double."""
+        """Return the numbers of each side. Refuse values whose side depends on the precision."""
         single = np.float32(self.threshold)
         if float(single) != self.threshold and (numbers.astype(np.float32) == single).any():
             raise RefusalError(
@@ -175,7 +133,7 @@ class StepTerms(Terms):
 
 @dataclass(frozen=True, eq=False)
 class TableTerms(Terms):
-    """A number for each category of a column, which are numbered from zero: a table ``(m, k)`` each."""
+    """A number for each category of a column: one table ``(m, k)`` per column. Categories are 0 to k - 1."""
 
     tables: tuple[Floats, ...]
 
@@ -186,21 +144,16 @@ class TableTerms(Terms):
 
     @property
     def used(self) -> Flags:
-        """Every column: its numbers must be among those of the table."""
+        """All columns, because `at` checks their values."""
         return np.ones(len(self.tables), dtype=bool)
 
     @property
-    def finite(self) -> bool:
-        """Whether all numbers are finite."""
-        return all(bool(np.isfinite(table).all()) for table in self.tables)
-
-    @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All numbers they are made of."""
+        """The tables."""
         return self.tables
 
     def at(self, column: int, numbers: Floats) -> Floats:
-        """Return the entries of the numbers, truncated to integers; refuse those that the table lacks."""
+        """Return the entries at numbers, truncated to integers. Refuse numbers out of range."""
         table, codes = self.tables[column], np.trunc(numbers)
         if len(codes) and not (codes.min() >= 0 and codes.max() < table.shape[1]):
             raise RefusalError(
@@ -211,30 +164,30 @@ class TableTerms(Terms):
         return table[:, codes.astype(np.int64)]
 
 
-LARGEST = 450.0  # the power of two that an output may reach such that sums of its squares do not overflow
+LARGEST = 450.0  # exponent of two of the largest output such that sums of squares do not overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    r"""Margins that are sums of terms, each of one column, and the link to what is predicted.
+    r"""Margins that are sums of terms of single columns, and the link to predictions.
 
     .. math:: F_m(x) = b_m + \sum_c t_{mc}(z_c), \quad z_c = z_c(x_{j(c)})
 
-    so that with :math:`g_{mj} = \sum_{c: j(c) = j} t_{mc}` it is a sum of one term per feature.
+    With :math:`g_{mj} = \sum_{c: j(c) = j} t_{mc}` it is a sum of one term per feature.
 
     Attributes
     ----------
     column_terms : Terms
-        :math:`t`, of the columns that the model receives.
+        The terms :math:`t` of the columns that the model receives.
     intercept : (m,)
     owner : (c,)
-        The feature that each column is of.
+        The feature :math:`j(c)` of each column.
     columns : tuple or None
         The outputs of the link that are reported, None for all.
     both : bool
-        The one output is the probability of the second of two classes, and the first comes before it.
+        Whether the probabilities of both classes are reported, while the link returns the second one.
     preparation : Preparation or None
-        What makes the columns of a table, None where they are its own.
+        Preprocessing that computes the columns, None if the model receives the raw table.
     """
 
     column_terms: Terms
@@ -252,16 +205,16 @@ class Additive:
 
     @property
     def bound(self) -> float | None:
-        """A power of two that no output exceeds, None where that is not known."""
+        """A power of two that no output exceeds, None if it is unknown."""
         return 1.0 if self.link.name in ("sigmoid", "softmax") else None
 
     @property
     def prepared_bytes(self) -> int:
-        """Memory of a row while it goes through preprocessing."""
+        """Memory per row during preprocessing."""
         return 0 if self.preparation is None else self.preparation.row_bytes
 
     def outputs(self, margins: Floats) -> Floats:
-        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``; refuse those whose squares overflow."""
+        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``. Refuse outputs whose squares overflow."""
         with np.errstate(over="ignore"):
             outputs = self.link.apply(margins)
         if self.bound is None:
@@ -271,14 +224,14 @@ class Additive:
         return outputs if self.columns is None else outputs[list(self.columns)]
 
     def rows(self, table: Table) -> Any:
-        """Return rows as the terms read them: behind preprocessing, if there is any."""
+        """Return the rows of a table after preprocessing, if there is any."""
         return table if self.preparation is None else self.preparation.table(table.native)
 
     def terms(self, made: Any, features: tuple[int, ...]) -> Floats:
-        """Return the term of each of some features, then the margins in two parts, ``(f + 2, m, i)``.
+        """Return the terms of some features, the margins, and their rounding errors, ``(f + 2, m, i)``.
 
-        The last part is what the margins lose by rounding, so that a large term can be taken out of them
-        without taking the digits of the others along. ``made`` are rows as `rows` returns them.
+        With the rounding errors, a large term can be subtracted from the margins without loss of digits.
+        ``made`` are rows from `rows`.
         """
         found = np.zeros((len(features) + 2, self.n_margins, len(made)))
         position = {feature: number for number, feature in enumerate(features)}
@@ -291,28 +244,28 @@ class Additive:
         return found
 
     def rest(self, terms: Floats, positions: list[int]) -> Floats:
-        """Return the margins without the terms of some of the features that were read, ``(m, i)``."""
+        """Return the margins without the terms at some positions of `terms`, ``(m, i)``."""
         high, low = terms[-2], terms[-1]
         for position in positions:
             high = high - terms[position]
         return np.asarray(high + low)
 
     def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[Floats]:
-        """Return the term of a feature at some values, ``(m, v)``, for every request."""
+        """Return the term of a feature at some values, ``(m, v)``, for each request."""
         if self.preparation is None:
             return [self._at(*request) for request in requests]
         made = self.preparation.values(requests)
         return [self._own(table, feature) for table, (feature, _) in zip(made, requests, strict=True)]
 
     def _at(self, feature: int, cells: CellValues) -> Floats:
-        numbers = _of_column(cells.column)
+        numbers = _finite_numbers(cells.column)
         term = np.zeros((self.n_margins, len(numbers)))
         for column in np.flatnonzero((self.owner == feature) & self._used).tolist():
             term += self.column_terms.at(column, numbers)
         return term
 
     def refuse_joined(self, features: Any) -> None:
-        """Refuse features that some step makes one column of, together with others."""
+        """Refuse features that a step combines with others in one column."""
         if self.preparation is not None:
             self.preparation.refuse_joined(features)
 
@@ -321,7 +274,7 @@ class Additive:
         return self.column_terms.used
 
     def _own(self, made: Any, feature: int) -> Floats:
-        """Return the term of a feature at rows, ``(m, i)``; a column without coefficient is read as well."""
+        """Return the term of a feature for rows, ``(m, i)``. Values of unused columns are checked, too."""
         columns = np.flatnonzero(self.owner == feature)
         if isinstance(made, SparseTable):
             stored = made.columns(columns)
@@ -329,14 +282,14 @@ class Additive:
             return self.column_terms.of_stored(columns, stored)
         term = np.zeros((self.n_margins, len(made)))
         for column in columns.tolist():
-            numbers = _numbers(made, column)
+            numbers = _finite_column(made, column)
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
 
 
 def refuse_overflow(outputs: Floats) -> None:
-    """Refuse outputs whose squares overflow when they are added up."""
+    """Refuse outputs whose sum of squares may overflow."""
     largest = float(np.abs(outputs).max(initial=0.0))
     if not largest < 2.0**LARGEST:
         raise RefusalError(
@@ -345,24 +298,24 @@ def refuse_overflow(outputs: Floats) -> None:
 
 
 def _add_exactly(high: Floats, low: Floats, added: Floats) -> None:
-    """Add to a sum in two parts, in place; the second takes what rounding loses of the first."""
+    """Add to a sum in place; ``low`` collects the rounding errors of ``high``."""
     total = high + added
     back = total - high
     low += (high - (total - back)) + (added - back)
     high[...] = total
 
 
-def _numbers(made: Any, column: int) -> Floats:
-    """Return a column as numbers; refuse what is none, as the model would."""
+def _finite_column(made: Any, column: int) -> Floats:
+    """Return a column as finite numbers, or refuse."""
     floats = made.floats(column)
     if floats is None:
-        return _of_column(made.column(column))
+        return _finite_numbers(made.column(column))
     numbers: Floats = floats.astype(np.float64, copy=False)
     _refuse_infinite(repr(made.names[column]), numbers)
     return numbers
 
 
-def _of_column(column: Column) -> Floats:
+def _finite_numbers(column: Column) -> Floats:
     if column.missing.any():
         raise RefusalError(f"{column.name!r} has missing values, which it does not accept", RefusalCode.DATA)
     if column.values.dtype.kind not in "biuf":

@@ -1,8 +1,7 @@
-"""Readers of additive models."""
+"""Readers of additive models of scikit-learn, statsmodels and glum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from paribus._models.additive.additive import (
     TableTerms,
     Terms,
 )
-from paribus._models.parameters import attribute
+from paribus._models.parameters import attribute, package_of
 from paribus._models.predictor import Link
 from paribus._models.preprocessing.preparation import Preparation
 from paribus._models.trees import refuse_difference
 from paribus.errors import RefusalCode, RefusalError
 
-# By the name of the class of a link, as both libraries write it.
+# By class name of a link in statsmodels and glum.
 LINKS = {
     "Identity": Link(),
     "IdentityLink": Link(),
@@ -32,7 +31,7 @@ LINKS = {
     "Logit": Link("sigmoid"),
     "LogitLink": Link("sigmoid"),
 }
-# What statsmodels calls fitted models, and which of its models have a link of their own.
+# Classes of fitted models in statsmodels, and links of its models that are not a GLM.
 RESULTS = (
     "BinaryResultsWrapper",
     "GLMResultsWrapper",
@@ -52,7 +51,7 @@ GLUM = ("GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV")
 def is_glm(model: Any) -> bool:
     """Return whether a model is a fitted linear model of statsmodels or glum."""
     known = {"statsmodels": RESULTS, "glum": GLUM}
-    return type(model).__name__ in known.get(type(model).__module__.split(".")[0], ())
+    return type(model).__name__ in known.get(package_of(model), ())
 
 
 def read_glm(model: Any, response: str) -> tuple[Floats, Floats, Link]:
@@ -62,16 +61,16 @@ def read_glm(model: Any, response: str) -> tuple[Floats, Floats, Link]:
         raise RefusalError(
             f"the {response} of {name} is not known as a sum of terms", RefusalCode.UNSUPPORTED
         )
-    return _of_glum(model) if type(model).__name__ in GLUM else _of_statsmodels(model)
+    return _read_glum(model) if type(model).__name__ in GLUM else _read_statsmodels(model)
 
 
-def _of_statsmodels(results: Any) -> tuple[Floats, Floats, Link]:
-    """Read the parameters of fitted results; the table has a column for each, a constant one if any."""
+def _read_statsmodels(results: Any) -> tuple[Floats, Floats, Link]:
+    """Return the parameters of fitted results. The table must contain the constant column."""
     model = results.model
     name = type(model).__name__
     _refuse_formula(name, attribute(model, "formula"))
     if name == "GLM":
-        link = _known(name, model.family.link)
+        link = _glm_link(name, model.family.link)
     elif name in OWN_LINKS:
         link = OWN_LINKS[name]
     else:
@@ -79,12 +78,12 @@ def _of_statsmodels(results: Any) -> tuple[Floats, Floats, Link]:
     return np.asarray(results.params, dtype=np.float64).reshape(1, -1), np.zeros(1), link
 
 
-def _of_glum(model: Any) -> tuple[Floats, Floats, Link]:
-    """Read the coefficients, which are one per column unless some of them were categories."""
+def _read_glum(model: Any) -> tuple[Floats, Floats, Link]:
+    """Return the coefficients. With categorical columns there are more coefficients than columns."""
     name = type(model).__name__
     _refuse_formula(name, attribute(model, "formula"))
     coefficients = np.asarray(model.coef_, dtype=np.float64).reshape(1, -1)
-    return coefficients, np.array([float(model.intercept_)]), _known(name, model.link_instance)
+    return coefficients, np.array([float(model.intercept_)]), _glm_link(name, model.link_instance)
 
 
 def _refuse_formula(name: str, formula: Any) -> None:
@@ -95,8 +94,8 @@ def _refuse_formula(name: str, formula: Any) -> None:
         )
 
 
-def _known(name: str, link: Any) -> Link:
-    """Return a link by its class."""
+def _glm_link(name: str, link: Any) -> Link:
+    """Return a link by its class, or refuse an unknown one."""
     found = LINKS.get(type(link).__name__)
     if type(link).__name__ == "TweedieLink":
         found = {0: Link(), 1: Link("exp")}.get(link.power)
@@ -107,7 +106,7 @@ def _known(name: str, link: Any) -> Link:
     return found
 
 
-# Classes whose predictions are coefficients times columns, by the responses that are and their links.
+# Linear models by the link of their responses.
 REGRESSORS = frozenset(
     (
         "ARDRegression",
@@ -153,24 +152,24 @@ CLASSIFIERS = LOGISTIC | {
 def is_linear(model: Any) -> bool:
     """Return whether a model is a linear model of scikit-learn."""
     known = REGRESSORS | LOGARITHMIC | CLASSIFIERS
-    return type(model).__module__.split(".")[0] == "sklearn" and type(model).__name__ in known
+    return package_of(model) == "sklearn" and type(model).__name__ in known
 
 
 def read_linear(model: Any, response: str) -> tuple[Floats, Floats, Link]:
-    """Return coefficients ``(m, c)``, intercept ``(m,)`` and link; refuse a response that has none."""
-    link = _link(model, type(model).__name__, response)
+    """Return coefficients ``(m, c)``, intercept ``(m,)`` and link, or refuse the response."""
+    link = _linear_link(model, type(model).__name__, response)
     own = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_  # after sparsify()
     coefficients = np.atleast_2d(np.asarray(own, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coefficients))
     return coefficients, np.array(intercept), link
 
 
-def _link(model: Any, name: str, response: str) -> Link:
+def _linear_link(model: Any, name: str, response: str) -> Link:
     """Return the link from margins to a response, or refuse."""
     if response == "predict" and name in REGRESSORS:
         return Link()
     if response == "predict" and name in LOGARITHMIC:
-        # Of a Tweedie regression "auto" is the identity for the power of a normal distribution.
+        # The link "auto" of a Tweedie regression is the identity for powers up to 0.
         kind = getattr(model, "link", "log")
         linear = kind == "identity" or (kind == "auto" and model.power <= 0)
         return Link() if linear else Link("exp")
@@ -183,7 +182,7 @@ def _link(model: Any, name: str, response: str) -> Link:
     if response == "decision_function":
         return Link()
     if name in LOGISTIC:
-        return _of_probabilities(model, name)
+        return _logistic_link(model, name)
     if name == "SGDClassifier" and model.loss == "log_loss" and len(model.classes_) == 2:
         return Link("sigmoid")
     raise RefusalError(
@@ -193,10 +192,10 @@ def _link(model: Any, name: str, response: str) -> Link:
     )
 
 
-def _of_probabilities(model: Any, name: str) -> Link:
-    """Return the link of a logistic regression, which may be one of each class against the rest."""
+def _logistic_link(model: Any, name: str) -> Link:
+    """Return the link of a logistic regression, or refuse one-versus-rest fits of several classes."""
     two = len(model.classes_) == 2
-    how = getattr(model, "multi_class", "deprecated")  # releases up to 1.8 have it
+    how = getattr(model, "multi_class", "deprecated")  # exists up to release 1.8
     several = how == "multinomial" or (how != "ovr" and getattr(model, "solver", "") != "liblinear")
     if not two and not several and name != "LinearDiscriminantAnalysis":
         raise RefusalError(
@@ -204,69 +203,54 @@ def _of_probabilities(model: Any, name: str) -> Link:
             "request decision_function",
             RefusalCode.NONLINEAR_LINK,
         )
-    if two:  # probabilities of two classes by a softmax of the margin and its negative
+    if two:  # a multinomial fit is a softmax of the margin and its negative
         return Link("sigmoid", 2.0 if how == "multinomial" else 1.0)
     return Link("softmax")
 
 
+NAIVE_BAYES = ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB")
+
+
 def is_naive_bayes(model: Any) -> bool:
     """Return whether a model is a naive Bayes classifier of scikit-learn."""
-    return type(model).__module__.split(".")[0] == "sklearn" and type(model).__name__ in READERS
+    return package_of(model) == "sklearn" and type(model).__name__ in NAIVE_BAYES
 
 
 def read_naive_bayes(model: Any, response: str) -> tuple[Terms, Floats, Link]:
-    """Return terms, intercept ``(m,)`` and link; `RefusalError` if the response has none."""
+    """Return terms, intercept ``(m,)`` and link, or refuse the response."""
     name = type(model).__name__
     if response != "predict_proba":
         raise RefusalError(
             f"the {response} of {name} gives class labels, which are no sum of terms; request predict_proba",
             RefusalCode.NONLINEAR_LINK,
         )
-    with np.errstate(divide="ignore"):  # what is not finite is refused, not warned of
-        terms, intercept = READERS[name](model)
+    with np.errstate(divide="ignore"):  # parameters that are not finite are refused later
+        terms, intercept = _naive_bayes_terms(model, name)
     return terms, np.asarray(intercept, dtype=np.float64), Link("softmax")
 
 
-def _gaussian(model: Any) -> tuple[Terms, Floats]:
-    variance = np.asarray(model.var_, dtype=np.float64)
-    constant = np.log(model.class_prior_) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
-    return SquaredTerms(np.asarray(model.theta_, dtype=np.float64), -0.5 / variance), constant
-
-
-def _bernoulli(model: Any) -> tuple[Terms, Floats]:
+def _naive_bayes_terms(model: Any, name: str) -> tuple[Terms, Floats]:
+    """Return the log likelihoods of columns as terms, and the rest of the log posterior ``(m,)``."""
+    if name == "GaussianNB":
+        variance = np.asarray(model.var_, dtype=np.float64)
+        constant = np.log(model.class_prior_) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+        return SquaredTerms(np.asarray(model.theta_, dtype=np.float64), -0.5 / variance), constant
+    if name == "CategoricalNB":
+        tables = tuple(np.asarray(table, dtype=np.float64) for table in model.feature_log_prob_)
+        return TableTerms(tables), model.class_log_prior_
     present = np.asarray(model.feature_log_prob_, dtype=np.float64)
-    absent = np.log(1 - np.exp(present))
-    if model.binarize is None:  # numbers between absent and present count in proportion
-        return LinearTerms(present - absent), model.class_log_prior_ + absent.sum(axis=1)
-    return StepTerms(float(model.binarize), absent, present), model.class_log_prior_
-
-
-def _multinomial(model: Any) -> tuple[Terms, Floats]:
-    return LinearTerms(np.asarray(model.feature_log_prob_, dtype=np.float64)), model.class_log_prior_
-
-
-def _complement(model: Any) -> tuple[Terms, Floats]:
-    coefficients = np.asarray(model.feature_log_prob_, dtype=np.float64)
-    only = model.class_log_prior_ if len(model.classes_) == 1 else np.zeros(len(coefficients))
-    return LinearTerms(coefficients), only
-
-
-def _categorical(model: Any) -> tuple[Terms, Floats]:
-    tables = tuple(np.asarray(table, dtype=np.float64) for table in model.feature_log_prob_)
-    return TableTerms(tables), model.class_log_prior_
-
-
-READERS: dict[str, Callable[[Any], tuple[Terms, Floats]]] = {
-    "BernoulliNB": _bernoulli,
-    "CategoricalNB": _categorical,
-    "ComplementNB": _complement,
-    "GaussianNB": _gaussian,
-    "MultinomialNB": _multinomial,
-}
+    if name == "BernoulliNB":
+        absent = np.log(1 - np.exp(present))
+        if model.binarize is None:  # interpolates linearly between absent (0) and present (1)
+            return LinearTerms(present - absent), model.class_log_prior_ + absent.sum(axis=1)
+        return StepTerms(float(model.binarize), absent, present), model.class_log_prior_
+    if name == "ComplementNB" and len(model.classes_) > 1:  # ignores the class prior
+        return LinearTerms(present), np.zeros(len(present))
+    return LinearTerms(present), model.class_log_prior_
 
 
 def is_additive(model: Any) -> bool:
-    """Return whether a model is of a class whose terms can be read."""
+    """Return whether a model belongs to a class of additive models that is supported."""
     return is_linear(model) or is_naive_bayes(model) or is_glm(model)
 
 
@@ -278,11 +262,12 @@ def additive_for(
     prediction: Floats,
     preparation: Preparation | None,
 ) -> Additive:
-    """Return the terms of a model for a response, or refuse; they must predict ``sample`` as the model did.
+    """Return the terms of a model for a response, or refuse, also if its predictions of ``sample`` differ.
 
-    ``columns`` are those the adapter picked of the model's outputs, ``prediction (n, o)`` what was picked.
+    ``columns`` are the reported columns among the outputs of the model, None for all; ``prediction (n, o)``
+    are these outputs.
     """
-    terms, intercept, link = _read(model, response)
+    terms, intercept, link = _read_terms(model, response)
     margins, width = terms.shape
     if not (terms.finite and np.isfinite(intercept).all()):
         raise RefusalError(f"a coefficient of {type(model).__name__} is not finite", RefusalCode.UNSUPPORTED)
@@ -295,7 +280,7 @@ def additive_for(
     owner = np.arange(width) if preparation is None else np.array(preparation.owners)
     outputs = prediction.shape[1]
     both = columns is None and link.name == "sigmoid" and (margins, outputs) == (1, 2)
-    picked = None if both or margins == outputs else _picked(link, columns, margins, outputs)
+    picked = None if both or margins == outputs else _reported_classes(link, columns, margins, outputs)
     additive = Additive(terms, intercept, owner, link, picked, both, preparation)
     whole = additive.terms(additive.rows(sample), ())
     ours = additive.outputs(additive.rest(whole, [])).T
@@ -303,7 +288,7 @@ def additive_for(
     return additive
 
 
-def _read(model: Any, response: str) -> tuple[Terms, Floats, Link]:
+def _read_terms(model: Any, response: str) -> tuple[Terms, Floats, Link]:
     try:
         if is_naive_bayes(model):
             return read_naive_bayes(model, response)
@@ -317,8 +302,10 @@ def _read(model: Any, response: str) -> tuple[Terms, Floats, Link]:
     return LinearTerms(coefficients), intercept, link
 
 
-def _picked(link: Link, columns: tuple[int, ...] | None, margins: int, outputs: int) -> tuple[int, ...]:
-    """Return which probabilities are reported, where there are more of them."""
+def _reported_classes(
+    link: Link, columns: tuple[int, ...] | None, margins: int, outputs: int
+) -> tuple[int, ...]:
+    """Return the reported classes if there are more margins than outputs, or refuse."""
     if link.name == "softmax" and columns is not None and len(columns) == outputs and max(columns) < margins:
         return columns
     raise RefusalError(

@@ -1,1 +1,1 @@
-"""Models read from files: `model_file` recognizes a format and reads it, without the library."""
+"""Readers of model files, which do not need the library that wrote them."""

@@ -1,14 +1,13 @@
-"""Models from files of CatBoost, LightGBM and XGBoost, without these libraries."""
+"""Readers of model files of CatBoost, LightGBM and XGBoost, without these libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus._contracts import Array
 from paribus._models.ensemble import Ensemble
 from paribus._models.files.documents import LEAF_BYTES, NODE_BYTES, check_room, decoded, parsed_json
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
@@ -30,6 +29,7 @@ from paribus._models.libraries.xgboost import (
     objective_in,
     xgboost_ensemble,
 )
+from paribus._models.parameters import package_of
 from paribus._models.predictor import Link
 from paribus._text import count
 from paribus.errors import ModelFileError
@@ -39,7 +39,7 @@ TWO_OUTPUTS = {"predict": "it predicts a mean and a variance, which have differe
 
 
 def read_catboost(document: Mapping[str, Any], file_format: str) -> FileModel:
-    """Return the model in a JSON that CatBoost exported."""
+    """Return the model in a JSON export of CatBoost."""
     info = document.get("model_info") or {}
     loss = loss_in(info)
     is_classifier = loss in PROBABILITY
@@ -53,47 +53,37 @@ def read_catboost(document: Mapping[str, Any], file_format: str) -> FileModel:
     ensemble = catboost_ensemble(document, links, refused)
     features = document["features_info"]
     numeric = [feature["flat_feature_index"] for feature in features.get("float_features") or ()]
-    names = _names(features)
+    names = _catboost_column_names(features)
+    words = str(info.get("catboost_version_info", "")).split()
+    release = (word.rstrip(".")[:20] for last, word in pairwise(words) if last == "release")
+    parameters = (info.get("class_params") or {}) if is_classifier else {}
+    classes = parameters.get("class_names") or ()
+    # A model that was fitted on probabilities has no names of classes.
+    named = len(classes) > 1 and all(isinstance(one, (str, int)) for one in classes)
     facts = FileFacts(
         file_format=file_format,
         library=CatBoostFile(),
-        version=_catboost_release(info),
+        version=next(release, ""),
         objective=loss,
         columns=len(names),
         names=names if len(set(names)) == len(names) else None,
         numbers=frozenset(numeric),
-        classes=_classes(info) if is_classifier else None,
+        classes=np.array(classes) if named else None,
         several_labels=loss in SEVERAL_LABELS,
     )
     return (FileClassifier if is_classifier else FileModel)(ensemble, facts)
 
 
-def _names(features: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of all columns; one without is called by its position, as CatBoost calls it."""
+def _catboost_column_names(features: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of all columns. CatBoost names a column without a name by its position."""
     listed = [*(features.get("float_features") or ()), *(features.get("categorical_features") or ())]
     named = {feature["flat_feature_index"]: feature.get("feature_id") for feature in listed}
     columns = counted("a number of columns", max(named, default=-1) + 1, 0, MOST_COLUMNS)
     return tuple(str(named.get(column) or column) for column in range(columns))
 
 
-def _classes(info: Mapping[str, Any]) -> Array | None:
-    """Return the classes by name, None where a model was fitted on probabilities."""
-    found = (info.get("class_params") or {}).get("class_names") or ()
-    return np.array(found) if len(found) > 1 and all(isinstance(one, (str, int)) for one in found) else None
-
-
-def _catboost_release(info: Mapping[str, Any]) -> str:
-    """Return the version in what CatBoost writes about its build."""
-    words = str(info.get("catboost_version_info", "")).split()
-    return next((word.rstrip(".")[:20] for last, word in pairwise(words) if last == "release"), "")
-
-
-CLASSES = (
-    "binary",
-    "multiclass",
-    "multiclassova",
-)  # objectives whose predictions are probabilities of classes
-# Lines with a number of each leaf, of each inner node, or of what tests of categories are made of.
+CLASSES = ("binary", "multiclass", "multiclassova")  # objectives that predict probabilities of classes
+# Lines with a number per leaf or inner node, or with the sets of categorical splits.
 MANY = (
     "leaf_value",
     "threshold",
@@ -107,22 +97,23 @@ CATEGORIES_MARK = "\npandas_categorical:"
 
 
 def read_lightgbm(content: bytes) -> FileModel:
-    """Return the model in a text that LightGBM saved."""
+    """Return the model in a LightGBM text file."""
     whole_text = decoded(content)
     if "\nend of trees" not in whole_text:
         raise ModelFileError("the line 'end of trees' is missing, so that the file is not complete")
-    text, lists = LightGBMText.of(whole_text), _lists(whole_text)
+    text, lists = LightGBMText.of(whole_text), _pandas_category_lists(whole_text)
     columns = _check_counts(text)
     names = text.header["feature_names"].split(" ")
     link = link_of(text.objective)
     links = {"predict": link, "decision_function": Link()}
+    version = text.header.get("version", "")  # of the format; the version of the library is not recorded
     objective = text.objective[0] if text.objective else "custom"
     if objective in CLASSES:
         links["predict_proba"] = link
     facts = FileFacts(
         file_format="LightGBM text",
         library=LightGBMFile(),
-        version=_lightgbm_release(text),
+        version=f"format {version[:20]}" if version else "",
         objective=objective,
         columns=columns,
         names=tuple(names) if len(set(names)) == columns else None,
@@ -135,7 +126,7 @@ def read_lightgbm(content: bytes) -> FileModel:
 
 
 def _check_counts(text: LightGBMText) -> int:
-    """Return the number of columns; nothing is split that has more parts than are announced, or too many."""
+    """Return the number of columns. Refuse wrong counts, and files that need too much memory."""
     columns = counted(
         "a number of columns", whole("max_feature_idx", text.header["max_feature_idx"]) + 1, 0, MOST_COLUMNS
     )
@@ -157,7 +148,7 @@ def _check_counts(text: LightGBMText) -> int:
 
 
 def _check_sizes(text: str, sizes: str) -> None:
-    """Refuse trees that do not lie where ``tree_sizes`` says: LightGBM reads them from there."""
+    """Refuse trees at other positions than ``tree_sizes`` gives, by which LightGBM finds them."""
     at = text.find("\nTree=0\n") + 1
     for number, size in enumerate(sizes.split()):
         begin = f"Tree={number}\n"
@@ -168,14 +159,8 @@ def _check_sizes(text: str, sizes: str) -> None:
         raise ModelFileError("its trees do not end where tree_sizes says")
 
 
-def _lightgbm_release(text: LightGBMText) -> str:
-    """Return the version of the format, which is all the file says."""
-    version = text.header.get("version", "")
-    return f"format {version[:20]}" if version else ""
-
-
-def _lists(whole: str) -> list[list[Any]]:
-    """Return the categories of pandas columns, which stand after everything else."""
+def _pandas_category_lists(whole: str) -> list[list[Any]]:
+    """Return the categories of pandas columns, which are at the end of the file."""
     start = whole.rfind(CATEGORIES_MARK)
     if start < 0:
         return []
@@ -187,21 +172,21 @@ def _lists(whole: str) -> list[list[Any]]:
     return [plain_categories(categories) for categories in found]
 
 
-# Of objectives that are classifications the link of probabilities; labels are what predict returns of some.
+# Link of probabilities by objective of a classification. For some of them predict returns labels.
 PROBABILITY_LINKS = {"binary:logistic": "sigmoid", "multi:softprob": "softmax", "multi:softmax": "softmax"}
-# Lists of a tree: a number of each node, and what its tests of categories are made of.
+# Lists of a tree: with an item per node, and with the sets of categorical splits.
 PER_NODE = ("left_children", "right_children", "split_indices", "split_conditions", "default_left")
 CATEGORY_FIELDS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 LABELS = {"multi:softmax": "largest", "binary:hinge": "positive"}
 
 
 def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
-    """Return the model in a document that XGBoost saved; every tree counts, as in ``Booster.predict``."""
+    """Return the model in an XGBoost document. All trees are used, as in ``Booster.predict``."""
     learner = document["learner"]
     if not isinstance(learner, dict):
         raise ModelFileError("its 'learner' is no object")
     objective = objective_in(learner)
-    link, links = OBJECTIVES[objective][0], {"decision_function": Link()}
+    link, links = OBJECTIVES[objective], {"decision_function": Link()}
     refused = {} if link is not None else {"predict": STEP.format(objective)}
     if link is not None:
         links["predict"] = link
@@ -227,7 +212,7 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
 
 
 def _check_trees(booster: Mapping[str, Any]) -> None:
-    """Refuse other trees than are announced, and a tree whose lists differ, before any list is joined."""
+    """Refuse a wrong number of trees, and lists of different lengths, before lists are joined."""
     model = booster.get("gbtree", booster)["model"]
     announced, trees = whole("num_trees", model["gbtree_model_param"]["num_trees"]), model["trees"]
     if announced != len(trees) or announced != int(model["iteration_indptr"][-1]):
@@ -243,32 +228,30 @@ def _check_trees(booster: Mapping[str, Any]) -> None:
 
 
 class FileLibrary(Library):
-    """A library whose model was read from a file: the trees that were read are the model."""
+    """A library for models read from files, whose trees are already read."""
+
+    margin_keywords: ClassVar[Mapping[str, Any]] = {"margin": True}
 
     def is_own(self, model: Any) -> bool:
-        """Return whether a model is one that was read from a file, and no subclass of it."""
-        return type(model).__module__.split(".")[0] == "paribus"
-
-    def margin(self, model: Any) -> Mapping[str, Any]:
-        """Return the keyword of the margin."""
-        return {"margin": True}
+        """Return whether the class of a model is one of paribus. A user's subclass is excluded."""
+        return package_of(model) == "paribus"
 
     def categories(self, model: Any) -> Mapping[int, Any] | None:
-        """Return the categories that the file keeps."""
+        """Return the categories in the file."""
         found: Mapping[int, Any] | None = model.facts.categories
         return found
 
     def numbers(self, model: Any, columns: int) -> frozenset[int]:
-        """Return the columns that the file says are numbers."""
+        """Return the numeric columns in the file."""
         found: frozenset[int] = model.facts.numbers
         return found
 
     def importance(self, model: Any) -> Any:
-        """Return None: gains are not read."""
+        """Return None, because gains are not read."""
         return None
 
     def training_curves(self, model: Any) -> Curves:
-        """Return none: files keep no scores."""
+        """Return an empty mapping, because files store no scores."""
         return {}
 
     def read_trees(self, model: Any) -> Ensemble:
@@ -281,7 +264,7 @@ class FileLibrary(Library):
         return self.module, model.facts.version
 
     def remarks(self, model: Any) -> list[str]:
-        """Return that predictions are those of the trees themselves."""
+        """Return a remark that predictions are those of the trees in the file."""
         return [f"read from a file ({model.facts.file_format}), and not compared with its library"]
 
 
@@ -294,6 +277,6 @@ class LightGBMFile(FileLibrary, LightGBM):  # type: ignore[misc]
 
 
 class CatBoostFile(FileLibrary, CatBoost):
-    """Files of CatBoost, whose categories may come in tables of any library."""
+    """Files of CatBoost. Unlike CatBoost, they accept categories from any frame library."""
 
     pandas = False

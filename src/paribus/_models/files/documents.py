@@ -1,4 +1,4 @@
-"""JSON and UBJSON of untrusted files, read within bounds on depth and memory."""
+"""Parsers of JSON and UBJSON in untrusted files, with bounds on depth and memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from paribus._budget import memory
 from paribus._contracts import Array
 from paribus.errors import ModelFileError
 
-NODE_BYTES = 250  # of a node of a tree, at most, while trees are read and checked
-LEAF_BYTES = 32  # of a number in a leaf that has several
+NODE_BYTES = 250  # upper bound per node while trees are read and checked
+LEAF_BYTES = 32  # per number in leaves with several numbers
 
 
 def check_room(needed: float) -> None:
-    """Refuse what may take more than half of the memory that is free."""
+    """Refuse a file that may need more than half of the free memory."""
     bound = memory(None)
     if needed > bound:
         raise ModelFileError(
@@ -28,9 +28,10 @@ def check_room(needed: float) -> None:
 
 
 def decoded(content: bytes) -> str:
-    """Return text, of which every character may take four bytes where one is beyond ASCII.
+    """Return the text of a UTF-8 file, with line feeds as line ends.
 
-    There is room for four copies: the text, one of its lines, what that says, and its numbers without spaces.
+    The memory must suffice for four copies: text, lines, values and joined numbers. In a text with
+    characters beyond ASCII, each character may take four bytes.
     """
     check_room(len(content) * (1 + 4 * (1 if content.isascii() else 4)))
     try:
@@ -40,9 +41,9 @@ def decoded(content: bytes) -> str:
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
-DEEPEST_UBJ = 64  # nested lists and objects; those of XGBoost have ten
-MOST_VALUES = 5_000_000  # lists, objects, texts and numbers outside of typed lists, 25 to a tree
-LEAST_BYTES = 8  # of a value with its key and its size; those of XGBoost have 16 and more
+DEEPEST_UBJ = 64  # nested lists and objects; XGBoost writes ten
+MOST_VALUES = 5_000_000  # lists, objects, texts, and numbers outside typed lists; XGBoost writes 25 per tree
+LEAST_BYTES = 8  # per value with its key and size; XGBoost writes at least 16
 SPARE_BYTES = 100_000
 NUMBERS: dict[int, np.dtype[Any]] = {
     ord("i"): np.dtype("i1"),
@@ -61,7 +62,7 @@ TYPE, COUNT, TEXT_MARK, CHARACTER = b"$#SC"
 
 
 def parsed_ubj(content: bytes) -> Any:
-    r"""Return what a binary JSON says; a list whose numbers have one type is an array.
+    r"""Return the value of a UBJSON document. Typed lists become arrays.
 
     >>> parsed_ubj(b"{i\x01a[$i#i\x02\x05\x06}")
     {'a': array([5, 6], dtype=int8)}
@@ -74,7 +75,7 @@ def parsed_ubj(content: bytes) -> Any:
 
 
 class _Reader:
-    """A position in the content, which only moves forward."""
+    """Parser at a position in the content, which only moves forward."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self.at, self.values = content, 0, 0
@@ -84,7 +85,7 @@ class _Reader:
         return self.take(1)[0]
 
     def take(self, size: int) -> bytes:
-        """Return some bytes, or refuse more than there are."""
+        """Return the next bytes, or refuse a size beyond the end."""
         left = len(self.content) - self.at
         if size > left:
             raise ModelFileError(f"{size:,} bytes are announced at byte {self.at:,}, and {left:,} follow")
@@ -92,15 +93,15 @@ class _Reader:
         return self.content[self.at - size : self.at]
 
     def peek(self) -> int:
-        """Return the next byte and stay before it; -1 at the end."""
+        """Return the next byte without moving, -1 at the end."""
         return self.content[self.at] if self.at < len(self.content) else -1
 
     def number(self, kind: int) -> Any:
-        """Return a number of a type."""
+        """Return the next number, of a given type."""
         return UNPACKED[kind].unpack(self.take(NUMBERS[kind].itemsize))[0]
 
     def size(self) -> int:
-        """Return how many bytes or values follow."""
+        """Return the size of the following bytes or values."""
         kind = self.byte()
         size: int = self.number(kind) if kind in SIZES else -1
         if size < 0:
@@ -108,10 +109,10 @@ class _Reader:
         return size
 
     def value(self, kind: int, depth: int) -> Any:
-        """Return the value of a type that begins here."""
+        """Return the next value, of a given type."""
         self.values += 1
         if depth > DEEPEST_UBJ:
-            raise ModelFileError(f"it is nested more than {DEEPEST} deep, which no model is")
+            raise ModelFileError(f"it is nested more than {DEEPEST_UBJ} deep, which no model is")
         if self.values > MOST_VALUES or LEAST_BYTES * self.values > self.at + SPARE_BYTES:
             raise ModelFileError(f"it has {self.values:,} values in {self.at:,} bytes, more than any model")
         if kind in NUMBERS:
@@ -129,7 +130,7 @@ class _Reader:
         raise ModelFileError(f"byte {self.at - 1:,} is no type of a value")
 
     def items(self, depth: int) -> Any:
-        """Return a list, or an array where all its numbers have one type."""
+        """Return a list, or an array for a typed list."""
         if self.peek() == TYPE:
             return self.array()
         found = []
@@ -138,7 +139,7 @@ class _Reader:
         return found
 
     def array(self) -> Array:
-        """Return the numbers of a list of one type; other types need no bytes, so they are refused."""
+        """Return the numbers of a typed list. Refuse other types, whose items may need no bytes."""
         self.take(1)
         kind = self.byte()
         if kind not in NUMBERS or self.byte() != COUNT:
@@ -150,7 +151,7 @@ class _Reader:
         return np.frombuffer(taken, dtype).astype(dtype.newbyteorder("="))
 
     def object(self, depth: int) -> dict[str, Any]:
-        """Return an object by its keys."""
+        """Return an object as a dictionary."""
         found: dict[str, Any] = {}
         for _ in self.members(CLOSE_OBJECT):
             key = self.take(self.size()).decode()
@@ -160,7 +161,7 @@ class _Reader:
         return found
 
     def members(self, close: int) -> Any:
-        """Yield once for each member: as many as are announced, or until the end."""
+        """Yield once per member: as many as the size announces, or up to the closing byte."""
         if self.peek() == COUNT:
             self.take(1)
             yield from range(self.size())
@@ -170,27 +171,26 @@ class _Reader:
         self.take(1)
 
 
-DEEPEST = 500  # nested lists and objects; trees of trees have as many as they have levels
+DEEPEST = 500  # nested lists and objects; nested trees have as many as their depth
 MOST_ESCAPES = 1_000_000
-MOST_KEYS = 100_000  # different ones; models have fewer than 100
+MOST_KEYS = 100_000  # distinct keys; models have fewer than 100
 MOST_DIGITS = 300  # in a row; numbers of models have 20
-MOST_TIMES, SPARE = 20, 16_000_000  # of its size; models of XGBoost and CatBoost take 8 to 13 times theirs
+MOST_TIMES, SPARE = 20, 16_000_000  # memory relative to size; XGBoost and CatBoost need 8 to 13 times
 CHUNK = 2**20
-# Bytes that Python takes at most for a list, an object, an item of one, and half a text; of version 3.11.
+# Largest memory in bytes of a list, an object, an item, and half a text in Python 3.11.
 COSTS = {b"[": 104, b"{": 240, b",": 40, b'"': 32}
 KEPT = b'[]{}"'
 OPENING = np.frombuffer(b"[{", np.uint8)
 DELETED = bytes(set(range(256)) - set(KEPT))
 ESCAPE, TEXT = re.compile(rb"\\.", re.DOTALL), re.compile(rb'"[^"]*"')
 KEY = re.compile(rb'("[^"]*")\s*:')
-DIGITS = bytes(
-    b"0"[0] if 48 <= byte < 58 else 32 for byte in range(256)
-)  # each digit as a zero, the rest as a space
+# Translates digits to zeros, and other bytes to spaces.
+DIGITS = bytes(b"0"[0] if 48 <= byte < 58 else 32 for byte in range(256))
 LONG = b"0" * (MOST_DIGITS + 1)
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return what a JSON text says, or refuse one that takes too much memory or is nested too deeply."""
+    """Return the value of a JSON text. Refuse one that needs too much memory or is nested too deeply."""
     needed = parsed_bytes(content)
     if needed > MOST_TIMES * len(content) + SPARE:
         raise ModelFileError(
@@ -207,12 +207,12 @@ def parsed_json(content: bytes) -> Any:
         return json.loads(content, object_pairs_hook=_object)
     except ModelFileError:
         raise
-    except ValueError as error:  # also of a number with more digits than Python reads
+    except ValueError as error:  # also for integers with too many digits for Python
         raise ModelFileError(f"it is no JSON: {error!s:.200}") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, or refuse one with a key twice: some libraries take the first, others the last."""
+    """Return an object as a dictionary. Refuse duplicate keys, which libraries resolve differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ModelFileError("an object in it has the same key twice")
@@ -220,17 +220,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parsed_bytes(content: bytes) -> int:
-    """Return the memory that a parsed JSON text takes at most.
+    """Return an upper bound of the memory of a parsed JSON text.
 
-    The text is there three times: as bytes, decoded, where a character takes four bytes if one is beyond
-    ASCII, and in what it says.
+    The text is in memory three times: as bytes, as decoded text and as values. Decoded characters take four
+    bytes in a text with characters beyond ASCII.
     """
     text = len(content) * (3 if content.isascii() else 6)
     return text + sum(cost * content.count(character) for character, cost in COSTS.items())
 
 
 def _check_digits(content: bytes) -> None:
-    """Refuse numbers that take long to be read, in time that grows by the square of their digits."""
+    """Refuse long numbers, because the time to parse them grows with the square of their digits."""
     for start in range(0, len(content), CHUNK):
         if LONG in content[start : start + CHUNK + MOST_DIGITS].translate(DIGITS):
             raise ModelFileError(
@@ -239,7 +239,7 @@ def _check_digits(content: bytes) -> None:
 
 
 def _check_keys(content: bytes) -> None:
-    """Refuse more different keys than models have: each takes ten times the memory of one that was seen."""
+    """Refuse too many distinct keys. A new key takes ten times the memory of a repeated one."""
     known: set[bytes] = set()
     for start in range(0, len(content), CHUNK):
         known.update(KEY.findall(content, start, start + CHUNK))
@@ -250,12 +250,12 @@ def _check_keys(content: bytes) -> None:
 
 
 def _check_depth(content: bytes) -> None:
-    """Refuse lists and objects that are nested too deeply, as soon as they are."""
+    """Refuse lists and objects that are nested too deeply."""
     depth, within_text = 0, b""
     for start in range(0, len(content), CHUNK):
         marks = within_text + content[start : start + CHUNK].translate(None, DELETED)
         brackets = TEXT.sub(b"", marks)
-        within_text = b'"' if b'"' in brackets else b""  # a text that goes on in the next chunk
+        within_text = b'"' if b'"' in brackets else b""  # a text that continues in the next chunk
         brackets = brackets.partition(b'"')[0]
         opens = np.isin(np.frombuffer(brackets, np.uint8), OPENING)
         steps = np.cumsum(np.where(opens, 1, -1))

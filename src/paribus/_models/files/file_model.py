@@ -1,4 +1,4 @@
-"""Models read from files: their trees predict, without the library that wrote them."""
+"""Models read from files, which predict without the library that wrote them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from paribus._models.libraries.library import Library
 from paribus._text import count
 from paribus.errors import ModelError, ModelFileError, RefusalError, TableError
 
-BLOCK_ROWS = 8_192  # whose numbers and positions stay in a near cache while trees are walked
+BLOCK_ROWS = 8_192  # rows per block, whose numbers and positions fit into a fast cache
 
 
 class TreeWalk:
-    """The nodes of an ensemble such that a walk needs no test for leaves: a leaf is its own child."""
+    """Nodes of an ensemble in which each leaf is its own child, so that a walk needs no test for leaves."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
@@ -37,12 +37,12 @@ class TreeWalk:
         self.depth = _depths(ensemble)
 
     def margins(self, numbers: Floats) -> Floats:
-        """Return the margins ``(n, m)``, added up in the order and the precision of the library."""
+        """Return the margins ``(n, m)``, summed in the order and precision of the library."""
         ensemble = self.ensemble
         precision = np.float32 if ensemble.single_sum else np.float64
         total = np.broadcast_to(ensemble.base.astype(precision), (len(numbers), ensemble.n_margins)).copy()
         value = ensemble.value.astype(precision)
-        if not numbers.shape[1]:  # no tree tests anything
+        if not numbers.shape[1]:  # no tree has a split
             numbers = np.zeros((len(numbers), 1))
         flat = np.ascontiguousarray(numbers).ravel()
         start = np.arange(len(numbers)) * numbers.shape[1]
@@ -58,7 +58,7 @@ class TreeWalk:
         return total.astype(np.float64)
 
     def _next(self, at: Integers, x: Floats, missing: bool) -> Integers:
-        """Return the child that each row goes to."""
+        """Return the next node of each row."""
         left = x <= self.threshold[at]
         if self.by_category:
             sets = self.category_set[at]
@@ -86,37 +86,37 @@ def _depths(ensemble: Ensemble) -> Integers:
         level = np.concatenate([ensemble.left[level], ensemble.right[level]]).astype(np.int64)
 
 
-LONGEST_NAME = 1_000  # characters of the name of a column, which messages and pictures show
+LONGEST_NAME = 1_000  # characters of a column name, which messages and figures show
 
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
-    """What a file says about its model beside the trees.
+    """Facts in a model file besides the trees.
 
     Attributes
     ----------
     file_format : str
         Name of the format, as in ``"LightGBM text"``.
     library : Library
-        What there is to know of a file of that library.
+        The library that wrote the file.
     version : str
-        Version of the library that wrote the file, empty where the file does not say.
+        Version of the library that wrote the file, empty if the file does not contain it.
     objective : str
-        What the model was fitted for, in the words of its library.
+        Name of the objective in its library.
     columns : int
-        Number of columns it was fitted on.
+        Number of columns that the model was fitted on.
     names : tuple of str or None
-        Names of these columns, None where the file has none.
+        Names of these columns, None if the file has none.
     categories : mapping or None
-        Categories of each column that had some, None where the file does not keep them.
+        Categories of each categorical column, None if the file does not contain them.
     numbers : frozenset of int
-        Columns that were numbers, of a model that does not keep its categories.
+        Numeric columns of a model whose file does not contain categories.
     classes : array or None
-        Classes of a classifier, None where the file does not name them.
+        Classes of a classifier, None if the file does not name them.
     labels : {"largest", "positive"} or None
-        How ``predict`` makes a label of margins, None where it returns no label.
+        How ``predict`` turns margins into labels, None if it does not return labels.
     several_labels : bool
-        Probabilities are those of labels that do not exclude each other.
+        Whether the task is multilabel: labels do not exclude each other.
     """
 
     file_format: str
@@ -139,18 +139,18 @@ class FileModel:
     Attributes
     ----------
     facts : FileFacts
-        What the file says beside the trees: format, objective, version of the library, columns.
+        Facts besides the trees: format, objective, version of the library, columns.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
-        Their names; absent where the file has none.
+        Their names. Absent if the file has none.
     """
 
     ensemble: Ensemble = field(repr=False)
     facts: FileFacts
 
     def __post_init__(self) -> None:
-        """Refuse what a damaged file may hold: margins that no tree adds to, and endless names."""
+        """Refuse contents of damaged files: more margins than trees fill, and very long names."""
         margins, trees = self.ensemble.n_margins, len(self.ensemble.roots)
         if margins > max(1, trees, self.ensemble.value.shape[1]):
             raise ModelFileError(f"it announces {count(margins, 'output')}, and has {count(trees, 'tree')}")
@@ -162,7 +162,7 @@ class FileModel:
 
     @property
     def file_library(self) -> Library:
-        """What there is to know of files of the library that wrote this one."""
+        """The library that wrote the file."""
         return self.facts.library
 
     @property
@@ -172,7 +172,7 @@ class FileModel:
 
     @property
     def feature_names_in_(self) -> Array:
-        """Names of the columns; absent where the file has none."""
+        """Names of the columns. Absent if the file has none."""
         if self.facts.names is None:
             raise AttributeError("the file has no names of columns")
         return np.array(self.facts.names, dtype=object)
@@ -201,7 +201,7 @@ class FileModel:
         return self._response(X, "predict")
 
     def _response(self, X: Any, response: str) -> Floats:
-        """Return outputs in the precision of the library, ``(n,)`` where there is one."""
+        """Return outputs in the precision of the library: ``(n,)`` for one output, else ``(n, k)``."""
         link = self.ensemble.links.get(response)
         if link is None:
             raise ModelError(f"{self!r} has no {response}: {self.ensemble.refused.get(response, '')}")
@@ -212,19 +212,19 @@ class FileModel:
         return outputs[:, 0] if outputs.shape[1] == 1 else np.ascontiguousarray(outputs)
 
     def _margins(self, X: Any) -> Floats:
-        """Return the margins ``(n, m)``, computed by blocks of rows."""
+        """Return the margins ``(n, m)``, computed in blocks of rows."""
         table = self._fitted(table_of(X))
         margins = np.empty((len(table), self.ensemble.n_margins))
         for start in range(0, len(table), BLOCK_ROWS):
             block = table.slice(start, min(start + BLOCK_ROWS, len(table)))
             try:
                 margins[start : start + BLOCK_ROWS] = self._walk.margins(self.ensemble.numbers(block))
-            except RefusalError as error:  # of values that the library would treat in several ways
+            except RefusalError as error:  # about values that the library treats inconsistently
                 raise ModelError(f"{self!r} does not predict these rows: {error}") from error
         return margins
 
     def _fitted(self, table: Table) -> Table:
-        """Return the columns the model was fitted on, in their order."""
+        """Return the columns that the model was fitted on, in this order."""
         names, places = self.facts.names, None
         if names is not None and not isinstance(table, ArrayTable):
             places = FittedColumns(names, self.file_library).places(table.names)
@@ -260,19 +260,19 @@ class FileClassifier(FileModel):
     Attributes
     ----------
     classes_ : array
-        The classes, in the order of probabilities; absent where the file does not name them.
+        The classes, in the order of probabilities. Absent if the file does not name them.
     """
 
     @property
     def classes_(self) -> Array:
-        """The classes; absent where the file does not name them."""
+        """The classes. Absent if the file does not name them."""
         if self.facts.classes is None:
             raise AttributeError("the file does not name the classes")
         return self.facts.classes
 
     @property
     def multilabel_(self) -> bool:
-        """Whether a row may be of several classes at once."""
+        """Whether a row may belong to several classes."""
         return self.facts.several_labels
 
     def predict_proba(self, X: Any) -> Floats:
@@ -283,5 +283,5 @@ class FileClassifier(FileModel):
         return probability.reshape(len(probability), -1)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the margins: the sums of leaves before any link."""
+        """Return the margins, which are the sums of leaves before any link."""
         return self._response(X, "decision_function")

@@ -1,11 +1,11 @@
-"""Read a model file: its format is recognized by content, and no code in it is run."""
+"""Reader of model files, which recognizes formats by content and runs no code of the file."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,18 +18,17 @@ import numpy as np
 from paribus._data.scan.listing import names_store, without_secret
 from paribus._models.files.booster_files import read_catboost, read_lightgbm, read_xgboost
 from paribus._models.files.documents import check_room, parsed_json, parsed_ubj
-from paribus._models.files.file_model import FileModel
 from paribus._models.files.skops_file import read_skops
 from paribus.errors import ModelFileError, OptionError, ParibusError
 
-HEAD = 4_096  # bytes at the beginning by which a format is recognized
+HEAD = 4_096  # first bytes, by which a format is recognized
 
 READS = "XGBoost JSON or UBJ, LightGBM text, CatBoost JSON or skops"
 LOAD_YOURSELF = "load it in Python, if you trust who wrote it, and pass the object to paribus"
 
 
 class FileFormat(StrEnum):
-    """Formats that are read."""
+    """Supported formats."""
 
     JSON = "JSON"
     UBJ = "XGBoost UBJ"
@@ -39,7 +38,7 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True)
 class Unread:
-    """A format that is not read: how it begins, what it is, and the way out."""
+    """An unsupported format: its first bytes, its description, and an alternative."""
 
     begins: re.Pattern[bytes]
     what: str
@@ -64,7 +63,7 @@ UNREAD = (
         "CatBoost's binary format",
         'save it by model.save_model("m.json", format="json")',
     ),
-    # Written before version 3.1: parameters in binary, and soon the names of the booster and the objective.
+    # Written before version 3.1: binary parameters, followed by the names of the booster and the objective.
     Unread(
         re.compile(rb"binf|bs64|(?![{\[\s])(?s:.){0,400}?[\x00-\x08](?s:.){0,16}?(gbtree|gblinear|dart)"),
         "XGBoost's deprecated binary format",
@@ -81,7 +80,7 @@ UNREAD = (
 
 
 def recognized(head: bytes) -> FileFormat | Unread | None:
-    r"""Return the format that a file begins as, None for one that nobody knows here.
+    r"""Return the format of a file by its first bytes, None if it is unknown.
 
     >>> recognized(b"tree\nversion=v4\n"), recognized(b"\x80\x04\x95").what[:8]
     (<FileFormat.LIGHTGBM: 'LightGBM text'>, 'a pickle')
@@ -97,10 +96,10 @@ def recognized(head: bytes) -> FileFormat | Unread | None:
     return next((one for one in UNREAD if one.begins.match(head)), None)
 
 
-UBJ_COPIES = 3  # of a list: as it lies in the file, and while its numbers are read
-# Name and SHA-256 of the file of each model that was read, for the record of an explanation.
+UBJ_COPIES = 3  # copies of a list: in the file, and while its numbers are converted
+# Name and SHA-256 of the file of each model that was read, for the records of results.
 FILES: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
-MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
+MOST_BYTES = 2**30  # of a file; larger ones need more memory than most machines have
 
 
 def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -142,7 +141,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     'FileModel: 5 trees; read from a file (LightGBM text), and not compared with its library'
     """
     file = Path(path)
-    head = _head(file)
+    head = _first_bytes(file)
     kind = recognized(head)
     if kind is None:
         raise ModelFileError(
@@ -151,15 +150,15 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         )
     if not isinstance(kind, FileFormat):
         raise ModelFileError(f"path={str(path)!r} is {kind.what}, and is refused; {kind.instead}")
-    with _reading(path, kind):
-        content = _content(file)
-        model = read_skops(content, trusted) if kind is FileFormat.ZIP else READERS[kind](content)
+    with _reader_errors_refused(path, kind):
+        content = _checked_content(file)
+        model = _model_in(content, kind, trusted)
     FILES[model] = file.name, hashlib.sha256(content).hexdigest()
     return model
 
 
-def _head(path: Path) -> bytes:
-    """Return how a file begins, or refuse what is no file, empty or too large."""
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file. Refuse folders, missing, empty and too large files."""
     try:
         if not path.is_file():
             if names_store(path):
@@ -179,16 +178,16 @@ def _head(path: Path) -> bytes:
             )
         with path.open("rb") as file:
             return file.read(HEAD)
-    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
         if isinstance(error, ParibusError):
             raise
         raise ModelFileError(f"path={str(path)!r} cannot be read: {error}") from error
 
 
-def _content(path: Path) -> bytes:
-    """Return the content of a file, which may have grown since its size was compared with the bound."""
+def _checked_content(path: Path) -> bytes:
+    """Return the content of a file, or refuse if it grew since its size was checked."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size  # room is made for what is read, however little then comes
+        size = os.fstat(file.fileno()).st_size  # read allocates memory for its argument
         content = file.read(min(size, MOST_BYTES) + 1)
     if len(content) > min(size, MOST_BYTES):
         raise ModelFileError(
@@ -198,25 +197,32 @@ def _content(path: Path) -> bytes:
 
 
 @contextmanager
-def _reading(path: Any, kind: FileFormat) -> Iterator[None]:
-    """Refuse in one sentence what a reader raises, which a damaged file may make anything."""
+def _reader_errors_refused(path: Any, kind: FileFormat) -> Iterator[None]:
+    """Convert any error of a reader to one that names the file. Damaged files may cause any error."""
     try:
         with np.errstate(all="ignore"):
             yield
-    except OptionError:  # of the argument, not of the file
+    except OptionError:  # about an argument, not about the file
         raise
     except ModelFileError as error:
         raise ModelFileError(f"path={str(path)!r} ({kind.value}): {error}") from error
     except Exception as error:
         text = str(error) if isinstance(error, ParibusError) else f"{type(error).__name__}: {error}"
-        text = " ".join(text.split())[:400]  # of other libraries they have several lines
+        text = " ".join(text.split())[:400]  # messages of other libraries may have several lines
         raise ModelFileError(
             f"path={str(path)!r} begins as {kind.value}, but its model cannot be read: {text}"
         ) from error
 
 
-def _read_json(content: bytes) -> FileModel:
-    """Return the model in a JSON, whose keys say which library wrote it."""
+def _model_in(content: bytes, kind: FileFormat, trusted: Sequence[str]) -> Any:
+    """Return the model in the content of a file. The keys of a JSON identify its library."""
+    if kind is FileFormat.ZIP:
+        return read_skops(content, trusted)
+    if kind is FileFormat.LIGHTGBM:
+        return read_lightgbm(content)
+    if kind is FileFormat.UBJ:
+        check_room(UBJ_COPIES * len(content))
+        return read_xgboost(parsed_ubj(content), "XGBoost UBJ")
     document = parsed_json(content)
     if "learner" in document:
         return read_xgboost(document, "XGBoost JSON")
@@ -225,15 +231,3 @@ def _read_json(content: bytes) -> FileModel:
     if "tree_info" in document:
         raise ModelFileError("it is LightGBM's dump_model; save the model by booster.save_model('m.txt')")
     raise ModelFileError("it is no model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'")
-
-
-def _read_ubj(content: bytes) -> FileModel:
-    check_room(UBJ_COPIES * len(content))
-    return read_xgboost(parsed_ubj(content), "XGBoost UBJ")
-
-
-READERS: dict[FileFormat, Callable[[bytes], FileModel]] = {
-    FileFormat.JSON: _read_json,
-    FileFormat.UBJ: _read_ubj,
-    FileFormat.LIGHTGBM: read_lightgbm,
-}

@@ -1,4 +1,4 @@
-"""skops files: types that the user names, with trees checked before they predict."""
+"""Reader of skops files, with checks of types and trees."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from paribus._contracts import Array, Integers
+from paribus._contracts import Array
 from paribus._models.ensemble import LEAF, Encoding, Ensemble, within
 from paribus._models.files.documents import check_room, parsed_json
 from paribus._models.libraries.library import MOST_COLUMNS, counted
 from paribus._models.parameters import attribute
 from paribus.errors import ModelFileError, OptionError, RefusalError
 
-REFERENCE = "CachedNode"  # a part that is written elsewhere, under the same id
+REFERENCE = "CachedNode"  # loader of a reference to another part with the same id
 LOADERS = ["TupleNode", "JsonNode", "JsonNode", "DictNode", *["NdArrayNode"] * 3]
 
 
 def check_tree_arguments(schema: Any, archive: ZipFile) -> None:
-    """Refuse trees that are made of other numbers than they say, or of parts that are not what they seem."""
+    """Refuse trees with inconsistent sizes, or with parts of unexpected types."""
     written: dict[Any, list[dict[str, Any]]] = {}
     trees = []
     for part in _schema_parts(schema):
@@ -40,13 +40,13 @@ def check_tree_arguments(schema: Any, archive: ZipFile) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PartsById:
-    """The parts of a schema by their ids: skops takes the first that it meets of an id for all of them."""
+    """Parts of a schema by id. skops uses the first part of an id for all of them."""
 
     written: dict[Any, list[dict[str, Any]]]
     agreed: set[int] = field(default_factory=set)
 
     def find(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Return a part, or the one it refers to, if all of its id are the same."""
+        """Return a part, or the part it refers to. Refuse different parts with the same id."""
         identity = part["__id__"]
         first, *others = self.written[identity]
         if identity not in self.agreed and any(other != first for other in others):
@@ -56,7 +56,7 @@ class PartsById:
 
 
 def array_header(archive: ZipFile, member: ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an array, without its numbers."""
+    """Return shape and dtype of an array without reading its values."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         header = (
@@ -79,7 +79,7 @@ def _schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_arguments(tree: dict[str, Any], parts: PartsById, archive: ZipFile) -> None:
-    """Refuse a tree whose arrays do not have the nodes and outputs that it says."""
+    """Refuse a tree whose arrays do not match its number of nodes and outputs."""
     try:
         made_of, state = parts.find(tree["__reduce__"]["args"]), parts.find(tree["content"])
         columns, classes, outputs = map(parts.find, made_of["content"])
@@ -102,13 +102,16 @@ def _check_arguments(tree: dict[str, Any], parts: PartsById, archive: ZipFile) -
         raise ModelFileError(f"a tree in it has nodes of shape {of_nodes} and values of {of_values}")
 
 
-# These hand their rows on to trees that do not count the columns again.
+# Modules whose models pass rows to trees that do not check the number of columns.
 TRUSTING = ("sklearn.ensemble._forest", "sklearn.ensemble._gb", "sklearn.ensemble._iforest")
-WORDS = 8  # of 32 bits, of a set of categories
+WORDS = 8  # 32-bit words per set of categories
+
+
+TREE = ("sklearn.tree._tree", "Tree")
 
 
 def check_sklearn_trees(model: Any) -> None:
-    """Refuse a model with a tree whose nodes point out of it, in a circle, or at columns it has not."""
+    """Refuse a model with a tree that has invalid or cyclic child positions, or invalid columns."""
     seen: dict[tuple[int, int | None], Any] = {}
     waiting: list[tuple[Any, int | None]] = [(model, None)]
     while waiting:
@@ -116,7 +119,7 @@ def check_sklearn_trees(model: Any) -> None:
         if (id(one), columns) in seen:
             continue
         seen[id(one), columns] = one
-        if _is(one, "sklearn.tree._tree", "Tree"):
+        if any((base.__module__, base.__name__) == TREE for base in type(one).__mro__):
             _check_tree(one, columns)
             continue
         below = _columns_below(one, columns)
@@ -125,12 +128,11 @@ def check_sklearn_trees(model: Any) -> None:
         waiting += [(part, below) for part in _held_objects(one)]
 
 
-def _is(one: Any, module: str, name: str) -> bool:
-    return any(base.__module__ == module and base.__name__ == name for base in type(one).__mro__)
-
-
 def _columns_below(one: Any, columns: int | None) -> int | None:
-    """Return how many columns the trees get that an object holds itself; None where others count them."""
+    """Return the number of columns that the trees of an object receive.
+
+    None means that the object has no trees, or that the nested models check the columns.
+    """
     if isinstance(one, (list, tuple, dict, np.ndarray)):
         return columns
     own = attribute(one, "n_features_in_")
@@ -147,7 +149,7 @@ def _columns_below(one: Any, columns: int | None) -> int | None:
 
 
 def _held_objects(one: Any) -> Iterator[Any]:
-    """Yield what an object holds that may hold trees."""
+    """Yield the items or attributes of an object, which may contain trees."""
     if isinstance(one, dict):
         yield from one.values()
     elif isinstance(one, (list, tuple, set, frozenset)):
@@ -165,37 +167,35 @@ def _predictors(one: Any) -> Iterator[Any]:
 
 
 @lru_cache(maxsize=8)
-def _encodings(columns: int) -> tuple[Encoding, ...]:
+def _plain_encodings(columns: int) -> tuple[Encoding, ...]:
     return tuple(Encoding(column) for column in range(columns))
 
 
 def _check_nodes(leaf: Array, feature: Array, left: Array, right: Array, columns: int) -> None:
-    """Let nodes pass for an ensemble of one tree, which is checked as every other."""
+    """Check nodes by building an ensemble of one tree, which checks itself."""
     inner = ~np.asarray(leaf, dtype=bool)
     nodes = len(inner)
     within("columns", feature[inner], 0, columns)
     within("children", np.concatenate([left[inner], right[inner]]), 0, nodes)
-
-    def whole(numbers: Array, at_leaf: int) -> Integers:
-        return np.where(inner, numbers, at_leaf).astype(np.int64)
-
+    column = np.where(inner, feature, LEAF).astype(np.int64)
+    children = [np.where(inner, child, 0).astype(np.int64) for child in (left, right)]
     Ensemble(
         roots=np.zeros(1, np.int32),
-        column=whole(feature, LEAF),  # type: ignore[arg-type]
+        column=column,  # type: ignore[arg-type]
         threshold=np.zeros(nodes),
-        left=whole(left, 0),  # type: ignore[arg-type]
-        right=whole(right, 0),  # type: ignore[arg-type]
+        left=children[0],  # type: ignore[arg-type]
+        right=children[1],  # type: ignore[arg-type]
         missing_left=np.zeros(nodes, bool),
         value=np.zeros((nodes, 1)),
         output=np.zeros(1, np.int32),
         base=np.zeros(1),
-        encodings=_encodings(columns),
+        encodings=_plain_encodings(columns),
         links={},
     )
 
 
 def _check_tree(tree: Any, columns: int | None) -> None:
-    """Check a tree; more nodes than it has room for would be read from other memory."""
+    """Check a tree. A node count above its capacity would read foreign memory."""
     if not 0 < tree.node_count <= tree.capacity or columns is None:
         raise RefusalError(
             "its trees cannot be read: a tree has no nodes, or more than there are, or no owner"
@@ -205,7 +205,7 @@ def _check_tree(tree: Any, columns: int | None) -> None:
 
 
 def _check_predictor(predictor: Any, owner: Any, columns: int | None) -> None:
-    """Check a tree of histogram gradient boosting, and the sets of categories it tests."""
+    """Check a tree of histogram gradient boosting, and the category sets of its splits."""
     nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
     leaf = nodes["is_leaf"] != 0
     _check_nodes(leaf, nodes["feature_idx"], nodes["left"], nodes["right"], columns or 0)
@@ -220,11 +220,11 @@ def _check_predictor(predictor: Any, owner: Any, columns: int | None) -> None:
 
 
 MOST_MEMBERS = 1_000_000
-MOST_TIMES, SPARE = 50, 16_000_000  # of its size, where it is compressed, which skops does not do by itself
-COPIES = 3  # of an array: as it lies in the file, and while it is read
-BOOSTERS = ("xgboost", "lightgbm", "catboost")  # whose loaders run over what they are given without checks
-SHOWN = 20  # types, in a message
-SAFE = ("numpy.dtype",)  # the type of numpy that skops does not trust; making one runs no code of a file
+MOST_TIMES, SPARE = 50, 16_000_000  # size relative to a compressed file; skops does not compress by default
+COPIES = 3  # copies of an array: in the file, and while it is read
+BOOSTERS = ("xgboost", "lightgbm", "catboost")  # whose loaders do not check their input
+SHOWN = 20  # types in a message
+SAFE = ("numpy.dtype",)  # not trusted by skops, but creating it runs no code of the file
 
 
 def read_skops(content: bytes, trusted: Sequence[str]) -> Any:
@@ -256,7 +256,7 @@ def read_skops(content: bytes, trusted: Sequence[str]) -> Any:
 
 
 def _named_types(trusted: Any) -> tuple[str, ...]:
-    """Return the types the user trusts, which are text."""
+    """Return the names of the types that the user trusts."""
     if isinstance(trusted, str) or not isinstance(trusted, Iterable):
         raise OptionError(f"trusted={trusted!r} must be a list of types, such as ['sklearn.tree._tree.Tree']")
     names = tuple(trusted)
@@ -266,8 +266,8 @@ def _named_types(trusted: Any) -> tuple[str, ...]:
 
 
 def _check_members(content: bytes) -> None:
-    """Refuse an archive that is no skops file, or whose members become too large when they are read."""
-    with _archive(content) as archive:
+    """Refuse an archive that is not a skops file, or whose members are too large."""
+    with _open_archive(content) as archive:
         members = archive.infolist()
         if len(members) > MOST_MEMBERS or "schema.json" not in archive.namelist():
             raise ModelFileError("it is a zip file without the schema.json of skops")
@@ -283,13 +283,13 @@ def _check_members(content: bytes) -> None:
             if member.filename.endswith(".npy"):
                 _check_array(archive, member)
             elif member.filename.endswith(".npz"):
-                with _archive(archive.read(member)) as inner:
+                with _open_archive(archive.read(member)) as inner:
                     check_room(COPIES * sum(one.file_size for one in inner.infolist()))
                     for one in inner.infolist():
                         _check_array(inner, one)
 
 
-def _archive(content: bytes) -> ZipFile:
+def _open_archive(content: bytes) -> ZipFile:
     try:
         return ZipFile(BytesIO(content))
     except BadZipFile as error:
@@ -297,7 +297,7 @@ def _archive(content: bytes) -> ZipFile:
 
 
 def _check_array(archive: ZipFile, member: ZipInfo) -> None:
-    """Refuse an array that announces more numbers than there are bytes."""
+    """Refuse an array whose shape needs more bytes than the member has."""
     shape, dtype = array_header(archive, member)
     size = dtype.itemsize
     for length in shape:

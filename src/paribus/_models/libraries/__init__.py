@@ -1,4 +1,4 @@
-"""The libraries whose models are known: a file each, and one line here."""
+"""Supported model libraries, one module each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from paribus._models.libraries.xgboost import XGBoost
 from paribus._models.parameters import attribute, steps_of
 
 LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), Interpret())
-PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # by the name they are imported by
+PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # distribution by module name
 
 
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:
-    """Return the nearest library that the class of a model derives from, among all or boosting ones.
+    """Return the library of a model: that of the first class in its MRO that a library defines.
 
-    A model that was read from a file says itself which library wrote it.
+    With ``boosting``, only boosting libraries count. A model read from a file records its library.
     """
     of_file = attribute(model, "file_library")
     if isinstance(of_file, Library):

@@ -1,4 +1,4 @@
-"""CatBoost."""
+"""CatBoost, read from its JSON export, with its hash of categories."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
 from paribus._models.libraries.library import Curves, Library, counted, real_numbers, whole_numbers
+from paribus._models.parameters import package_of
 from paribus._models.predictor import Link
 from paribus.errors import ModelError, RefusalError
 
@@ -24,91 +25,91 @@ K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC
 
 
 def city_hash(text: bytes) -> int:
-    """Return the hash of some bytes as 64 bits without a sign."""
+    """Return the hash of bytes as an unsigned integer of 64 bits."""
     size = len(text)
     if size <= 16:
-        return _up_to_16(text)
+        return _hash_up_to_16(text)
     if size > 64:
-        return _over_64(text)
+        return _hash_over_64(text)
     if size > 32:
-        return _up_to_64(text)
+        return _hash_up_to_64(text)
     a, b = _word(text, 0) * K1, _word(text, 8)
     c, d = _word(text, size - 8) * K2, _word(text, size - 16) * K0
-    return _mixed(_turned(a - b, 43) + _turned(c, 30) + d, a + _turned(b ^ K3, 20) - c + size)
+    return _hash_pair(_rotated(a - b, 43) + _rotated(c, 30) + d, a + _rotated(b ^ K3, 20) - c + size)
 
 
 def _word(text: bytes, start: int, size: int = 8) -> int:
     return int.from_bytes(text[start : start + size], "little")
 
 
-def _turned(bits: int, by: int) -> int:
+def _rotated(bits: int, by: int) -> int:
     bits &= MASK
     return (bits >> by | bits << (64 - by)) & MASK
 
 
-def _folded(bits: int) -> int:
+def _shift_mixed(bits: int) -> int:
     bits &= MASK
     return bits ^ bits >> 47
 
 
-def _mixed(low: int, high: int) -> int:
+def _hash_pair(low: int, high: int) -> int:
     factor = 0x9DDFEA08EB382D69
     low, high = low & MASK, high & MASK
-    return _folded((high ^ _folded((low ^ high) * factor)) * factor) * factor & MASK
+    return _shift_mixed((high ^ _shift_mixed((low ^ high) * factor)) * factor) * factor & MASK
 
 
-def _up_to_16(text: bytes) -> int:
+def _hash_up_to_16(text: bytes) -> int:
     size = len(text)
     if size > 8:
         last = _word(text, size - 8)
-        return _mixed(_word(text, 0), _turned(last + size, size)) ^ last
+        return _hash_pair(_word(text, 0), _rotated(last + size, size)) ^ last
     if size >= 4:
-        return _mixed(size + (_word(text, 0, 4) << 3), _word(text, size - 4, 4))
+        return _hash_pair(size + (_word(text, 0, 4) << 3), _word(text, size - 4, 4))
     if not size:
         return K2
     start, end = text[0] + (text[size // 2] << 8), size + (text[-1] << 2)
-    return _folded(start * K2 ^ end * K3) * K2 & MASK
+    return _shift_mixed(start * K2 ^ end * K3) * K2 & MASK
 
 
-def _up_to_64(text: bytes) -> int:
+def _hash_up_to_64(text: bytes) -> int:
     size = len(text)
 
     def half(start: int, sum_: int, last: int) -> tuple[int, int]:
-        turned = _turned(sum_ + last, 52) + _turned(sum_, 37)
+        turned = _rotated(sum_ + last, 52) + _rotated(sum_, 37)
         sum_ += _word(text, start + 8)
-        turned += _turned(sum_, 7)
+        turned += _rotated(sum_, 7)
         sum_ += _word(text, start + 16)
-        return sum_ + last, turned + _turned(sum_, 31)
+        return sum_ + last, turned + _rotated(sum_, 31)
 
     begin = _word(text, 0) + (size + _word(text, size - 16)) * K0
     v = half(0, begin, _word(text, 24))
     w = half(size - 32, _word(text, 16) + _word(text, size - 32), _word(text, size - 8))
-    folded = _folded((v[0] + w[1]) * K2 + (w[0] + v[1]) * K0)
-    return _folded(folded * K0 + v[1]) * K2 & MASK
+    folded = _shift_mixed((v[0] + w[1]) * K2 + (w[0] + v[1]) * K0)
+    return _shift_mixed(folded * K0 + v[1]) * K2 & MASK
 
 
-def _over_64(text: bytes) -> int:
+def _hash_over_64(text: bytes) -> int:
     size = len(text)
 
     def block(start: int, a: int, b: int) -> tuple[int, int]:
         words = [_word(text, start + offset) for offset in (0, 8, 16, 24)]
         a += words[0]
-        b = _turned(b + a + words[3], 21)
+        b = _rotated(b + a + words[3], 21)
         total = a + words[1] + words[2]
-        return (total + words[3]) & MASK, (b + _turned(total, 44) + a) & MASK
+        return (total + words[3]) & MASK, (b + _rotated(total, 44) + a) & MASK
 
     x, y, z = _word(text, 0), _word(text, size - 16) ^ K1, _word(text, size - 56) ^ K0
     v, w = block(size - 64, size, y), block(size - 32, size * K1, K0)
-    z += _folded(v[1]) * K1
-    x, y = _turned(z + x, 39) * K1, _turned(y, 33) * K1
+    z += _shift_mixed(v[1]) * K1
+    x, y = _rotated(z + x, 39) * K1, _rotated(y, 33) * K1
     for start in range(0, (size - 1) // 64 * 64, 64):
-        x = _turned(x + y + v[0] + _word(text, start + 16), 37) * K1 ^ w[1]
-        y = _turned(y + v[1] + _word(text, start + 48), 42) * K1 ^ v[0]
-        z = _turned(z ^ w[0], 33)
+        x = _rotated(x + y + v[0] + _word(text, start + 16), 37) * K1 ^ w[1]
+        y = _rotated(y + v[1] + _word(text, start + 48), 42) * K1 ^ v[0]
+        z = _rotated(z ^ w[0], 33)
         v = block(start, v[1] * K1, x + w[0])
         w = block(start + 32, z + w[1], y)
         x, z = z, x
-    return _mixed(_mixed(v[0], w[0]) + _folded(y) * K1 + z, _mixed(v[1], w[1]) + x)
+    return _hash_pair(_hash_pair(v[0], w[0]) + _shift_mixed(y) * K1 + z, _hash_pair(v[1], w[1]) + x)
 
 
 PROBABILITY = {
@@ -120,10 +121,10 @@ PROBABILITY = {
     "MultiLogloss": Link("sigmoid"),
     "MultiCrossEntropy": Link("sigmoid"),
 }
-LOG_LINK = ("Poisson", "Tweedie")  # the losses for which CatBoostRegressor.predict returns the exponential
-UNTESTED = -1.0  # the number of a category that no tree tests
-MOST_SPLITS = 16  # of a symmetric tree, which has a leaf for each way they may turn out
-# Fields of each part of the JSON. Text and embeddings are known not to be exported.
+LOG_LINK = ("Poisson", "Tweedie")  # losses for which CatBoostRegressor.predict returns the exponential
+UNTESTED = -1.0  # number of categories that no split tests
+MOST_SPLITS = 16  # of a symmetric tree, which has 2 ** splits leaves
+# Fields of each part of the JSON. CatBoost does not export text and embedding features.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
 FEATURES = {"categorical_features", "ctrs", "float_features"}
 NUMERIC = {"borders", "feature_id", "feature_index", "flat_feature_index", "has_nans", "nan_value_treatment"}
@@ -134,7 +135,7 @@ SPLIT = {"border", "cat_feature_index", "float_feature_index", "split_index", "s
 
 
 class CatBoost(Library):
-    """CatBoost, which knows categories by a hash alone, and crashes at those of polars."""
+    """CatBoost, which stores only hashes of categories and crashes for categories of polars."""
 
     module = "catboost"
     title = "CatBoost"
@@ -142,14 +143,26 @@ class CatBoost(Library):
     names = ("feature_names_",)
     generated = ""
     pandas = True
+    margin_keywords: ClassVar[Mapping[str, Any]] = {"prediction_type": "RawFormulaVal"}
+    constraint_parameters = ("monotone_constraints",)
+    deviance_powers: ClassVar[Mapping[str, float | None]] = {"poisson": 1.0, "tweedie": None}
+    other_scale_objectives = (
+        "logloss",
+        "crossentropy",
+        "multiclass",
+        "multilogloss",
+        "yetirank",
+        "pairlogit",
+        "queryrmse",
+    )
 
     def margin(self, model: Any) -> Mapping[str, Any]:
-        """Return the keyword of the margin; a ranker takes none, as its ``predict`` is the margin."""
+        """Return the keyword of the margin; none for a ranker, whose ``predict`` returns the margin."""
         ranks = "CatBoostRanker" in (base.__name__ for base in type(model).__mro__)
-        return {} if ranks else {"prediction_type": "RawFormulaVal"}
+        return {} if ranks else self.margin_keywords
 
     def numbers(self, model: Any, columns: int) -> frozenset[int]:
-        """Return the columns that are neither categories nor text nor embeddings."""
+        """Return the columns that are neither categorical nor text nor embeddings."""
         apart = {
             *model.get_cat_feature_indices(),
             *model.get_text_feature_indices(),
@@ -158,11 +171,11 @@ class CatBoost(Library):
         return frozenset(range(columns)) - apart
 
     def importance_name(self, model: Any) -> str:
-        """Return the one kind it reports; where that would need the data again it is empty."""
+        """Return a description of ``feature_importances_``."""
         return "change of predictions along its splits (PredictionValuesChange) in catboost"
 
     def training_curves(self, model: Any) -> Curves:
-        """Return the scores of the rows it learned from, and of those that were evaluated."""
+        """Return the scores of the training rows and of the evaluation sets."""
         kept: Curves = model.get_evals_result()
         return kept
 
@@ -177,21 +190,22 @@ def read(estimator: Any) -> Ensemble:
 
 
 def parsed(estimator: Any, text: bytes) -> Ensemble:
-    """Return the ensemble in the JSON that a model exports."""
+    """Return the ensemble in the JSON export of a model."""
     model = json.loads(text)
-    return catboost_ensemble(model, *_links(estimator, model.get("model_info") or {}))
+    return catboost_ensemble(model, *_catboost_links(estimator, model.get("model_info") or {}))
 
 
 def catboost_ensemble(
     model: Mapping[str, Any], links: Mapping[str, Link], refused: Mapping[str, str]
 ) -> Ensemble:
-    """Return the ensemble of a model as it is exported."""
+    """Return the ensemble of an exported model."""
     CatBoost.refuse_unknown("models", model, MODEL)
     columns = Columns.of(model["features_info"])
-    forest = _forest(model, columns)
+    forest = _catboost_forest(model, columns)
     scale, bias = model["scale_and_bias"]
     value = forest.value * real_numbers("scales", [scale])
-    below = np.array([encoding.missing < 0 for encoding in columns.encodings] + [True])  # LEAF is the last
+    # LEAF indexes the last entry.
+    below = np.array([encoding.missing < 0 for encoding in columns.encodings] + [True])
     return Ensemble(
         roots=forest.roots.astype(np.int32),
         column=forest.column.astype(np.int32),
@@ -212,10 +226,10 @@ def catboost_ensemble(
 
 
 def _exported(estimator: Any) -> bytes:
-    """Return the JSON export; CatBoost writes it to a file only."""
+    """Return the JSON export, which CatBoost can only write to a file."""
     name = type(estimator).__name__
-    # A subclass may change any step of a prediction, so only the library's own classes are known.
-    if type(estimator).__module__.split(".")[0] != "catboost":
+    # A subclass may change any step of a prediction, so that only classes of CatBoost are accepted.
+    if package_of(estimator) != "catboost":
         raise RefusalError(f"{name} is not a class of CatBoost, so its predictions may be customized")
     if not estimator.is_fitted():
         raise RefusalError(f"{name} is not fitted, so it has no trees yet")
@@ -223,20 +237,20 @@ def _exported(estimator: Any) -> bytes:
         path = Path(folder) / "model.json"
         try:
             estimator.save_model(str(path), format="json")
-        except Exception as error:  # models with text or embedding features have no such export
+        except Exception as error:  # such as for text or embedding features
             reason = str(error).rsplit(": ", 1)[-1]
             raise RefusalError(f"CatBoost does not export its trees as JSON: {reason}") from error
         return path.read_bytes()
 
 
 def loss_in(info: Mapping[str, Any]) -> str:
-    """Return the loss a model was fitted for, in the words of CatBoost; a sum of models has none."""
+    """Return CatBoost's name of the loss. A sum of models has none."""
     loss: str = info.get("params", {}).get("loss_function", {}).get("type", "(none recorded)")
     return loss
 
 
-def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, str]]:
-    """Return how margins become responses, and which ones do not."""
+def _catboost_links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, str]]:
+    """Return the link of each response, and reasons for the refused ones."""
     loss = loss_in(info)
     links = {"decision_function": Link()}
     if hasattr(estimator, "predict_proba"):
@@ -257,47 +271,49 @@ def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], di
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """What splits test, arrays of one shape in the words of `Ensemble`."""
+    """Column, threshold and category set of splits as in `Ensemble`, arrays of the same shape."""
 
     column: Integers
     threshold: Floats
     category_set: Integers
 
     def reshape(self, *shape: int) -> Splits:
-        """Return the same in another shape."""
+        """Return the splits in another shape."""
         column, threshold, category_set = self.column, self.threshold, self.category_set
         return Splits(column.reshape(shape), threshold.reshape(shape), category_set.reshape(shape))
 
     def at(self, depth: Any) -> Splits:
-        """Return those at some depths, of splits ``(t, d)``."""
+        """Return the splits at some depths, from splits of shape ``(t, d)``."""
         return Splits(self.column[:, depth], self.threshold[:, depth], self.category_set[:, depth])
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a model, and where its numeric and categorical features lie among them.
+    """Columns of a model, and the positions of its numeric and categorical features among them.
 
-    CatBoost puts NaN below all borders or, if set so, above: where it puts an infinity, so NaN is one.
+    CatBoost treats NaN as below all borders or, with another setting, above. Hence NaN is encoded as an
+    infinity. ``tests`` has the kind, the feature, and the border or hash of each split by its number.
+    ``statistics`` names the categorical features with target statistics.
     """
 
     encodings: tuple[Encoding, ...]
     numeric: Mapping[int, int]
     categorical: Mapping[int, int]
     category_sets: tuple[CategorySet, ...]
-    tests: tuple[tuple[str, int, Any], ...]  # by their number: the kind, the feature, and its border or hash
+    tests: tuple[tuple[str, int, Any], ...]
     statistics: str
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Columns:
-        """Read the section on features."""
+        """Read the section about features."""
         numeric, categorical = info.get("float_features") or [], info.get("categorical_features") or []
         CatBoost.refuse_unknown("features", info, FEATURES)
         for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
             for feature in features:
                 CatBoost.refuse_unknown("features", feature, known)
                 whole_numbers("features", [feature["feature_index"], feature["flat_feature_index"]])
-        encodings = [_of_numbers(feature) for feature in numeric]
-        encodings += [_of_categories(feature) for feature in categorical]
+        encodings = [_number_encoding(feature) for feature in numeric]
+        encodings += [_hashed_encoding(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
         position = {encoding.feature: column for column, encoding in enumerate(encodings)}
         tested = [
@@ -319,13 +335,17 @@ class Columns:
             {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in categorical},
             tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in tested),
             (*borders, *(("OneHotFeature", feature, value) for feature, value, _ in tested)),
-            ", ".join(_name(feature) for feature in categorical if feature["feature_index"] in behind),
+            ", ".join(
+                repr(feature.get("feature_id") or f"column {feature['flat_feature_index']}")
+                for feature in categorical
+                if feature["feature_index"] in behind
+            ),
         )
 
     def splits(self, found: list[dict[str, Any]]) -> Splits:
-        """Return the conditions of splits; borders are single precision.
+        """Return the conditions of splits. Borders have single precision.
 
-        CatBoost loads the number of a test alone: what else a split says must be that test.
+        CatBoost reads only ``split_index`` of a split. Refuse splits whose other fields differ from it.
         """
         borders = sum(kind == "FloatFeature" for kind, _, _ in self.tests)
         columns, thresholds, category_sets = [], [], []
@@ -357,7 +377,7 @@ class Columns:
 
 
 def _borders(feature: Mapping[str, Any]) -> list[float]:
-    """Return the borders of a feature in their order, which CatBoost counts those below a number by."""
+    """Return the borders of a feature, or refuse if they do not ascend, as CatBoost requires."""
     borders: list[float] = feature.get("borders") or []
     single = real_numbers("borders", borders).astype(np.float32)
     if not (np.diff(single) > 0).all():
@@ -365,11 +385,7 @@ def _borders(feature: Mapping[str, Any]) -> list[float]:
     return borders
 
 
-def _name(feature: Mapping[str, Any]) -> str:
-    return repr(feature.get("feature_id") or f"column {feature['flat_feature_index']}")
-
-
-def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
+def _number_encoding(feature: Mapping[str, Any]) -> Encoding:
     treatment = feature["nan_value_treatment"]
     if treatment not in ("AsIs", "AsFalse", "AsTrue"):
         raise RefusalError(f"its trees cannot be read: nan_value_treatment {treatment!s:.60} is not known")
@@ -377,7 +393,7 @@ def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
     return Encoding(feature["flat_feature_index"], single=True, missing=missing)
 
 
-def _of_categories(feature: Mapping[str, Any]) -> Encoding:
+def _hashed_encoding(feature: Mapping[str, Any]) -> Encoding:
     categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
     position = feature["flat_feature_index"]
     return Encoding(position, categories=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
@@ -385,7 +401,7 @@ def _of_categories(feature: Mapping[str, Any]) -> Encoding:
 
 @dataclass(frozen=True, eq=False)
 class CatBoostForest:
-    """Trees as `Ensemble` has them, before scale and bias; unknown cover is NaN."""
+    """Nodes of trees as in `Ensemble`, before scale and bias. Unknown cover is NaN."""
 
     roots: Integers
     column: Integers
@@ -397,11 +413,11 @@ class CatBoostForest:
     cover: Floats
 
 
-def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
+def _catboost_forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     if model.get("trees") and model.get("oblivious_trees"):
         raise RefusalError("its trees cannot be read: there are symmetric trees beside others")
     if model.get("trees"):
-        return _nested(model["trees"], columns)
+        return _nested_forest(model["trees"], columns)
     trees = model.get("oblivious_trees")
     if not trees:
         raise RefusalError("the model was fitted but has no trees")
@@ -412,10 +428,10 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     sizes = np.array([len(tree["leaf_values"]) for tree in trees])
     for name in ("leaf_values", "leaf_weights"):
         real_numbers(name, chain.from_iterable(tree.get(name) or () for tree in trees))
-    if (sizes == 0).any() or (sizes % 2**depths).any():  # before room is made for all leaves
+    if (sizes == 0).any() or (sizes % 2**depths).any():  # before memory for all leaves is allocated
         raise RefusalError("its trees cannot be read: they have other leaves than their splits make")
     found = np.unique(depths).tolist()
-    parts = [_symmetric([trees[t] for t in np.flatnonzero(depths == d)], d, columns) for d in found]
+    parts = [_symmetric_forest([trees[t] for t in np.flatnonzero(depths == d)], d, columns) for d in found]
     starts = np.cumsum([0, *(len(part.column) for part in parts)])[:-1].tolist()
     roots = np.empty(len(trees), np.int64)
     for depth, part, start in zip(found, parts, starts, strict=True):
@@ -432,10 +448,10 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     )
 
 
-def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
-    """Read trees of nested nodes, the roots first and every node after its parent."""
+def _nested_forest(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
+    """Return trees of nested nodes as arrays: the roots first, and every node after its parent."""
     nodes, parents, leaves, found = [*trees], [], [], []
-    for position, node in enumerate(nodes):  # grows while it is walked
+    for position, node in enumerate(nodes):  # the list grows during the loop
         CatBoost.refuse_unknown("nodes", node, NESTED)
         if "split" in node:
             found.append(node["split"])
@@ -466,11 +482,11 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
     return CatBoostForest(np.arange(len(trees)), column, threshold, category_set, left, right, value, weight)
 
 
-def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
-    """Expand trees that test the same at all nodes at a depth; leave out the nodes that no row reaches.
+def _symmetric_forest(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
+    """Expand symmetric trees, with the same split at all nodes of a depth. Drop unreachable nodes.
 
-    The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the
-    lowest bit of the leaf's number; with the last split at the root the leaves lie in its order.
+    The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the lowest
+    bit of the leaf number. With the last split at the root, the leaves are in the order of CatBoost.
     """
     count, leaves = len(trees), 2**depth
     nodes, inner = 2 * leaves - 1, leaves - 1
@@ -481,9 +497,9 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Cat
     value[:, inner:] = values
     cover[:, inner:] = [tree.get("leaf_weights") or [np.nan] * leaves for tree in trees]
     for level in reversed(range(depth)):
-        here, left, right = _level(level)
+        here, left, right = _depth_slices(level)
         cover[:, here] = cover[:, left] + cover[:, right]
-    kept, reached = _pruned(_alive(splits))
+    kept, reached = _prune_unreachable(_reachable_nodes(splits))
     tested = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
     below = ((0, 0), (0, leaves))
     return CatBoostForest(
@@ -498,15 +514,15 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Cat
     )
 
 
-def _pruned(alive: Flags) -> tuple[Flags, Integers]:
-    """Return which nodes are kept, and the number of the kept node a row comes to that comes to a node.
+def _prune_unreachable(alive: Flags) -> tuple[Flags, Integers]:
+    """Return which nodes are kept, and for each node the number of the kept node that replaces it.
 
-    A row goes past a node that has one way only.
+    A node with one reachable child is replaced by that child.
     """
     nodes = np.arange(alive.shape[1])
     target = np.broadcast_to(nodes, alive.shape).copy()
     for level in reversed(range(alive.shape[1].bit_length() - 1)):
-        here, left, right = _level(level)
+        here, left, right = _depth_slices(level)
         onward = np.where(alive[:, left], target[:, left], target[:, right])
         target[:, here] = np.where(alive[:, left] & alive[:, right], target[:, here], onward)
     kept = alive & (target == nodes)
@@ -514,30 +530,33 @@ def _pruned(alive: Flags) -> tuple[Flags, Integers]:
     return kept, np.take_along_axis(number, target, axis=1)
 
 
-def _level(level: int) -> tuple[slice, slice, slice]:
-    """Return where the nodes of a level lie, and their left and right children."""
+def _depth_slices(level: int) -> tuple[slice, slice, slice]:
+    """Return the positions of the nodes at a depth, and of their left and right children."""
     first, next_, end = 2**level - 1, 2 ** (level + 1) - 1, 2 ** (level + 2) - 1
     return slice(first, next_), slice(next_, end, 2), slice(next_ + 1, end, 2)
 
 
-def _alive(splits: Splits) -> Flags:
+def _reachable_nodes(splits: Splits) -> Flags:
     """Return which nodes a row can reach given the splits above, ``(t, 2^(d+1) - 1)``."""
     count, depth = splits.column.shape
     alive = np.ones((count, 2 ** (depth + 1) - 1), dtype=bool)
     for level in range(depth):
-        here, left, right = _level(level)
+        here, left, right = _depth_slices(level)
         alive[:, left] = alive[:, right] = alive[:, here]
         path = np.arange(2**level)
         for above in range(level):
             went_right = (path >> (level - 1 - above)) % 2 == 1
-            stays_left, stays_right, turns_left = _implied(splits.at(above), splits.at(level))
+            stays_left, stays_right, turns_left = _implied_directions(splits.at(above), splits.at(level))
             alive[:, left] &= ~(stays_right[:, None] & went_right)
             alive[:, right] &= ~np.where(went_right, turns_left[:, None], stays_left[:, None])
     return alive
 
 
-def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
-    """Return where left above implies left, right implies right, and right (one category) implies left."""
+def _implied_directions(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
+    """Return where left above implies left below, right implies right, and right implies left.
+
+    The last case is that of splits by different single categories of a column.
+    """
     same = above.column == below.column
     by_category, equal = below.category_set >= 0, above.category_set == below.category_set
     stays_left = same & np.where(by_category, equal, above.threshold <= below.threshold)
@@ -547,7 +566,7 @@ def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
 
 @dataclass(frozen=True, eq=False)
 class Hashed(Mapping[Any, float]):
-    """The number of a category by the hash CatBoost knows it by; what the categories are is not recorded."""
+    """Mapping from categories to numbers by CatBoost's hash. The categories themselves are not recorded."""
 
     numbers: Mapping[int, float]
 
@@ -562,9 +581,9 @@ class Hashed(Mapping[Any, float]):
 
 
 def category_hash(category: Any) -> int:
-    """Return CatBoost's hash of a category, of which numbers are spelled out first.
+    """Return CatBoost's hash of a category. Numbers are first converted to text.
 
-    >>> level_hash("a"), level_hash(1) == level_hash("1") == level_hash(True)
+    >>> category_hash("a"), category_hash(1) == category_hash("1") == category_hash(True)
     (-805065478, True)
     """
     if isinstance(category, int):

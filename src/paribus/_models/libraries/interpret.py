@@ -1,4 +1,4 @@
-"""Explainable boosting machines of interpret: every term, a table over bins, is one tree."""
+"""Explainable boosting machines of interpret, with each term as one tree."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 MODELS = ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor")
-LINKS = {  # of a regressor's predict, or a classifier's probabilities
+LINKS = {  # of predict for regressors, of predict_proba for classifiers
     "identity": Link(),
     "log": Link("exp"),
     "logit": Link("sigmoid"),
     "mlogit": Link("softmax"),
 }
 LABELS = "its predict gives class labels, which are no sum of terms; request predict_proba"
-MOST_LEAVES = 1_000_000  # of one term
-EXACT = 2.0**53  # integers from which floats are no longer spelled as integers
+MOST_LEAVES = 1_000_000  # per term
+EXACT = 2.0**53  # larger floats are not written as integers
 
 
 class Interpret(Library):
-    """interpret, whose boosting machines are sums of tables over the bins of one feature or more."""
+    """interpret, whose boosting machines are sums of tables over the bins of one or more features."""
 
     module = "interpret"
     title = "interpret"
 
     def importance(self, model: Any) -> Any:
-        """Return none: it reports importances of terms, not of columns."""
+        """Return None, because importances are those of terms, not of columns."""
         return None
 
     def read_trees(self, model: Any) -> Ensemble:
@@ -44,11 +44,12 @@ class Interpret(Library):
             raise RefusalError(f"{name} is not among the models of interpret that can be read")
         if model.link_ not in LINKS:
             raise RefusalError(f"the link {model.link_!r} of {name} is not known")
-        axes = [_axes(model, feature) for feature in range(int(model.n_features_in_))]
+        axes = [_feature_axis(model, feature) for feature in range(int(model.n_features_in_))]
         base = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
         nodes = _Nodes(len(base))
         for features, scores in zip(model.term_features_, model.term_scores_, strict=True):
-            own = [axes[feature].of_term(len(features)) for feature in features]
+            sizes = [min(len(axes[feature].by_size), len(features)) for feature in features]
+            own = [axes[feature].by_size[size - 1] for feature, size in zip(features, sizes, strict=True)]
             nodes.add_term(own, np.asarray(scores, dtype=np.float64))
         link = LINKS[model.link_]
         if name == "ExplainableBoostingRegressor":
@@ -59,18 +60,18 @@ class Interpret(Library):
 
 @dataclass(frozen=True, eq=False)
 class _Spelled(Encoding):
-    """Categories that are known by their text; integers and truth values have one, too."""
+    """Encoding of categories by their text, also for integers and booleans."""
 
     def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
         assert isinstance(self.categories, Mapping)
         known = self.categories
-        numbers = [known.get(_text(value, column.name), self.unseen) for value in occurring]
+        numbers = [known.get(_category_text(value, column.name), self.unseen) for value in occurring]
         return np.array(numbers, dtype=np.float64)[codes] if len(codes) else np.empty(0)
 
 
-def _text(value: Any, name: str) -> str:
-    """Return a category as interpret spells it, or refuse."""
+def _category_text(value: Any, name: str) -> str:
+    """Return the text of a category in interpret, or refuse."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str):
         return plain
@@ -85,10 +86,10 @@ def _text(value: Any, name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _TermAxis:
-    """The pieces of a feature in a term: between thresholds, each with its bin.
+    """Intervals of a feature in a term: ``bins`` has the bin of each interval between ``thresholds``.
 
-    ``missing`` is the bin of missing values that follow no threshold, None where they are numbers as well.
-    ``size`` is how many bins there are.
+    ``missing`` is the bin of missing values, None if the encoding turns them into a number. ``size`` is the
+    number of bins.
     """
 
     feature: int
@@ -100,39 +101,38 @@ class _TermAxis:
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """How a feature becomes a number, and its pieces: in terms of one feature, of two, and so on."""
+    """Encoding of a feature, and its intervals in terms of one feature, two features, ...
+
+    The last entry of ``by_size`` also holds for terms with more features.
+    """
 
     encoding: Encoding
     by_size: Sequence[_TermAxis]
 
-    def of_term(self, features: int) -> _TermAxis:
-        """Return the pieces in a term of so many features: the last that are known serve all larger ones."""
-        return self.by_size[min(len(self.by_size), features) - 1]
 
-
-def _axes(model: Any, feature: int) -> _Axis:
+def _feature_axis(model: Any, feature: int) -> _Axis:
     kind, binnings = model.feature_types_in_[feature], model.bins_[feature]
     if kind == "continuous":
-        return _Axis(Encoding(feature), [_of_cuts(feature, np.asarray(cuts)) for cuts in binnings])
+        return _Axis(Encoding(feature), [_cut_bins(feature, np.asarray(cuts)) for cuts in binnings])
     if kind not in ("nominal", "ordinal"):
         raise RefusalError(f"column {feature} is of the type {kind!r}, which is not known")
     names = list(dict.fromkeys(name for categories in binnings for name in categories))
-    # Missing is 0 and a category that is not known comes last, as among the bins.
+    # As for the bins, missing is 0 and unknown categories come last.
     numbers = {name: float(number) for number, name in enumerate(names, 1)}
     encoding = _Spelled(feature, categories=numbers, unseen=len(names) + 1.0, missing=0.0)
-    return _Axis(encoding, [_of_categories(feature, names, categories) for categories in binnings])
+    return _Axis(encoding, [_category_bins(feature, names, categories) for categories in binnings])
 
 
-def _of_cuts(feature: int, cuts: Array) -> _TermAxis:
-    """Return the pieces between cuts; a number that equals one is above it."""
+def _cut_bins(feature: int, cuts: Array) -> _TermAxis:
+    """Return the intervals between cuts. A number equal to a cut belongs to the upper interval."""
     if cuts.ndim != 1 or cuts.dtype != np.float64 or not (np.diff(cuts) > 0).all():
         raise RefusalError(f"the cuts of column {feature} are not rising numbers")
     below = np.asarray(np.nextafter(cuts, -np.inf), dtype=np.float64)
     return _TermAxis(feature, below, np.arange(1, len(cuts) + 2), 0, len(cuts) + 3)
 
 
-def _of_categories(feature: int, names: Sequence[str], categories: Mapping[str, int]) -> _TermAxis:
-    """Return a piece for missing values, for each category and for those that are not known."""
+def _category_bins(feature: int, names: Sequence[str], categories: Mapping[str, int]) -> _TermAxis:
+    """Return intervals for missing values, for each category and for unknown categories."""
     size = max(categories.values(), default=0) + 2
     bins = [0, *(categories.get(name, size - 1) for name in names), size - 1]
     halves = np.arange(len(bins) - 1, dtype=np.float64) + 0.5
@@ -141,7 +141,7 @@ def _of_categories(feature: int, names: Sequence[str], categories: Mapping[str, 
 
 @dataclass
 class _Nodes:
-    """The nodes of all terms, one after another."""
+    """Concatenated nodes of the trees of all terms."""
 
     margins: int
     roots: list[int] = field(default_factory=list)
@@ -152,7 +152,7 @@ class _Nodes:
     value: list[Floats] = field(default_factory=list)
 
     def add_term(self, axes: Sequence[_TermAxis], scores: Floats) -> None:
-        """Add a tree whose leaves are the scores of a term."""
+        """Add a tree with the scores of a term as leaves."""
         sizes = tuple(axis.size for axis in axes)
         wanted = sizes if self.margins == 1 else (*sizes, self.margins)
         if scores.shape != wanted:
@@ -163,20 +163,20 @@ class _Nodes:
         self.roots.append(self._part(axes, scores.reshape(*sizes, self.margins)))
 
     def _part(self, axes: Sequence[_TermAxis], scores: Floats) -> int:
-        """Add what decides between the scores of some axes; return its first node."""
+        """Add the nodes that select a score by the remaining axes, and return the first of them."""
         if not axes:
             return self._node(LEAF, 0.0, scores)
         axis, pieces = axes[0], scores[axes[0].bins]
         if axis.missing is None or (pieces == scores[axis.missing]).all():
             return self._search(axes, pieces, 0, len(pieces))
-        # Every number is at most infinity, so that only missing values go right.
+        # Every number is at most infinity: only missing values go right.
         node = self._node(axis.feature, np.inf, None)
         self.left[node] = self._search(axes, pieces, 0, len(pieces))
         self.right[node] = self._part(axes[1:], scores[axis.missing])
         return node
 
     def _search(self, axes: Sequence[_TermAxis], pieces: Floats, first: int, stop: int) -> int:
-        """Add a search for a piece, by halves; pieces that are alike need none."""
+        """Add a binary search for an interval, and return its first node. Equal intervals need no split."""
         if (pieces[first:stop] == pieces[first]).all():
             return self._part(axes[1:], pieces[first])
         middle = (first + stop) // 2
@@ -200,7 +200,7 @@ class _Nodes:
         links: Mapping[str, Link],
         refused: Mapping[str, str],
     ) -> Ensemble:
-        """Complete the nodes; a missing value goes right, which decides where there is a test for it."""
+        """Return the ensemble. Missing values go right, which is tested by splits at infinity."""
         return Ensemble(
             roots=np.array(self.roots, np.int32),
             column=np.array(self.column, np.int32),

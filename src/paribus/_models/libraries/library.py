@@ -1,4 +1,4 @@
-"""What there is to know of a library of models, and what happens where that does not suffice."""
+"""Interface of a model library, and checks of the numbers that libraries write."""
 
 from __future__ import annotations
 
@@ -13,40 +13,54 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._models.ensemble import Ensemble
+from paribus._models.parameters import package_of
 from paribus._models.predictor import Predictor
 from paribus.errors import RefusalCode, RefusalError
 
-MOST_COLUMNS = 1_000_000  # more are a damaged number, and one encoding each would take all memory
+MOST_COLUMNS = 1_000_000  # a larger number is damaged, and one encoding each would take all memory
 MOST_MARGINS = 100_000
 WHOLE = re.compile(r"[ \t]*-?[0-9]{1,19}[ \t]*")
-Curves: TypeAlias = Mapping[str, Mapping[str, Any]]  # scores of each iteration, by their rows and their name
+Curves: TypeAlias = Mapping[str, Mapping[str, Any]]  # scores of each iteration, by data set and metric
 
 
 class Library(ABC):
-    """All that is known of one library; what a library does not override has no meaning there.
+    """Facts about one model library. The defaults hold for libraries that do not override them.
 
     Attributes
     ----------
     module, title : str
-        The name it is imported by, and the one it is written by.
+        Name of the imported module, and name of the library in texts.
     boosts : bool
-        Its wrappers derive from scikit-learn's classes, and their margin takes a keyword of ``predict``.
+        Whether it is a boosting library: its wrappers derive from scikit-learn's classes, and ``predict``
+        returns margins with a keyword.
     native : str, optional
-        The class of its models that have ``predict`` alone.
+        Name of the class of native models, which have only ``predict``.
     names : tuple of str
-        Where its models keep the names of their columns, beside ``feature_names_in_``.
+        Attributes that hold the column names of its models, besides ``feature_names_in_``.
     generated : str, optional
-        How the names begin that it gives the columns of arrays, None if it gives them none.
+        Prefix of the names it generates for the columns of arrays, None if it generates no names.
     typed : bool
-        A column of categories must be one: it takes no text for it.
+        Whether categorical columns must have a category dtype. Text is not accepted.
     closed : bool
-        A category the model does not know is an error; to the others it is a missing value.
+        Whether an unknown category is an error. For other libraries it is a missing value.
     pandas : bool
-        Its models take no categories of other frame libraries.
+        Whether its models accept categories from pandas only.
     absent : float
-        What it takes an entry for that a sparse matrix does not store.
+        Value of entries that a sparse matrix does not store.
+    margin_keywords : mapping of str
+        Keywords with which ``predict`` of a boosted model returns the margin, before any link.
     importances : mapping of str
-        What it calls importances, in words.
+        Descriptions of its types of importance.
+    constraint_parameters : tuple of str
+        Names of the parameter with the monotone constraints, including aliases.
+    deviance_powers : mapping of str
+        Power of the Tweedie distribution by objective in lower case. None: a parameter sets the power.
+    class_powers : mapping of str
+        The same by name of the estimator class. None: the attribute ``power`` sets the power.
+    probability_objectives : tuple of str
+        Objectives for which ``predict`` of a native model returns one probability.
+    other_scale_objectives : tuple of str
+        Prefixes of objectives in lower case for which ``predict`` returns margins, labels or ranking scores.
     """
 
     module: ClassVar[str]
@@ -59,61 +73,74 @@ class Library(ABC):
     closed: ClassVar[bool] = False
     pandas: ClassVar[bool] = False
     absent: ClassVar[float] = 0.0
+    margin_keywords: ClassVar[Mapping[str, Any]] = {}
     importances: ClassVar[Mapping[str, str]] = {}
+    constraint_parameters: ClassVar[tuple[str, ...]] = ()
+    deviance_powers: ClassVar[Mapping[str, float | None]] = {}
+    class_powers: ClassVar[Mapping[str, float | None]] = {}
+    probability_objectives: ClassVar[tuple[str, ...]] = ()
+    other_scale_objectives: ClassVar[tuple[str, ...]] = ()
 
     def is_native(self, model: Any) -> bool:
-        """Return whether a model is one of the library's own that has ``predict`` alone."""
-        kind = type(model)
-        return kind.__name__ == self.native and kind.__module__.split(".")[0] == self.module
+        """Return whether a model is a native model of the library, which has only ``predict``."""
+        return type(model).__name__ == self.native and package_of(model) == self.module
 
     def is_own(self, model: Any) -> bool:
-        """Return whether the class of a model is one of the library, and no subclass of another."""
-        return type(model).__module__.split(".")[0] == self.module
+        """Return whether the library defines the class of a model. A user's subclass is excluded."""
+        return package_of(model) == self.module
 
     def written_by(self, model: Any) -> tuple[str, str] | None:
-        """Return the library that wrote a model and its version, None for a model of the one imported."""
+        """Return library and version that wrote a model file, None for a model of the imported library."""
         return None
 
     def remarks(self, model: Any) -> list[str]:
-        """Return what is to be said of where the structure of a model comes from."""
+        """Return remarks on the source of a model's structure."""
         return []
 
     def margin(self, model: Any) -> Mapping[str, Any]:
-        """Return the keywords that make ``predict`` of a boosted model return the margin, before any link."""
+        """Return the keywords with which ``predict`` of a boosted model returns the margin."""
+        return self.margin_keywords
+
+    def unreported_settings(self, model: Any) -> dict[str, Any]:
+        """Return settings of the objective that neither ``get_params`` nor ``params`` of a model reports."""
         return {}
 
     def native_predictor(self, model: Any, keywords: Mapping[str, Any]) -> Predictor:
-        """Return how a native model predicts."""
+        """Return the predictor of a native model."""
         return Predictor(model, "predict", keywords)
 
     def spelled(self, name: str) -> str:
-        """Return the name of a column as the library spells it."""
+        """Return the name of a column in the spelling of the library."""
         return name
 
     def has_types(self, model: Any) -> bool:
-        """Return whether a model may know which of its columns were categories."""
+        """Return whether a model may record which of its columns were categorical."""
         return self.boosts
 
     def categories(self, model: Any) -> Mapping[int, Any] | None:
-        """Return the categories of each column that had some; None where nothing is known."""
+        """Return the categories of each categorical column, None if the model does not record them."""
         return None
 
     def numbers(self, model: Any, columns: int) -> frozenset[int]:
-        """Return the columns that were numbers, of a model that does not keep its categories."""
+        """Return the numeric columns of a model that does not record its categories."""
         return frozenset()
 
     def importance(self, model: Any) -> Any:
-        """Return the importance a model reports of its columns, None if none; or raise `RefusalError`."""
+        """Return the importance of each column that a model reports, None if it reports none.
+
+        Raise `RefusalError` with the reason if a reported importance is unusable.
+        """
         return getattr(model, "feature_importances_", None)
 
     def importance_name(self, model: Any) -> str:
-        """Return what that is a share of, in words: of the kind a wrapper was made with, gain if none."""
+        """Return a description of the reported importance. The type is gain unless a wrapper sets another."""
         kind = getattr(model, "importance_type", None) or "gain"
         return f"{self.importances.get(kind, kind)} in {self.module}"
 
     def training_curves(self, model: Any) -> Curves:
-        """Return the scores that a model kept while it was fitted: by rows and score, one an iteration."""
-        return {}
+        """Return the scores of each iteration that a fitted model keeps, by data set and metric."""
+        kept = getattr(model, "evals_result_", None)  # a method ``evals_result`` may raise without scores
+        return kept if isinstance(kept, Mapping) else {}
 
     @abstractmethod
     def read_trees(self, model: Any) -> Ensemble:
@@ -121,13 +148,13 @@ class Library(ABC):
 
     @classmethod
     def release(cls) -> str:
-        """Return the library and its version, as in ``"XGBoost 3.2.0"``."""
+        """Return the library and its version, such as ``"XGBoost 3.2.0"``."""
         version = getattr(sys.modules.get(cls.module), "__version__", "of an unknown version")
         return f"{cls.title} {version}"
 
     @classmethod
     def refuse_unknown(cls, what: str, found: Iterable[str], known: Collection[str]) -> None:
-        """Refuse fields that are not known: a release that adds one may decide predictions by it."""
+        """Refuse unknown fields: in a new release they may affect predictions."""
         unknown = sorted(set(found).difference(known))
         if unknown:
             fields = ", ".join(map(repr, unknown))
@@ -138,9 +165,9 @@ class Library(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Refuse with the version whatever reading trees raises: the inside of a library may change."""
+        """Convert any error while trees are read to a refusal that names the version."""
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused, not warned of
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused later, without a warning
                 yield
         except RefusalError as refusal:
             if refusal.code is RefusalCode.OTHER:
@@ -152,27 +179,27 @@ class Library(ABC):
 
 
 def counted(what: str, number: int, least: int, most: int) -> int:
-    """Return a number that says how large something is, or refuse one out of range."""
+    """Return a size or count, or refuse one out of range."""
     if not least <= number <= most:
         raise RefusalError(f"its trees cannot be read: {what} of {number} is not within {least} and {most}")
     return number
 
 
 def whole(what: str, text: Any) -> int:
-    """Return an integer that a file has as text; Python reads more as one than libraries do."""
+    """Return the integer in a text. Only the forms that libraries write are accepted."""
     if isinstance(text, str) and WHOLE.fullmatch(text):
         return int(text)
     raise RefusalError(f"its trees cannot be read: {what} {text!r:.60} is not an integer")
 
 
 def whole_numbers(what: str, values: Iterable[Any]) -> None:
-    """Refuse positions that are not integers: a truth value or a text is another number to each reader."""
+    """Refuse positions that are not integers. Readers would convert booleans and text differently."""
     if not set(map(type, values)) <= {int}:
         raise RefusalError(f"its trees cannot be read: positions of {what} are not all integers")
 
 
 def real_numbers(what: str, values: Iterable[Any]) -> Floats:
-    """Return finite numbers, or refuse others: a text or a truth value is another number to each reader."""
+    """Return finite numbers, or refuse other values, such as booleans and text."""
     found = list(values)
     numbers = np.array(found, dtype=np.float64) if set(map(type, found)) <= {int, float} else None
     if numbers is None or not np.isfinite(numbers).all():

@@ -14,16 +14,17 @@ import numpy as np
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
-from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted, whole
+from paribus._models.libraries.library import MOST_MARGINS, Library, counted, whole
+from paribus._models.parameters import attribute
 from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
-SINGLE_WHOLE = 2**24  # up to here single precision holds every integer
-SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
+SINGLE_WHOLE = 2**24  # single precision holds every integer up to this one
+SIGMOID_DIGITS = 6  # digits of the parameter `sigmoid` in the model text
 
-# Bits of a node's decision type, and what its missing values are.
+# Bits of a node's decision type, and its kinds of missing values; BY_CATEGORY marks a categorical split.
 CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2
-AS_ZERO, ZERO_OR_NAN, NAN, LEVELS = range(4)
+AS_ZERO, ZERO_OR_NAN, NAN, BY_CATEGORY = range(4)
 
 IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
 EXP = ("poisson", "gamma", "tweedie")
@@ -32,7 +33,7 @@ LABELS = "predict returns class labels, which have no average; request predict_p
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
 LINE = re.compile(r"[^\n]+")
 MOST_LINES = 5_000_000  # of 250,000 trees
-MOST_FITS = 10_000_000  # columns times lists of categories, of which each may be that of each
+MOST_FITS = 10_000_000  # columns times lists of categories, all pairs of which are compared
 # Names of the lines before the trees, and of the lines of a tree.
 HEADER = {
     "average_output",
@@ -76,7 +77,7 @@ LINES = {
 
 
 class LightGBM(Library):
-    """LightGBM, which never had text, and writes an underscore for a space in the name of a column."""
+    """LightGBM, which accepts no text and replaces spaces in column names by underscores."""
 
     module = "lightgbm"
     title = "LightGBM"
@@ -89,33 +90,32 @@ class LightGBM(Library):
         "split": "number of its splits",
         "gain": "total gain of its splits",
     }
+    margin_keywords: ClassVar[Mapping[str, Any]] = {"raw_score": True}
+    constraint_parameters = ("monotone_constraints", "monotone_constraint", "mc", "monotonic_cst")
+    deviance_powers: ClassVar[Mapping[str, float | None]] = {"poisson": 1.0, "gamma": 2.0, "tweedie": None}
+    probability_objectives = ("binary", "cross_entropy", "xentropy")
+    other_scale_objectives = ("lambdarank", "rank_xendcg")
 
-    def margin(self, model: Any) -> Mapping[str, Any]:
-        """Return the keyword of the margin."""
-        return {"raw_score": True}
+    def unreported_settings(self, model: Any) -> dict[str, Any]:
+        """Return parameters of a wrapper that are not arguments of its class, such as aliases."""
+        more = attribute(model, "_other_params")
+        return more if isinstance(more, dict) else {}
 
     def spelled(self, name: str) -> str:
-        """Return the name of a column with underscores."""
+        """Return the name of a column with underscores for spaces."""
         return name.replace(" ", "_")
 
     def categories(self, model: Any) -> Mapping[int, Any]:
-        """Return those of each pandas category column; `RefusalError` where it does not say which."""
+        """Return the categories of each pandas category column, or refuse if these columns are unknown."""
         booster = getattr(model, "booster_", model)
         lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
-        return (
-            pandas_categories(lists, LightGBMText.of(booster.model_to_string(num_iteration=1)))
-            if lists
-            else {}
-        )
+        if not lists:
+            return {}
+        return pandas_categories(lists, LightGBMText.of(booster.model_to_string(num_iteration=1)))
 
     def importance(self, model: Any) -> Any:
-        """Return that of a wrapper, or the gain of a booster."""
+        """Return the importance of a wrapper, or the gain of a booster."""
         return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
-
-    def training_curves(self, model: Any) -> Curves:
-        """Return the scores of rows passed to ``fit`` to be evaluated; a native booster keeps none."""
-        kept = getattr(model, "evals_result_", None)
-        return kept if isinstance(kept, Mapping) else {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
@@ -123,19 +123,20 @@ class LightGBM(Library):
 
 
 def read(estimator: Any) -> Ensemble:
-    """Return the trees of a wrapper or a native booster, as many as its own predict uses.
+    """Return the trees of a wrapper or a native booster that its ``predict`` uses.
 
-    Cover is the number of training rows, as in LightGBM's own contributions. A random forest averages in
-    predict but not in its raw score, so the average is in the leaves and ``decision_function`` undoes it.
+    Cover is the number of training rows, as in LightGBM's ``pred_contrib``. A random forest averages in
+    ``predict`` but not in its raw score. Hence leaves hold the average, and the link of
+    ``decision_function`` multiplies by the number of iterations.
     """
-    _check_own(estimator)
+    _refuse_custom_predict(estimator)
     booster = getattr(estimator, "booster_", estimator)
     lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
 
 
 def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
-    """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
+    """Return the trees in a model text; ``lists`` are the categories of its pandas columns."""
     text = LightGBMText.of(model_text)
     return lightgbm_ensemble(text, lists, **_responses(estimator, text))
 
@@ -143,8 +144,8 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
 def lightgbm_ensemble(
     text: LightGBMText, lists: list[list[Any]], links: Mapping[str, Link], refused: Mapping[str, str]
 ) -> Ensemble:
-    """Return the trees in a text; the links are those of margins that are not averaged."""
-    if not set(text.lines["is_linear"]) <= {"0"}:  # LightGBM takes any other number for yes
+    """Return the trees in a text; ``links`` are those of margins without averaging."""
+    if not set(text.lines["is_linear"]) <= {"0"}:  # any other number means linear trees
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
     _refuse_counts(text)
     sizes = text.integers("num_leaves")
@@ -162,7 +163,7 @@ def lightgbm_ensemble(
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
-    category_set, category_sets = _category_sets(text, layout, tests)
+    category_set, category_sets = _lightgbm_category_sets(text, layout, tests)
     return Ensemble(
         roots=layout.first.astype(np.int32),
         column=layout.spread(columns, LEAF, np.int32),
@@ -173,7 +174,7 @@ def lightgbm_ensemble(
         value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
-        encodings=_encodings(codes, tests, pandas_categories(lists, text)),
+        encodings=_lightgbm_encodings(codes, tests, pandas_categories(lists, text)),
         category_set=layout.spread(category_set, -1, np.int32),
         category_sets=category_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
@@ -183,7 +184,7 @@ def lightgbm_ensemble(
 
 
 def _refuse_counts(text: LightGBMText) -> None:
-    """Refuse trees without all their lines, and lines of more or fewer numbers, before these are read."""
+    """Refuse missing lines and wrong counts of numbers, before the numbers are parsed."""
     trees, leaves, sizes = len(text.lines["Tree"]), text.count("leaf_value"), text.count("num_leaves")
     if trees != sizes:
         raise RefusalError(f"its trees cannot be read: num_leaves has {sizes:,} numbers for {trees:,} trees")
@@ -194,39 +195,39 @@ def _refuse_counts(text: LightGBMText) -> None:
 
 @dataclass(frozen=True, eq=False)
 class LightGBMText:
-    """The lines of the header by name, and of each name the lines of all trees."""
+    """Header lines by name, and the lines of all trees by name."""
 
     header: Mapping[str, str]
     lines: Mapping[str, list[str]]
 
     @classmethod
     def of(cls, text: str) -> LightGBMText:
-        """Read the lines one by one: a damaged text may have more of them than there is memory for."""
+        """Split a text line by line, because a damaged text may have too many lines for the memory."""
         end = text.index("\nend of trees")
         start = text.find("\nTree=0\n", 0, end)
         start = end if start < 0 else start
-        header = dict(_named(text, 0, start, "a header", HEADER))
+        header = dict(_named_lines(text, 0, start, "a header", HEADER))
         lines: defaultdict[str, list[str]] = defaultdict(list)
-        for name, value in _named(text, start, end, "trees", LINES):
+        for name, value in _named_lines(text, start, end, "trees", LINES):
             lines[name].append(value)
         return cls(header, lines)
 
     @property
     def objective(self) -> list[str]:
-        """The words of the objective; there are none where it was a function."""
+        """Words of the objective, empty if it was a function."""
         return self.header.get("objective", "").split()
 
     def count(self, name: str) -> int:
-        """Return how many numbers all trees have."""
+        """Return the count of numbers in the lines of a name."""
         return sum(line.count(" ") + 1 for line in map(str.strip, self.lines[name]) if line)
 
     def numbers(self, name: str, absent: str = "") -> Floats:
-        """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``.
+        """Return the numbers of all trees; ``absent`` replaces empty lines, as of trees with one leaf.
 
-        Reading them at once takes the memory of the numbers; a text for each would take five times as much.
+        They are parsed at once, because splitting the text first takes five times the memory.
         """
         text = " ".join(filter(None, (line.strip() or absent for line in self.lines[name])))
-        with warnings.catch_warnings():  # of what follows the last number, an error since NumPy 2.3
+        with warnings.catch_warnings():  # about text after the last number, an error since NumPy 2.3
             warnings.simplefilter("error", DeprecationWarning)
             numbers = np.fromstring(text, sep=" ") if text else np.empty(0)
         if text and len(numbers) != text.count(" ") + 1:
@@ -234,7 +235,7 @@ class LightGBMText:
         return numbers
 
     def integers(self, name: str, least: int = 0, most: int = 2**31 - 1) -> Integers:
-        """Return the integers of all trees, or refuse what is none or is out of range."""
+        """Return the integers of all trees. Refuse other numbers, and integers out of range."""
         numbers = self.numbers(name)
         if not (np.trunc(numbers) == numbers).all():
             raise RefusalError(f"its trees cannot be read: {name} are no integers")
@@ -242,8 +243,10 @@ class LightGBMText:
         return numbers.astype(np.int64)
 
 
-def _named(text: str, start: int, end: int, what: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each line, and refuse a name that is not known."""
+def _named_lines(
+    text: str, start: int, end: int, what: str, known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each line, and refuse unknown names."""
     for number, line in enumerate(LINE.finditer(text, start, end)):
         name, _, value = line[0].partition("=")
         if name not in known:
@@ -255,13 +258,13 @@ def _named(text: str, start: int, end: int, what: str, known: Collection[str]) -
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where nodes lie: of each tree the inner nodes first, as the text numbers them, then the leaves."""
+    """Positions of nodes: for each tree the inner nodes in the order of the text, then the leaves."""
 
     sizes: Integers
     first: Integers
     inner: Integers
     leaves: Integers
-    tree: Integers  # of each inner node
+    tree: Integers  # tree of each inner node
 
     @classmethod
     def of(cls, sizes: Integers) -> _Layout:
@@ -272,7 +275,7 @@ class _Layout:
         return cls(sizes, first, np.flatnonzero(is_inner), np.flatnonzero(~is_inner), tree)
 
     def spread(self, inner: Any, leaf: Any, dtype: Any, leaves: Any = None) -> Array:
-        """Return one array of all nodes from what inner nodes have and what leaves have."""
+        """Return an array over all nodes; ``leaf`` fills the leaves unless ``leaves`` has their values."""
         spread = np.full(len(self.inner) + len(self.leaves), leaf, dtype=dtype)
         if len(inner):
             spread[self.inner] = inner
@@ -281,14 +284,14 @@ class _Layout:
         return spread
 
     def children(self, child: Integers) -> Integers:
-        """Return positions among all nodes; the text names a leaf by -1 minus its number."""
+        """Return child positions among all nodes. In the text, leaf ``k`` is child ``-1 - k``."""
         leaf = self.sizes[self.tree] - 2 - child
         return self.first[self.tree] + np.where(child < 0, leaf, child)
 
 
 @dataclass(frozen=True, eq=False)
 class _Tests:
-    """What each inner node tests."""
+    """Split of each inner node: feature, kind of missing values, their direction, and threshold."""
 
     feature: Integers
     missing: Integers
@@ -300,13 +303,13 @@ class _Tests:
         decision = text.integers("decision_type", 0, 15)
         by_category = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
-        # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
-        # Arrow and polars tables are spared this, which shows at the one number -ZERO only.
+        # LightGBM first replaces numbers within ZERO of zero by zero. Hence a threshold among them separates
+        # none of them. Arrow and polars tables skip this step, which matters only for the number -ZERO.
         near = ~by_category & (np.abs(threshold) <= ZERO)
         below = np.nextafter(-ZERO, -np.inf)
         return cls(
             text.integers("split_feature", 0, whole("max_feature_idx", text.header["max_feature_idx"])),
-            np.where(by_category, LEVELS, (decision >> MISSING_SHIFT) & 3),
+            np.where(by_category, BY_CATEGORY, (decision >> MISSING_SHIFT) & 3),
             ((decision & DEFAULT_LEFT) > 0) & ~by_category,
             np.where(near, np.where(threshold < 0, below, ZERO), threshold),
         )
@@ -314,10 +317,10 @@ class _Tests:
 
 @dataclass(frozen=True, eq=False)
 class _Number(Encoding):
-    """A column compared with ``splits``, which show whether single precision would matter.
+    """Encoding of a numeric column with the thresholds ``splits``.
 
-    LightGBM reads an array of integers in single precision and a frame of them in double precision; a
-    column does not say which it is from, so where the two part ways there is no prediction.
+    LightGBM reads integers of an array in single precision, but of a frame in double precision. A column
+    does not record its source. Hence integers are refused if rounding moves them across a split.
     """
 
     splits: Floats = field(default_factory=lambda: np.empty(0))
@@ -336,7 +339,7 @@ class _Number(Encoding):
 
 @dataclass(frozen=True, eq=False)
 class _Category(Encoding):
-    """A pandas category column; codes given in place of its categories are not read."""
+    """Encoding of a pandas category column. Codes in place of categories are refused."""
 
     plain: ClassVar[bool] = False
 
@@ -348,12 +351,14 @@ class _Category(Encoding):
         return super().numbers(column)
 
 
-def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
-    """Return one encoding for each feature and way of treating what is missing.
+def _lightgbm_encodings(
+    codes: Integers, tests: _Tests, categories: Mapping[int, list[Any]]
+) -> tuple[Encoding, ...]:
+    """Return one encoding for each combination of feature and kind of missing values.
 
-    Category columns that no node tests are encoded too, to check that they are what they were taken for.
+    Category columns without splits have an encoding, too, which checks that they hold categories.
     """
-    untested = [feature * 4 + LEVELS for feature in categories if feature not in tests.feature]
+    untested = [feature * 4 + BY_CATEGORY for feature in categories if feature not in tests.feature]
     encodings: list[Encoding] = []
     for code in [*codes.tolist(), *untested]:
         feature, kind = divmod(code, 4)
@@ -364,7 +369,7 @@ def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any
             encodings.append(
                 _Category(feature, categories=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
             )
-        elif kind == LEVELS:
+        elif kind == BY_CATEGORY:
             encodings.append(Encoding(feature, whole=True))
         else:
             splits = np.unique(tests.threshold[(tests.feature == feature) & (tests.missing == kind)])
@@ -372,17 +377,17 @@ def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any
     return tuple(encodings)
 
 
-def _category_sets(
+def _lightgbm_category_sets(
     text: LightGBMText, layout: _Layout, tests: _Tests
 ) -> tuple[Integers, tuple[CategorySet, ...]]:
-    """Read the bits of the categories that go left, and which of these sets each inner node tests."""
+    """Return the set that each inner node tests, and the sets of categories that go left."""
     chosen = np.full(len(tests.feature), -1)
-    by_category = tests.missing == LEVELS
+    by_category = tests.missing == BY_CATEGORY
     if not by_category.any():
         return chosen, ()
     words = text.integers("cat_threshold", 0, 2**32 - 1).astype(np.uint32)
     counts = text.integers("num_cat")
-    # The boundaries of a tree start at 0 and end at its number of words, where the next tree starts.
+    # The boundaries of each tree run from 0 to its number of words. Differences across trees are deleted.
     widths = np.diff(text.integers("cat_boundaries"))
     widths = np.delete(widths, np.cumsum(counts[counts > 0] + 1)[:-1] - 1)
     if len(widths) and (widths.min() < 0 or widths.sum() != len(words)):
@@ -391,7 +396,7 @@ def _category_sets(
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
     first = np.cumsum(counts) - counts
-    own = tests.threshold[by_category]  # the number of the set among those of its tree
+    own = tests.threshold[by_category]  # number of the set within its tree
     if not ((own >= 0) & (own < counts[layout.tree[by_category]])).all() or len(listed) != counts.sum():
         raise RefusalError("its trees cannot be read: sets of categories out of range")
     which = first[layout.tree[by_category]] + own.astype(np.int64)
@@ -410,10 +415,11 @@ def _category_sets(
 def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int, list[Any]]:
     """Return the categories of each feature that was a pandas category column.
 
-    The model knows the categories of the first, second, ... category column, not which columns these were.
-    The likeliest reading that fits in one way only is taken: features with categories; then unused features
-    as well; then ordered categories, which are compared as numbers. Each column so found is checked when it
-    is encoded, and LightGBM insists on their number, so a wrong guess never passes.
+    The model stores the categories of the first, second, ... category column, but not their positions.
+    Four assumptions are tried in order: the columns are all categorical features; then unused features may
+    be added; then ordered categories, which are compared as numbers; then categorical features may be left
+    out. Under the first assumption that fits, the assignment must be unique. Encodings check each column,
+    and LightGBM checks the number of category columns, so that a wrong assignment is detected.
     """
     if not lists:
         return {}
@@ -421,7 +427,7 @@ def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int
     if len(infos) * len(lists) > MOST_FITS:
         raise RefusalError(f"it has {len(lists):,} lists of categories for {len(infos):,} columns")
     largest = np.array([len(categories) - 1 for categories in lists])
-    fits = [_bits(*_range_of(info), largest) for info in infos]
+    fits = [_fitting_lists(*_range_of(info), largest) for info in infos]
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
     ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
     by_category = set(range(len(infos))) - unused - ordered
@@ -431,7 +437,7 @@ def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int
         (by_category, set[int]()),
         (set[int](), set[int]()),
     ):
-        positions = _positions(fits, len(lists), plain, category)
+        positions = _list_of_each_feature(fits, len(lists), plain, category)
         if len(positions) == len(lists) and min(positions.values()) >= 0:
             return {feature: lists[position] for feature, position in positions.items()}
         if positions:
@@ -442,11 +448,11 @@ def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int
     )
 
 
-def _positions(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
-    """Return the list of categories of each feature that may have one, -1 where this is not sure.
+def _list_of_each_feature(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
+    """Return the list of categories of each possible category column, -1 if it is ambiguous.
 
-    Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is
-    returned where nothing fits.
+    Features in ``plain`` have no list, those in ``category`` must have one. Bit ``k`` of a number means that
+    list ``k`` is possible. The result is empty if no assignment fits.
     """
     before, after = [1], [1 << lists]
     taken = [0 if feature in plain else fit for feature, fit in enumerate(fits)]
@@ -467,22 +473,22 @@ def _positions(fits: list[int], lists: int, plain: set[int], category: set[int])
 
 
 def _range_of(info: str) -> tuple[float, float]:
-    """Return the smallest and largest number a feature had at training; an unused one has none."""
+    """Return the smallest and largest training value of a feature, zeros for an unused one."""
     if info == "none":
         return 0.0, 0.0
     seen = [float(number) for number in info.strip("[]").split(":")]
     return (seen[0], seen[1]) if info.startswith("[") else (0.0, max(seen))
 
 
-def _bits(low: float, high: float, largest: Integers) -> int:
-    """Return the lists of categories whose codes hold what was seen, as bits."""
+def _fitting_lists(low: float, high: float, largest: Integers) -> int:
+    """Return as bits the lists of categories that are long enough for the range of a feature."""
     if low < 0 or not (low.is_integer() and high.is_integer()):
         return 0
     return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
 def plain_categories(categories: list[Any]) -> list[Any]:
-    """Return the categories of a column as Python has them, or refuse what is neither text nor number."""
+    """Return the categories as Python objects. Refuse those that are neither text nor numbers."""
     plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
     if not all(isinstance(category, (str, int, float)) for category in plain):
         raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
@@ -490,7 +496,7 @@ def plain_categories(categories: list[Any]) -> list[Any]:
 
 
 def _responses(estimator: Any, text: LightGBMText) -> dict[str, Any]:
-    """Return links and refusals: predict of a classifier gives labels, unless its objective is custom."""
+    """Return links and refusals. Classifiers predict labels, unless their objective is a function."""
     from lightgbm import LGBMClassifier
 
     link = link_of(text.objective)
@@ -508,14 +514,14 @@ def _responses(estimator: Any, text: LightGBMText) -> dict[str, Any]:
 
 
 def link_of(objective: list[str]) -> Link:
-    """Return the link of the objective line; there is none where the objective was a function."""
+    """Return the link of an objective, given by its words. A function as objective has no words."""
     name = objective[0] if objective else ""
     if not name or name in IDENTITY:
         return Link("signed_square" if "sqrt" in objective else "identity")
     if name in EXP:
         return Link("exp")
     if name in SIGMOID:
-        return Link("sigmoid", _sigmoid(objective))
+        return Link("sigmoid", _sigmoid_steepness(objective))
     if name == "multiclass":
         return Link("softmax")
     if name == "cross_entropy":
@@ -525,8 +531,8 @@ def link_of(objective: list[str]) -> Link:
     raise RefusalError(f"its objective {name!r:.60} is not one whose outputs paribus knows")
 
 
-def _sigmoid(objective: list[str]) -> float:
-    """Return the steepness of the sigmoid, unless the text may have rounded it."""
+def _sigmoid_steepness(objective: list[str]) -> float:
+    """Return the steepness of the sigmoid, or refuse if the text may have rounded it."""
     written = next(part for part in objective if part.startswith("sigmoid:")).removeprefix("sigmoid:")
     digits = written.partition("e")[0].replace(".", "").strip("0")
     if len(digits) >= SIGMOID_DIGITS:
@@ -536,8 +542,8 @@ def _sigmoid(objective: list[str]) -> float:
     return float(written)
 
 
-def _check_own(estimator: Any) -> None:
-    """Refuse what does not predict by LightGBM's own code over all trees."""
+def _refuse_custom_predict(estimator: Any) -> None:
+    """Refuse a model with a custom ``predict``, or one that stops before the last tree."""
     for method in ("predict", "predict_proba", "decision_function"):
         home = getattr(getattr(estimator, method, None), "__module__", "lightgbm")
         if home.split(".")[0] != "lightgbm":

@@ -1,24 +1,24 @@
-"""scikit-learn: single trees, forests, bagged and boosted trees, histogram boosting."""
+"""scikit-learn: single trees, forests, bagged and boosted trees, histogram gradient boosting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes
 from paribus._models.libraries.library import Curves, Library
-from paribus._models.parameters import attribute
+from paribus._models.parameters import attribute, package_of
 from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
 VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
 LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"}
-# By the name of the link class of a loss; a classifier's link gives probabilities.
+# By class name of the link of a loss. For classifiers the link returns probabilities.
 LINKS = {
     "IdentityLink": Link(),
     "LogLink": Link("exp"),
@@ -26,11 +26,11 @@ LINKS = {
     "HalfLogitLink": Link("sigmoid", 2.0),
     "MultinomialLogit": Link("softmax"),
 }
-CONSTANT = {  # strategies that predict every row alike
+CONSTANT = {  # strategies with the same prediction for every row
     "DummyRegressor": ("mean", "median", "quantile", "constant"),
     "DummyClassifier": ("prior", "most_frequent", "uniform", "constant"),
 }
-# Fields of what a tree keeps of itself, of its nodes, and of the nodes of histogram boosting.
+# Fields of the state of a tree, of its nodes, and of trees and nodes of histogram gradient boosting.
 STATE = {"max_depth", "node_count", "nodes", "values"}
 NODES = {
     "left_child",
@@ -60,12 +60,13 @@ HIST_NODES = {
     "is_categorical",
     "bitset_idx",
 }
-IS_LEAF, BY_THRESHOLD, BY_BITS = -1, 0, 1  # the kinds of split whose meaning is known
+IS_LEAF, BY_THRESHOLD, BY_BITS = -1, 0, 1  # supported kinds of split
 REASONS = {
     "AdaBoostRegressor": "AdaBoostRegressor predicts the weighted median of its trees, not a sum of them",
     "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
 }
-# Of what iterates, by its base class: what it keeps, of which rows, and which score; None for its own.
+# By base class of iterative estimators: attributes with scores, their data set, and their metric.
+# None stands for the metric that the estimator was given.
 KEPT_CURVES: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
     "BaseGradientBoosting": {"train_score_": ("training", None), "oob_scores_": ("out of bag", None)},
     "BaseHistGradientBoosting": {
@@ -81,19 +82,26 @@ KEPT_CURVES: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
 
 
 class Sklearn(Library):
-    """scikit-learn, whose trees may keep the categories of columns in an encoder."""
+    """scikit-learn, whose trees may store the categories of columns in an encoder."""
 
     module = "sklearn"
     title = "scikit-learn"
+    constraint_parameters = ("monotonic_cst",)
+    deviance_powers: ClassVar[Mapping[str, float | None]] = {"poisson": 1.0, "gamma": 2.0}
+    class_powers: ClassVar[Mapping[str, float | None]] = {
+        "PoissonRegressor": 1.0,
+        "GammaRegressor": 2.0,
+        "TweedieRegressor": None,
+    }
 
     def has_types(self, model: Any) -> bool:
-        """Return whether a model has trees, which may know their categories."""
+        """Return whether a model consists of trees and may store categories."""
         bases = [base.__module__ for base in type(model).__mro__]
         own = any(base.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in bases)
         return own and hasattr(model, "is_categorical_")
 
     def categories(self, model: Any) -> Mapping[int, Any] | None:
-        """Return what an encoder numbers the categories by; histogram gradient boosting has it in a step."""
+        """Return the categories of the encoder, which histogram gradient boosting holds in a step."""
         steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
         encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
         if model.is_categorical_ is None or encoder is None:
@@ -102,11 +110,11 @@ class Sklearn(Library):
         return dict(zip(positions, (values.tolist() for values in encoder.categories_), strict=True))
 
     def importance_name(self, model: Any) -> str:
-        """Return what trees report."""
+        """Return a description of the importance of trees."""
         return "decrease of impurity by its splits, on the rows it was fitted on"
 
     def training_curves(self, model: Any) -> Curves:
-        """Return losses and scores that estimators of scikit-learn keep of each iteration."""
+        """Return the losses and scores of each iteration that the estimator stores."""
         kinds = [base.__name__ for base in type(model).__mro__]
         kept = next((KEPT_CURVES[kind] for kind in kinds if kind in KEPT_CURVES), {})
         curves: dict[str, dict[str, Any]] = {}
@@ -122,18 +130,19 @@ class Sklearn(Library):
 
 
 def _scored_by(model: Any) -> str:
-    """Return the loss of gradient boosting, or what histogram gradient boosting scores by."""
+    """Return the loss of gradient boosting, or the metric of histogram gradient boosting."""
     if not hasattr(model, "scoring"):
         return str(model.loss)
     if model.scoring == "loss":
-        return f"minus {model.loss}"  # as it keeps it
+        return f"minus {model.loss}"  # the stored score is the negative loss
     return "score" if model.scoring is None else str(getattr(model.scoring, "__name__", model.scoring))
 
 
 def read(estimator: Any) -> Ensemble:
     """Return the trees of a fitted scikit-learn estimator, or raise `RefusalError`."""
     name = type(estimator).__name__
-    if not _is_own(estimator):
+    # A subclass may change any step of a prediction, so that only classes of scikit-learn are accepted.
+    if package_of(estimator) != "sklearn":
         raise RefusalError(f"{name} is not a class of scikit-learn, so its predictions may be customized")
     if name in REASONS:
         raise RefusalError(REASONS[name])
@@ -147,14 +156,9 @@ def read(estimator: Any) -> Ensemble:
         ) from error
 
 
-def _is_own(estimator: Any) -> bool:
-    # A subclass may change any step of a prediction, so only the library's own classes are known.
-    return type(estimator).__module__.split(".")[0] == "sklearn"
-
-
 @dataclass(frozen=True, eq=False)
 class _Forest:
-    """The nodes of all trees one after another; ``sizes (t,)`` are the numbers of nodes."""
+    """Concatenated nodes of all trees; ``sizes (t,)`` are the numbers of nodes."""
 
     sizes: Integers
     column: Nodes
@@ -174,7 +178,7 @@ class _Forest:
         links: Mapping[str, Link],
         refused: Mapping[str, str],
     ) -> Ensemble:
-        """Complete the nodes; trees of one value take turns with the margins."""
+        """Return the ensemble. Trees with one value per leaf belong to the margins in turn."""
         roots = _roots(self.sizes)
         turns = len(base) if value.shape[1] == 1 else 1
         return Ensemble(
@@ -200,27 +204,27 @@ def _roots(sizes: Integers) -> Integers:
     return np.cumsum(sizes) - sizes
 
 
-def _forest(
+def _join_trees(
     trees: Sequence[Any], features: Sequence[Integers] | None = None, *, by_category: bool = False
 ) -> _Forest:
-    """Join single trees; ``features`` says for each tree which columns of the table it was given.
+    """Concatenate single trees; ``features`` has the columns of the table that each tree received.
 
-    ``by_category`` says that the caller knows the categories the trees split by.
+    ``by_category`` means that the caller encodes categories. Otherwise categorical splits are refused.
     """
     parts = [tree.tree_ for tree in trees]
-    category_set, category_sets = _category_sets(parts)
+    category_set, category_sets = _sklearn_category_sets(parts)
     if category_sets and not by_category:
         raise RefusalError("its trees split by categories, which is read of single trees and forests only")
     sizes = np.array([part.node_count for part in parts], dtype=np.int64)
-    left = _joined((part.children_left for part in parts), np.int32)
-    right = _joined((part.children_right for part in parts), np.int32)
+    left = _concatenated((part.children_left for part in parts), np.int32)
+    right = _concatenated((part.children_right for part in parts), np.int32)
     tested = [part.feature for part in parts]
     if features is not None:
         tested = [given[np.maximum(own, 0)] for given, own in zip(features, tested, strict=True)]
     first = np.repeat(_roots(sizes), sizes).astype(np.int32)
     return _Forest(
         sizes=sizes,
-        column=np.where(left < 0, np.int32(LEAF), _joined(tested, np.int32)),
+        column=np.where(left < 0, np.int32(LEAF), _concatenated(tested, np.int32)),
         threshold=np.concatenate([part.threshold for part in parts]),
         left=left + first,
         right=right + first,
@@ -231,8 +235,11 @@ def _forest(
     )
 
 
-def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategorySet, ...]]:
-    """Return which categories go left where trees split by them, from 256 bits at each node."""
+def _sklearn_category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return the set that each node tests, and the sets of categories that go left.
+
+    Nodes with categorical splits store 256 bits.
+    """
     states = [part.__getstate__() for part in parts]
     for names in {tuple(state) for state in states}:
         Sklearn.refuse_unknown("trees", names, STATE)
@@ -243,14 +250,14 @@ def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategorySet, ...]
         nodes = state["nodes"][: part.node_count]
         by_bits = np.zeros(part.node_count, dtype=bool)
         if "left_cat_bitset" in (nodes.dtype.names or ()):
-            by_bits = _by_bits(part, nodes)
+            by_bits = _tests_categories(part, nodes)
             bits.append(nodes["left_cat_bitset"][by_bits])
         tests.append(by_bits)
-    return _sets(np.concatenate(tests), np.concatenate(bits))
+    return _distinct_category_sets(np.concatenate(tests), np.concatenate(bits))
 
 
-def _by_bits(part: Any, nodes: Array) -> Flags:
-    """Return which nodes test categories: those that say so, or all whose column has some."""
+def _tests_categories(part: Any, nodes: Array) -> Flags:
+    """Return which nodes have categorical splits: by ``split_kind``, or by the column in older versions."""
     inner = nodes["left_child"] >= 0
     if "split_kind" not in (nodes.dtype.names or ()):
         return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
@@ -263,8 +270,8 @@ def _by_bits(part: Any, nodes: Array) -> Flags:
     return np.asarray(inner & (kinds == BY_BITS))
 
 
-def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
-    """Return the set each node tests, from the bits of those that do; tests that are alike share theirs."""
+def _distinct_category_sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return the set that each node tests, and the distinct sets; ``bits`` has a row per true ``tests``."""
     category_set = np.full(len(tests), -1, dtype=np.int32)
     if not len(bits):
         return category_set, ()
@@ -275,21 +282,21 @@ def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
     return category_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
 
 
-def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
+def _concatenated(arrays: Iterable[Array], dtype: Any) -> Array:
     return np.concatenate(list(arrays), dtype=dtype, casting="same_kind")
 
 
 def _leaf_values(tree: Any) -> Floats:
-    """Return the values at the nodes of a tree ``(n, k)``: all targets, or all classes of all targets."""
+    """Return the values at the nodes of a tree ``(n, k)``, of all targets or all classes of all targets."""
     values: Floats = tree.tree_.value
     classes = np.ravel(tree.n_classes_) if hasattr(tree, "n_classes_") else np.ones(values.shape[1], int)
-    # Every target has room for as many classes as the target that has most.
+    # The array is padded to the largest number of classes of a target.
     used = np.arange(values.shape[2]) < classes[:, None]
     return values.reshape(len(values), -1) if used.all() else values[:, used]
 
 
 def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
-    """Return how trees read a table; infinities are tested after rounding, so 1e300 is one."""
+    """Return the encodings of trees. Infinities are tested after rounding to single precision."""
     return [
         Encoding(column, single=True, accepts_missing=accepts_missing, accepts_infinite=False)
         for column in range(columns)
@@ -297,62 +304,55 @@ def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
 
 
 def _accepts_missing(tree: Any) -> bool:
-    # Whether there were missing values in training does not matter: every node has a direction.
-    # It depends on the criterion and on monotonic constraints in some versions, so the tree is evaluated.
+    # Missing values in training are not required, because every node has a direction. In some versions the
+    # criterion and monotonic constraints matter, so that the method of the tree decides.
     return bool(tree._support_missing_values(np.empty((0, tree.n_features_in_))))
 
 
-def _tree(estimator: Any) -> Ensemble:
-    return _average([estimator], [_leaf_values(estimator)], estimator)
-
-
-def _random_forest(estimator: Any) -> Ensemble:
-    trees = estimator.estimators_
-    return _average(trees, [_leaf_values(tree) for tree in trees], estimator)
-
-
-def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> Ensemble:
-    value = np.concatenate(list(values)) / len(trees)
+def _mean_of_trees(estimator: Any) -> Ensemble:
+    """Return a single tree, or the mean of the trees of a forest."""
+    trees = [estimator] if type(estimator).__name__ in TREES else estimator.estimators_
+    value = np.concatenate([_leaf_values(tree) for tree in trees]) / len(trees)
     encodings = _single_precision(estimator.n_features_in_, _accepts_missing(trees[0]))
     encoder = getattr(estimator, "_categorical_encoder", None)
-    if any(_own_encoder(tree) for tree in trees if tree is not estimator):
+    own = [getattr(tree, "_categorical_encoder", None) for tree in trees if tree is not estimator]
+    if any(one is not None for one in own):
         raise RefusalError("its trees number the categories of a column each in a way of its own")
     if encoder is not None:
         for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
-            categories = _numbered(int(column), found)
+            categories = _category_numbers(int(column), found)
             encodings[column] = replace(encodings[column], single=False, categories=categories)
-    forest = _forest(trees, by_category=encoder is not None)
-    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+    forest = _join_trees(trees, by_category=encoder is not None)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
 
 
-def _own_encoder(tree: Any) -> bool:
-    return getattr(tree, "_categorical_encoder", None) is not None
-
-
-def _means(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+def _mean_links(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
     return (PROBABILITIES, LABELS) if hasattr(estimator, "classes_") else (VALUE, {})
 
 
-def _bagging(estimator: Any) -> Ensemble:
-    # The mean is taken over n_estimators of today, should it have been changed after the fit.
+def _bagged_trees(estimator: Any) -> Ensemble:
+    # Predictions use the current n_estimators, which may have changed after the fit.
     count = estimator.n_estimators
     trees = _only_trees(estimator, estimator.estimators_[:count])
     columns = estimator.n_features_in_
     features = [np.arange(columns)[given] for given in estimator.estimators_features_[:count]]
     values = [_leaf_values(tree) for tree in trees]
     if hasattr(estimator, "classes_"):
-        values = [_spread(v, t.classes_, estimator.n_classes_) for v, t in zip(values, trees, strict=True)]
+        values = [
+            _probabilities_of_all_classes(v, t.classes_, estimator.n_classes_)
+            for v, t in zip(values, trees, strict=True)
+        ]
     value = np.concatenate(values) / count
-    # Only the trees read the values, so a column that no tree was given may hold anything.
+    # A column that no tree received may hold any values, because only the trees check them.
     given = np.isin(np.arange(columns), np.concatenate(features))
     strict = _single_precision(columns, _accepts_missing(trees[0]))
     encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
-    forest = _forest(trees, features)
-    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+    forest = _join_trees(trees, features)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
 
 
-def _isolation(estimator: Any) -> Ensemble:
-    """Read the mean depth at which rows are alone, in units of what a sample of that size takes."""
+def _isolation_forest(estimator: Any) -> Ensemble:
+    """Return the mean isolation depth of rows, relative to the expected depth for the sample size."""
     trees = estimator.estimators_
     usual = float(_path_length(np.array([estimator.max_samples_]))[0])
     if usual == 0:
@@ -365,18 +365,18 @@ def _isolation(estimator: Any) -> Ensemble:
     encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
     links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
     refused = {"predict": "predict returns whether a row is an outlier, which no sum over leaves gives"}
-    return _forest(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
+    return _join_trees(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
 
 
 def _path_length(rows: Array) -> Floats:
-    """Return the mean depth at which some rows would be alone after random splits."""
+    """Return the expected depth at which random splits isolate a row among ``rows`` rows."""
     n = np.maximum(rows, 3).astype(np.float64)
     length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
     return np.where(rows <= 1, 0.0, np.where(rows == 2, 1.0, length))
 
 
-def _spread(value: Floats, classes: Integers, n_classes: int) -> Floats:
-    """Return class probabilities of a tree that may not have seen every class of the ensemble."""
+def _probabilities_of_all_classes(value: Floats, classes: Integers, n_classes: int) -> Floats:
+    """Return class probabilities of a tree, with zeros for classes that it was not fitted on."""
     if len(classes) == n_classes:
         return value
     spread = np.zeros((len(value), n_classes))
@@ -386,7 +386,7 @@ def _spread(value: Floats, classes: Integers, n_classes: int) -> Floats:
 
 def _only_trees(estimator: Any, members: Sequence[Any]) -> list[Any]:
     for member in members:
-        if type(member).__name__ not in TREES or not _is_own(member):
+        if type(member).__name__ not in TREES or package_of(member) != "sklearn":
             raise RefusalError(
                 f"{type(estimator).__name__} combines estimators of class {type(member).__name__}, "
                 "and only single trees are read there"
@@ -395,12 +395,13 @@ def _only_trees(estimator: Any, members: Sequence[Any]) -> list[Any]:
 
 
 def _adaboost(estimator: Any) -> Ensemble:
-    """Read the weighted votes of trees: a leaf adds the weight of its tree to the class it votes for."""
+    """Return the weighted votes of trees: a leaf adds the weight of its tree to the class of its label."""
     trees, classes = _only_trees(estimator, estimator.estimators_), estimator.classes_
     if len(classes) < 2:
         raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no say")
     weights = estimator.estimator_weights_
-    votes = [_votes(tree, classes) for tree in trees]
+    # Position of the label at each node among the classes.
+    votes = [np.searchsorted(classes, tree.classes_)[np.argmax(_leaf_values(tree), axis=1)] for tree in trees]
     shares = np.repeat(weights[: len(trees)] / weights.sum(), [len(vote) for vote in votes])
     chosen = np.concatenate(votes)[:, None] == np.arange(len(classes))
     value = np.where(chosen, 1.0, -1.0 / (len(classes) - 1)) * shares[:, None]
@@ -409,29 +410,23 @@ def _adaboost(estimator: Any) -> Ensemble:
         value, link = value[:, 1:] - value[:, :1], Link("sigmoid")
     encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
     links = {"decision_function": Link(), "predict_proba": link}
-    return _forest(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
-
-
-def _votes(tree: Any, classes: Array) -> Integers:
-    """Return the position among ``classes`` of the label at each node."""
-    positions = np.searchsorted(classes, tree.classes_)
-    return np.asarray(positions[np.argmax(_leaf_values(tree), axis=1)])
+    return _join_trees(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
 
 
 def _gradient_boosting(estimator: Any) -> Ensemble:
-    base = _start(estimator)
+    base = _initial_margins(estimator)
     trees = list(estimator.estimators_.ravel())  # by iteration, then by class
     value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
     encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
-    return _forest(trees).ensemble(value, base, encodings, *_boosted(estimator))
+    return _join_trees(trees).ensemble(value, base, encodings, *_boosting_links(estimator))
 
 
-def _start(estimator: Any) -> Floats:
-    """Return the margins before the first tree, predicted by the initial estimator."""
+def _initial_margins(estimator: Any) -> Floats:
+    """Return the margins before the first tree, or refuse an initial estimator that is not constant."""
     init = estimator.init_
     if not isinstance(init, str):
         name = type(init).__name__
-        if not _is_own(init) or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
+        if package_of(init) != "sklearn" or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
             raise RefusalError(
                 f"its trees correct another model, init={name}, whose predictions are no sum over trees"
             )
@@ -439,8 +434,8 @@ def _start(estimator: Any) -> Floats:
     return np.asarray(estimator._raw_predict_init(rows)[0], dtype=np.float64)
 
 
-def _boosted(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
-    """Return the links of a boosted model, from the loss it was fitted with."""
+def _boosting_links(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+    """Return links and refusals of a boosted model, by the link of its loss."""
     name = type(estimator._loss.link).__name__
     if name not in LINKS:
         raise RefusalError(f"its loss has a {name}, which is not among the links from margins to predictions")
@@ -471,27 +466,28 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
         category_sets=category_sets,
     )
     value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
-    encodings, (links, refused) = _hist_encodings(estimator), _boosted(estimator)
+    encodings, (links, refused) = _hist_encodings(estimator), _boosting_links(estimator)
     return forest.ensemble(value, base, encodings, links, refused)
 
 
 def _bitset_categories(
     trees: Sequence[Any], sizes: Integers, nodes: Array
 ) -> tuple[Nodes, tuple[CategorySet, ...]]:
-    """Return which categories go left, from 256 bits per test.
+    """Return the set that each node tests, and the sets of categories that go left, from 256 bits each.
 
-    A category that was not seen in training is NaN before any node, so all others go right.
+    Categories that are not in the training data are encoded as NaN, so that they belong to no set.
     """
     tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
     if not tests.any():
-        return _sets(tests, np.empty((0, 8)))
+        return _distinct_category_sets(tests, np.empty((0, 8)))
     bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
     counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
-    return _sets(tests, bits[(nodes["bitset_idx"] + np.repeat(_roots(counts), sizes))[tests]])
+    rows = nodes["bitset_idx"] + np.repeat(_roots(counts), sizes)
+    return _distinct_category_sets(tests, bits[rows[tests]])
 
 
 def _hist_encodings(estimator: Any) -> list[Encoding]:
-    """Return how the model reads a table: columns of categories come first, numbered by an encoder."""
+    """Return the encodings: categorical columns come first, numbered by the encoder."""
     columns = np.arange(estimator.n_features_in_)
     if estimator._preprocessor is None:
         return [Encoding(int(column)) for column in columns]
@@ -499,19 +495,22 @@ def _hist_encodings(estimator: Any) -> list[Encoding]:
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     categories = zip(columns[nominal], encoder.categories_, strict=True)
     return [
-        *(Encoding(int(column), categories=_numbered(int(column), found)) for column, found in categories),
+        *(
+            Encoding(int(column), categories=_category_numbers(int(column), found))
+            for column, found in categories
+        ),
         *(Encoding(int(column)) for column in columns[~nominal]),
     ]
 
 
-def _numbered(column: int, categories: Array) -> dict[Any, float]:
-    """Return the number of each category; a missing one, listed last if seen in training, has none."""
+def _category_numbers(column: int, categories: Array) -> dict[Any, float]:
+    """Return the number of each category. A missing value, which is listed last, has no number."""
     plain_categories = (
         category.item() if isinstance(category, np.generic) else category for category in categories.tolist()
     )
     plain = [category for category in plain_categories if category == category]
     if any(category is None for category in plain):
-        # None is a category of its own there and NaN is not, and a table does not distinguish them.
+        # For the encoder None is a category and NaN is missing, but a table does not distinguish them.
         raise RefusalError(
             f"column {column} had None among its categories in training, which the model tells from NaN"
         )
@@ -524,14 +523,14 @@ def _numbered(column: int, categories: Array) -> dict[Any, float]:
 
 
 READERS: dict[str, Callable[[Any], Ensemble]] = {
-    **dict.fromkeys(TREES, _tree),
-    "RandomForestRegressor": _random_forest,
-    "RandomForestClassifier": _random_forest,
-    "ExtraTreesRegressor": _random_forest,
-    "ExtraTreesClassifier": _random_forest,
-    "BaggingRegressor": _bagging,
-    "BaggingClassifier": _bagging,
-    "IsolationForest": _isolation,
+    **dict.fromkeys(TREES, _mean_of_trees),
+    "RandomForestRegressor": _mean_of_trees,
+    "RandomForestClassifier": _mean_of_trees,
+    "ExtraTreesRegressor": _mean_of_trees,
+    "ExtraTreesClassifier": _mean_of_trees,
+    "BaggingRegressor": _bagged_trees,
+    "BaggingClassifier": _bagged_trees,
+    "IsolationForest": _isolation_forest,
     "AdaBoostClassifier": _adaboost,
     "GradientBoostingRegressor": _gradient_boosting,
     "GradientBoostingClassifier": _gradient_boosting,

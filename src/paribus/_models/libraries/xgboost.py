@@ -1,4 +1,4 @@
-"""XGBoost: wrappers and native boosters, read from the JSON that boosters write of themselves."""
+"""XGBoost: wrappers and native boosters, read from the JSON of a booster."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Node
 from paribus._models.libraries.library import (
     MOST_COLUMNS,
     MOST_MARGINS,
-    Curves,
     Library,
     counted,
     whole,
     whole_numbers,
 )
+from paribus._models.parameters import attribute
 from paribus._models.predictor import Link, Predictor
 from paribus.errors import RefusalError
 
 Singles = NDArray[np.float32]
 Json = Mapping[str, Any]
 
-MOST_CATEGORIES = 2**24  # above it a code is no longer an integer in single precision
-DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
-ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
+MOST_CATEGORIES = 2**24  # single precision holds every integer up to this one
+DELETED = 2**31 - 1  # feature of pruned nodes, which remain in the lists
+ONE, TINY = np.float32(1.0), np.float32(1e-6)  # smallest distance of base probabilities from 0 and 1
 LABELS = "predict returns class labels, which no sum over leaves gives; request predict_proba"
 STEP = "its objective {!r} predicts labels, which no sum over leaves gives; request decision_function"
 
-# Fields of each part of the JSON, whichever version wrote it.
+# Fields of each part of the JSON, of all supported versions.
 KNOWN = {
     "learner": {
         "attributes",
@@ -73,42 +73,40 @@ KNOWN = {
 }
 
 
-def _same(score: Singles) -> Singles:
-    return score
-
-
 def _logit(score: Singles) -> Singles:
-    # In single precision as XGBoost does it: close to 0 and 1 that is far from the logit itself.
+    # In single precision as in XGBoost: close to 0 and 1 the result differs much from the exact logit.
     return np.asarray(-np.log(ONE / np.clip(score, TINY, ONE - TINY) - ONE))
 
 
-# Of each objective: the link of predict, None for labels, and how the stored base score becomes a margin.
-OBJECTIVES: dict[str, tuple[Link | None, Callable[[Singles], Singles]]] = {
-    "reg:squarederror": (Link(), _same),
-    "reg:linear": (Link(), _same),
-    "reg:absoluteerror": (Link(), _same),
-    "reg:quantileerror": (Link(), _same),
-    "reg:pseudohubererror": (Link(), _same),
-    "reg:squaredlogerror": (Link(), _same),
-    "reg:logistic": (Link("sigmoid"), _logit),
-    "reg:gamma": (Link("exp"), np.log),
-    "reg:tweedie": (Link("exp"), np.log),
-    "count:poisson": (Link("exp"), np.log),
-    "survival:cox": (Link("exp"), np.log),
-    "survival:aft": (Link("exp"), np.log),
-    "binary:logistic": (Link("sigmoid"), _logit),
-    "binary:logitraw": (Link(), _same),
-    "binary:hinge": (None, _same),
-    "multi:softprob": (Link("softmax"), _same),
-    "multi:softmax": (None, _same),
-    "rank:pairwise": (Link(), _same),
-    "rank:ndcg": (Link(), _same),
-    "rank:map": (Link(), _same),
+# Link of predict by objective, None where predict returns labels.
+OBJECTIVES: dict[str, Link | None] = {
+    "reg:squarederror": Link(),
+    "reg:linear": Link(),
+    "reg:absoluteerror": Link(),
+    "reg:quantileerror": Link(),
+    "reg:pseudohubererror": Link(),
+    "reg:squaredlogerror": Link(),
+    "reg:logistic": Link("sigmoid"),
+    "reg:gamma": Link("exp"),
+    "reg:tweedie": Link("exp"),
+    "count:poisson": Link("exp"),
+    "survival:cox": Link("exp"),
+    "survival:aft": Link("exp"),
+    "binary:logistic": Link("sigmoid"),
+    "binary:logitraw": Link(),
+    "binary:hinge": None,
+    "multi:softprob": Link("softmax"),
+    "multi:softmax": None,
+    "rank:pairwise": Link(),
+    "rank:ndcg": Link(),
+    "rank:map": Link(),
 }
+# Function from the stored base score to a margin by the name of the link; for other links they are equal.
+TO_MARGIN: dict[str, Callable[[Singles], Singles]] = {"sigmoid": _logit, "exp": np.log}
 
 
 class XGBoost(Library):
-    """XGBoost, which never had text, and refuses a category that it does not know."""
+    """XGBoost, which accepts no text and raises an error for unknown categories."""
 
     module = "xgboost"
     title = "XGBoost"
@@ -125,19 +123,34 @@ class XGBoost(Library):
         "total_gain": "total gain of its splits",
         "total_cover": "total cover of its splits",
     }
+    margin_keywords: ClassVar[Mapping[str, Any]] = {"output_margin": True}
+    constraint_parameters = ("monotone_constraints",)
+    deviance_powers: ClassVar[Mapping[str, float | None]] = {
+        "count:poisson": 1.0,
+        "reg:gamma": 2.0,
+        "reg:tweedie": None,
+    }
+    probability_objectives = ("binary:logistic", "reg:logistic")
+    other_scale_objectives = ("binary:hinge", "binary:logitraw", "multi:softmax", "rank:")
 
-    def margin(self, model: Any) -> Mapping[str, Any]:
-        """Return the keyword of the margin."""
-        return {"output_margin": True}
+    def unreported_settings(self, model: Any) -> dict[str, Any]:
+        """Return objective and Tweedie power of a native booster, which are in its configuration."""
+        config = attribute(model, "save_config")
+        if not callable(config):
+            return {}
+        objective = json.loads(config()).get("learner", {}).get("objective", {})
+        found = {"objective": objective.get("name")}
+        power = objective.get("tweedie_regression_param", {}).get("tweedie_variance_power")
+        return found if power is None else found | {"tweedie_variance_power": float(power)}
 
     def native_predictor(self, model: Any, keywords: Mapping[str, Any]) -> Predictor:
-        """Return how a booster predicts, which reads tables only through its own matrix."""
-        return Predictor(model, "predict", keywords, convert=_matrix)
+        """Return the predictor of a booster, which converts tables to a ``DMatrix``."""
+        return Predictor(model, "predict", keywords, convert=_as_dmatrix)
 
     def categories(self, model: Any) -> Mapping[int, Any] | None:
-        """Return the categories a booster stores.
+        """Return the categories that a booster stores, None unless it stores those of all columns.
 
-        Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
+        Versions before 3.1 store no categories. For codes given as numbers there are none.
         """
         booster = _booster(model)
         coded = [position for position, kind in enumerate(booster.feature_types or ()) if kind == "c"]
@@ -149,16 +162,11 @@ class XGBoost(Library):
         return found if len(found) == len(coded) else None
 
     def importance(self, model: Any) -> Any:
-        """Return that of a wrapper, or the gain of a booster; a linear one has none."""
+        """Return the importance of a wrapper, or the gain of a booster. Linear boosters are refused."""
         config = json.loads(_booster(model).save_config())
         if config["learner"]["gradient_booster"]["name"] == "gblinear":
             raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
         return _gains(model) if self.is_native(model) else super().importance(model)
-
-    def training_curves(self, model: Any) -> Curves:
-        """Return the scores of rows passed to ``fit`` to be evaluated; a native booster keeps none."""
-        kept = getattr(model, "evals_result_", None)  # the method of this name raises where there are none
-        return kept if isinstance(kept, Mapping) else {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
@@ -169,7 +177,7 @@ def _booster(model: Any) -> Any:
     return model.get_booster() if hasattr(model, "get_booster") else model
 
 
-def _matrix(booster: Any, table: Any) -> Any:
+def _as_dmatrix(booster: Any, table: Any) -> Any:
     import xgboost
 
     names = None if getattr(table, "columns", None) is not None else booster.feature_names
@@ -177,26 +185,26 @@ def _matrix(booster: Any, table: Any) -> Any:
 
 
 def _gains(booster: Any) -> Array:
-    gains = booster.get_score(importance_type="gain")  # only of columns that are split at
+    gains = booster.get_score(importance_type="gain")  # only columns with splits
     names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
     return np.array([gains.get(name, 0.0) for name in names])
 
 
 @dataclass(frozen=True, eq=False)
 class Categories(Encoding):
-    """A category column by its categories; in any other column the values themselves are the codes.
+    """Encoding of a categorical column by its categories. Values of other columns are the codes themselves.
 
-    ``categories`` are those of the training data where the booster stores them, else the categories a column
+    ``categories`` are those of the training data if the booster stores them, else those that the column
     declares.
     """
 
     plain: ClassVar[bool] = False
 
     def numbers(self, column: Column) -> Floats:
-        """Return the codes; a category unknown to a booster that stores its categories is refused."""
+        """Return the codes. Refuse categories that are unknown to a booster with stored categories."""
         if column.kind != "category":
             plain = Encoding(self.feature, single=True, accepts_infinite=self.accepts_infinite)
-            # Cut, but no code below zero may become the code zero.
+            # Rounded down, so that numbers between -1 and 0 do not become the code 0.
             return np.floor(plain.numbers(column))
         codes = super().numbers(column)
         if np.isnan(codes[~column.missing]).any():
@@ -209,7 +217,7 @@ class Categories(Encoding):
 
 @dataclass(frozen=True, eq=False)
 class XGBoostForest:
-    """The nodes of all trees one after another, as XGBoost lists them."""
+    """Concatenated nodes of all trees in the order of XGBoost; children are numbered within a tree."""
 
     first: Integers
     feature: Integers
@@ -223,12 +231,12 @@ class XGBoostForest:
 
     @property
     def leaf(self) -> Flags:
-        """Which nodes test nothing; those pruned away are among them."""
+        """Which nodes are leaves, including pruned nodes."""
         return np.asarray(self.left == -1)
 
     @property
     def tree(self) -> Integers:
-        """The tree of each node."""
+        """Tree of each node."""
         return np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.left)))
 
 
@@ -240,16 +248,16 @@ def read(estimator: Any) -> Ensemble:
 
 
 def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
-    """Return the trees in what a booster writes of itself."""
+    """Return the trees in the JSON of a booster."""
     learner = json.loads(text)["learner"]
     is_wrapper = hasattr(estimator, "get_booster")
     best = getattr(estimator, "best_iteration", None) if is_wrapper else None
-    links, refused = _links(estimator, objective_in(learner))
+    links, refused = _xgboost_links(estimator, objective_in(learner))
     return xgboost_ensemble(learner, links, refused, best=best, accepts_infinite=is_wrapper)
 
 
 def objective_in(learner: Json) -> str:
-    """Return the name of the objective, or refuse one that is not known."""
+    """Return the name of the objective, or refuse an unknown one."""
     objective: str = learner["objective"]["name"]
     if objective not in OBJECTIVES:
         raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
@@ -264,15 +272,16 @@ def xgboost_ensemble(
     best: int | None = None,
     accepts_infinite: bool = True,
 ) -> Ensemble:
-    """Return the trees of a learner, up to the iteration that is ``best`` if there is one."""
-    model, weights = _model(learner["gradient_booster"])
+    """Return the trees of a learner, those up to the iteration ``best`` if it is given."""
+    model, weights = _trees_and_weights(learner["gradient_booster"])
     _refuse_unknown(learner, model)
-    trees = model["trees"][: _used(best, model)]
-    forest = _forest(trees)
+    rounds = model["iteration_indptr"]
+    trees = model["trees"][: int(rounds[-1] if best is None else rounds[: best + 2][-1])]
+    forest = _xgboost_forest(trees)
     _refuse_order(model.get("cats", {}))
-    encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=accepts_infinite)
-    base = _base(learner["learner_model_param"], OBJECTIVES[objective_in(learner)][1])
-    value = _values(trees, forest, weights)
+    encodings = _xgboost_encodings(learner, model.get("cats", {}), forest, accepts_infinite=accepts_infinite)
+    base = _base_margins(learner["learner_model_param"], OBJECTIVES[objective_in(learner)])
+    value = _leaf_contributions(trees, forest, weights)
     info = np.array(model["tree_info"][: len(trees)], np.int32)
     output = info if value.shape[1] == 1 else np.zeros_like(info)
     return _ensemble(
@@ -281,7 +290,7 @@ def xgboost_ensemble(
 
 
 def _refuse_unknown(learner: Json, model: Json) -> None:
-    """Refuse fields of another version than those whose meaning is known."""
+    """Refuse fields of unknown versions, whose meaning is unknown."""
     cats = model.get("cats", {})
     parts: dict[str, Iterable[Json]] = {
         "learner": [learner],
@@ -307,29 +316,23 @@ def _refuse_missing_value(estimator: Any) -> None:
         )
 
 
-def _model(booster: Json) -> tuple[Json, Sequence[float]]:
-    """Return the trees of a booster and their weights, which only DART has."""
+def _trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
+    """Return the model section with the trees, and the tree weights of DART."""
     if booster["name"] not in ("gbtree", "dart"):
         raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
     model: Json = booster.get("gbtree", booster)["model"]
     return model, model.get("weight_drop", booster.get("weight_drop", ()))
 
 
-def _used(best: int | None, model: Json) -> int:
-    """Return the number of trees predict uses: up to the best iteration for wrappers, all for boosters."""
-    rounds = model["iteration_indptr"]
-    return int(rounds[-1] if best is None else rounds[: best + 2][-1])
-
-
-def _links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
-    """Return the link of each response the model has, and why the others are refused."""
-    link, _ = OBJECTIVES[objective]
+def _xgboost_links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
+    """Return the link of each response of the model, and reasons for the refused ones."""
+    link = OBJECTIVES[objective]
     links, refused = {"decision_function": Link()}, {}
     response = "predict"
     if hasattr(estimator, "predict_proba"):
         refused["predict"], response = LABELS, "predict_proba"
         if objective == "multi:softmax" == getattr(estimator, "objective", None):
-            link = Link("softmax")  # the wrapper's own
+            link = Link("softmax")  # the wrapper computes probabilities
     if link is not None:
         links[response] = link
     else:
@@ -337,24 +340,25 @@ def _links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, s
     return links, refused
 
 
-def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
-    """Return the margins before any tree; up to version 3.0 one score serves all of them."""
+def _base_margins(parameters: Json, link: Link | None) -> Floats:
+    """Return the margins before any tree. Versions up to 3.0 store one score for all margins."""
     text = parameters["base_score"].strip("[]")
     score = np.array([float(part) for part in text.split(",")], np.float32)
     margins = max(
         1, whole("num_class", parameters["num_class"]), whole("num_target", parameters.get("num_target", "1"))
     )
     counted("a number of margins", margins, 1, MOST_MARGINS)
-    with np.errstate(divide="ignore"):
-        base = to_margin(score).astype(np.float64)
-    return np.broadcast_to(base, margins).copy()
+    if link is not None and link.name in TO_MARGIN:
+        with np.errstate(divide="ignore"):
+            score = TO_MARGIN[link.name](score)
+    return np.broadcast_to(score.astype(np.float64), margins).copy()
 
 
-def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
-    """Return a list of each tree as one array; numbers of another kind are other numbers to XGBoost."""
+def _joined_lists(trees: Iterable[Json], key: str, dtype: Any) -> Any:
+    """Return the lists of all trees as one array. Refuse other types of numbers than XGBoost writes."""
     parts = [tree[key] for tree in trees]
     is_whole = np.dtype(dtype).kind == "i"
-    if parts and all(isinstance(part, np.ndarray) for part in parts):  # of a binary file
+    if parts and all(isinstance(part, np.ndarray) for part in parts):  # from a binary file
         joined = np.concatenate(parts)
         if is_whole and joined.dtype.kind not in "iu":
             raise RefusalError(f"its trees cannot be read: {key} are not all integers")
@@ -367,34 +371,34 @@ def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
     return np.array(found, dtype)
 
 
-def _flags(trees: Iterable[Json], key: str) -> Flags:
-    """Return items that are 0 or 1, of the lists of all trees; older versions wrote truth values."""
+def _joined_flags(trees: Iterable[Json], key: str) -> Flags:
+    """Return the lists of all trees, of items that are 0 or 1. Older versions wrote booleans."""
     found = np.concatenate([np.empty(0, np.int64), *(np.asarray(tree[key]) for tree in trees)])
     if found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
         raise RefusalError(f"its trees cannot be read: {key} are not all 0 or 1")
     return found.astype(bool)
 
 
-def _forest(trees: Sequence[Json]) -> XGBoostForest:
+def _xgboost_forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
-    category_set, category_sets = _category_sets(trees, first)
+    category_set, category_sets = _xgboost_category_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
     return XGBoostForest(
         first=first[:-1],
-        feature=_joined(trees, "split_indices", np.int64),
-        left=_joined(trees, "left_children", np.int64),
-        right=_joined(trees, "right_children", np.int64),
-        condition=_joined(trees, "split_conditions", np.float32),
-        missing_left=_flags(trees, "default_left"),
+        feature=_joined_lists(trees, "split_indices", np.int64),
+        left=_joined_lists(trees, "left_children", np.int64),
+        right=_joined_lists(trees, "right_children", np.int64),
+        condition=_joined_lists(trees, "split_conditions", np.float32),
+        missing_left=_joined_flags(trees, "default_left"),
         category_set=category_set,
         category_sets=category_sets,
-        cover=_joined(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
+        cover=_joined_lists(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
     )
 
 
-def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
-    """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
+def _xgboost_category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return the set that each node tests, and the distinct sets. Listed categories go right."""
     category_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
     for tree, start in zip(trees, first.tolist(), strict=False):
@@ -402,14 +406,14 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
         categories, *parts = (np.asarray(tree[name]).tolist() for name in names)
         for name, part in zip(names, (categories, *parts), strict=True):
             whole_numbers(name, part)
-        if sum(parts[2]) > len(categories):  # sets that overlap may take more than any memory
+        if sum(parts[2]) > len(categories):  # overlapping sets could exceed the memory
             raise RefusalError("its trees cannot be read: sets of categories have more than are listed")
         for node, begin, size in zip(*parts, strict=True):
             listed = tuple(categories[begin : begin + size])
             if node < 0 or len(listed) != size or not all(0 <= one < MOST_CATEGORIES for one in listed):
                 raise RefusalError("its trees cannot be read: sets of categories out of range")
             category_set[start + node] = known.setdefault(listed, len(known))
-    if not np.array_equal(_flags(trees, "split_type"), category_set >= 0):
+    if not np.array_equal(_joined_flags(trees, "split_type"), category_set >= 0):
         raise RefusalError(
             "its trees cannot be read: split_type and sets of categories are of different nodes"
         )
@@ -418,24 +422,21 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
     return category_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
-def _leaf_width(tree: Json) -> int:
-    return whole("size_leaf_vector", tree["tree_param"]["size_leaf_vector"])
-
-
-def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
-    """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
-    width = max((_leaf_width(tree) for tree in trees), default=1)
+def _leaf_contributions(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
+    """Return the values of leaves: one number, or one per margin if trees have vector leaves."""
+    widths = (whole("size_leaf_vector", tree["tree_param"]["size_leaf_vector"]) for tree in trees)
+    width = max(widths, default=1)
     if width <= 1:
         value = forest.condition.astype(np.float64)[:, None]
     elif "leaf_weights" in trees[0]:
-        vectors = _joined(trees, "leaf_weights", np.float32).astype(np.float64).reshape(-1, width)
+        vectors = _joined_lists(trees, "leaf_weights", np.float32).astype(np.float64).reshape(-1, width)
         before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
         leaf = forest.leaf
         value = np.zeros((len(leaf), width))
         within("leaves", forest.right[leaf], 0, len(vectors))
         value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
     else:
-        value = _joined(trees, "base_weights", np.float32).astype(np.float64).reshape(-1, width)
+        value = _joined_lists(trees, "base_weights", np.float32).astype(np.float64).reshape(-1, width)
     if len(weights):
         scale = np.ones(len(trees))
         given = np.array(weights[: len(trees)], np.float32)
@@ -444,10 +445,10 @@ def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[floa
     return value
 
 
-def _encodings(
+def _xgboost_encodings(
     learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
 ) -> tuple[Encoding, ...]:
-    """Return how each column is read; XGBoost compares in single precision."""
+    """Return the encoding of each column. XGBoost compares in single precision."""
     columns = whole("num_feature", learner["learner_model_param"]["num_feature"])
     counted("a number of columns", columns, 0, MOST_COLUMNS)
     categorical = np.zeros(columns, dtype=bool)
@@ -472,7 +473,7 @@ def _encodings(
 
 
 def _refuse_order(cats: Json) -> None:
-    """Refuse an order of stored categories that is not theirs: XGBoost looks categories up by it."""
+    """Refuse a wrong sort order of stored categories, because XGBoost searches by it."""
     order, ends = (np.asarray(cats.get(name, ())).tolist() for name in ("sorted_idx", "feature_segments"))
     whole_numbers("sorted_idx", order)
     whole_numbers("feature_segments", ends)
@@ -480,7 +481,7 @@ def _refuse_order(cats: Json) -> None:
     sizes = []
     for stored in cats.get("enc") or ():
         keys = np.asarray(stored.get("values", [])).tolist()
-        if "offsets" in stored:  # text is compared byte by byte
+        if "offsets" in stored:  # text is compared by bytes
             keys = [keys[begin:end] for begin, end in pairwise(np.asarray(stored["offsets"]).tolist())]
         expected += sorted(range(len(keys)), key=keys.__getitem__)
         sizes.append(len(keys))
@@ -489,7 +490,7 @@ def _refuse_order(cats: Json) -> None:
 
 
 def _stored_categories(stored: Json) -> dict[Any, float]:
-    """Return the code of each category of the training data; text is stored as one run of bytes."""
+    """Return the code of each category of the training data. Text is stored as concatenated bytes."""
     values = np.asarray(stored.get("values", [])).tolist()
     if "offsets" in stored:
         text, ends = np.array(values, np.int8).tobytes(), np.asarray(stored["offsets"]).tolist()
@@ -498,16 +499,17 @@ def _stored_categories(stored: Json) -> dict[Any, float]:
 
 
 def categories_in(learner: Json) -> dict[int, tuple[Any, ...]] | None:
-    """Return the categories of the columns that had some, None where a booster does not keep them all."""
+    """Return the categories of categorical columns, None unless the booster stores all of them."""
     kinds = learner.get("feature_types", ())
     coded = [position for position, kind in enumerate(kinds) if kind == "c"]
-    stored = _model(learner["gradient_booster"])[0].get("cats", {}).get("enc") or [{}] * len(kinds)
+    model, _ = _trees_and_weights(learner["gradient_booster"])
+    stored = model.get("cats", {}).get("enc") or [{}] * len(kinds)
     known = {position: tuple(_stored_categories(stored[position])) for position in coded}
     return known if all(known.values()) else None
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
-    """Return the nodes that are left of the trees, children named by their position among them."""
+    """Return the ensemble without pruned nodes, with children renumbered by position."""
     leaf, kept = forest.leaf, forest.feature != DELETED
     if np.isneginf(forest.condition[~leaf & (forest.category_set < 0)]).any():
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")

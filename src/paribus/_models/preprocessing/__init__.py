@@ -1,1 +1,1 @@
-"""Preprocessing before a model: what it makes of which column, proved, and the same of rows and of values."""
+"""Preprocessing before a model: dependencies of columns, and prepared rows and values."""

@@ -1,4 +1,4 @@
-"""Raw columns that each prepared column depends on, and the check of these claims."""
+"""Raw columns that each prepared column depends on, and their verification."""
 
 from __future__ import annotations
 
@@ -14,30 +14,25 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from paribus._contracts import Array, Floats, Integers
 from paribus._data.kinds import missing_objects
 from paribus._data.table import CellValues, ScratchBuffer, Table
-from paribus._models.parameters import METHODS, attribute, replaced_method, steps_of
+from paribus._models.parameters import METHODS, attribute, package_of, replaced_method, steps_of
 from paribus.errors import FeatureError, RefusalCode, RefusalError, failure
 
-BY_NUMBER = (
-    np.clip,
-    np.nan_to_num,
-    np.round,
-    np.where,
-)  # each number by itself; no ufuncs
-DENSE = ("toarray", "todense", "to_numpy")  # methods that hold the same values in an array
+BY_NUMBER = (np.clip, np.nan_to_num, np.round, np.where)  # elementwise functions that are not ufuncs
+DENSE = ("toarray", "todense", "to_numpy")  # methods that return the same values as an array
 
 
 class NotByNumberError(Exception):
-    """A function did something else than to treat each number by itself."""
+    """A function that is not elementwise."""
 
 
 class StandIn(NDArrayOperatorsMixin):
-    """Stands for a table of some class; ``opened`` collects what was attempted that would need its values."""
+    """Placeholder of a table of some class; ``opened`` collects the operations that need its values."""
 
     def __init__(self, kind: type, opened: list[str]) -> None:
         self.__dict__.update(kind=kind, opened=opened)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # isinstance must find what the table is
+    def __class__(self) -> type:  # isinstance must return the class of the table
         return type(self) if "kind" not in self.__dict__ else self.__dict__["kind"]
 
     def __getattr__(self, name: str) -> Any:
@@ -61,7 +56,7 @@ class StandIn(NDArrayOperatorsMixin):
         raise NotByNumberError(name)
 
     def _as_numbers(self, dtype: Any) -> StandIn:
-        # The categories or texts of a column may depend on other rows.
+        # Conversion to categories or text may depend on other rows.
         if not (isinstance(dtype, (str, type, np.dtype)) and _is_number(dtype)):
             self._refused("astype")
         return self
@@ -77,7 +72,7 @@ class StandIn(NDArrayOperatorsMixin):
         return self._with(str(function), (*inputs, *options.values()))
 
     def _with(self, name: str, inputs: tuple[Any, ...]) -> StandIn:
-        """Return the result of an operation with numbers and with what was made of the same table."""
+        """Return the result of an elementwise operation with numbers and results from the same table."""
         for value in inputs:
             own = type(value) is StandIn and value.__dict__["opened"] is self.__dict__["opened"]
             if not own and not (value is None or isinstance(value, (bool, int, float, np.number))):
@@ -111,20 +106,20 @@ def _is_number(dtype: Any) -> bool:
 
 
 def by_number(function: Callable[..., Any], kind: type, options: dict[str, Any]) -> bool:
-    """Return whether a function of tables of a class provably treats each number by itself."""
+    """Return whether a function of tables of a class is provably elementwise."""
     opened: list[str] = []
     if "type" in getattr(getattr(function, "__code__", None), "co_names", ()):
-        return False  # type() alone distinguishes the stand-in from what it stands for
+        return False  # only type() distinguishes the placeholder from a table
     try:
         made = function(StandIn(kind, opened), **options)
-    except Exception:  # whatever a foreign function raises, nothing is proved of it
+    except Exception:  # of any class; nothing is proved
         return False
     return type(made) is StandIn and made.__dict__["opened"] is opened and not opened
 
 
 @dataclass(frozen=True)
 class ColumnSubset:
-    """A step that keeps some columns, in an order of its own, as an array or a sparse matrix."""
+    """A step that selects columns in a given order, as an array or a sparse matrix."""
 
     columns: tuple[int, ...]
 
@@ -134,10 +129,10 @@ class ColumnSubset:
         return array[:, list(self.columns)]
 
 
-Owners: TypeAlias = tuple[frozenset[int], ...]  # of each column, the raw columns it depends on
+Owners: TypeAlias = tuple[frozenset[int], ...]  # raw columns that each column depends on
 
-# Transformers of scikit-learn and skrub that say in the name of each output which inputs it is made of: they
-# treat columns one by one, or name those they join, as PolynomialFeatures does.
+# Transformers of scikit-learn and skrub whose output names contain the names of their inputs. They transform
+# columns one by one, or name all inputs of an output, such as PolynomialFeatures.
 NAMED = frozenset(
     (
         "Binarizer",
@@ -158,26 +153,26 @@ NAMED = frozenset(
         "TargetEncoder",
     )
 )
-TOKEN = re.compile("\u27e6(\\d+)\u27e7")  # stands in no name of a column
+TOKEN = re.compile("\u27e6(\\d+)\u27e7")  # does not occur in column names
 
 
 class Dependencies:
-    """The raw columns that each output of fitted steps depends on.
+    """Raw columns that each output of fitted steps depends on.
 
     Attributes
     ----------
     owners : tuple of frozenset
         The raw columns of each output.
     joined : dict
-        By raw column that meets others in an output: the first step where it does, and those others.
+        Raw columns that are combined with others in an output: the first such step, and the other columns.
     """
 
     def __init__(self, steps: Iterable[Any], sample: Table) -> None:
         steps, columns = tuple(steps), len(sample.names)
         self.owners, self.joined = self._follow(steps, Rehearsal.of(sample, range(columns)), columns)
         if self.joined:
-            # Once more: what is joined must move together to show that no other column moves it.
-            together = _together([{feature, *met} for feature, (_, met) in self.joined.items()], columns)
+            # Once more with joined columns permuted together, to show that no other column matters.
+            together = _group_numbers([{feature, *met} for feature, (_, met) in self.joined.items()], columns)
             self._follow(steps, Rehearsal.of(sample, together), columns)
 
     def _follow(
@@ -192,7 +187,7 @@ class Dependencies:
         return owners, self._joined
 
     def _through(self, step: Any, tables: list[Any], owners: Owners) -> tuple[list[Any], Owners]:
-        """Return what a step makes of tables whose columns have these owners, and the owners of that."""
+        """Return the outputs of a step for tables whose columns have these owners, and their owners."""
         if is_passthrough(step):
             return tables, owners
         if is_own(step) and type(step).__name__ == "FrozenEstimator":
@@ -209,6 +204,7 @@ class Dependencies:
             raise RefusalError(
                 f"{name} returns {shape_of(made[0])[1]} columns and accounts for {len(found)}",
                 RefusalCode.UNSUPPORTED,
+                name,
             )
         self._rehearsal.check(step, tables, made, found)
         for owner in set(found):
@@ -218,32 +214,36 @@ class Dependencies:
         return made, found
 
     def _inside(self, step: Any, tables: list[Any], owners: Owners) -> Owners | None:
-        """Return the owners of the outputs of a step made of others; None for any other."""
+        """Return the owners of the outputs of a step with nested steps, None for other steps."""
         if not is_own(step):
             return None
         if type(step).__name__ == "ColumnTransformer":
             return self._of_branches(step, tables, owners)
         if type(step).__name__ == "FeatureUnion":
-            parts = (part for _, part in step.transformer_list if not _is_dropped(part))
+            parts = [one for _, one in step.transformer_list if not (isinstance(one, str) and one == "drop")]
             made = (self._through(part, [copied(table) for table in tables], owners) for part in parts)
             return tuple(owner for _, found in made for owner in found)
         return None
 
     def _of_branches(self, step: Any, tables: list[Any], owners: Owners) -> Owners:
-        """Return the owners of a ColumnTransformer's outputs: those of each branch, where it puts them."""
+        """Return the owners of the outputs of a ColumnTransformer, in the order of its outputs."""
         outputs: dict[int, frozenset[int]] = {}
         for name, branch, columns in step.transformers_:
             places = step.output_indices_[name]
             if places.stop > places.start:
-                positions = _positions(step, tables[0], columns)
+                positions = _branch_positions(step, tables[0], columns)
                 single = isinstance(columns, (str, int, np.integer))
-                parts = [None if table is None else _chosen(table, positions, single) for table in tables]
+                parts = [
+                    None if table is None else _columns_of_native(table, positions, single)
+                    for table in tables
+                ]
                 _, found = self._through(branch, parts, tuple(owners[j] for j in positions))
                 if len(found) != places.stop - places.start:
                     raise RefusalError(
                         f"{title_of(branch)} accounts for {len(found)} of the {places.stop - places.start} "
                         f"columns that {title_of(step)} puts together",
                         RefusalCode.UNSUPPORTED,
+                        title_of(branch),
                     )
                 outputs.update(zip(range(places.start, places.stop), found, strict=True))
         return tuple(outputs[place] for place in sorted(outputs))
@@ -253,36 +253,35 @@ class Dependencies:
         every: frozenset[int] = frozenset().union(*owners)
         if isinstance(step, ColumnSubset):
             return tuple(owners[column] for column in step.columns)
-        if len(every) <= 1 or not is_own(step):  # it sees no other column; or it may do anything with them
+        if len(every) <= 1 or not is_own(step):  # one input, or an unknown step
             return (every,) * width
         support = attribute(step, "get_support")
-        if callable(support):  # a selector of columns
+        if callable(support):  # a feature selector
             return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
         if name == "TableVectorizer":
-            return _reported(step, table, owners)
+            return _skrub_owners(step, table, owners)
         if name == "FunctionTransformer":
             return owners if _treats_numbers(step, table) else (every,) * width
         if name in NAMED:
-            inputs = _inputs(step, len(owners))
+            inputs = _inputs_by_name(step, len(owners))
             return tuple(frozenset().union(*(owners[j] for j in some)) for some in inputs)
         return (every,) * width
 
 
 def is_own(step: Any) -> bool:
-    """Return whether a step is an object of scikit-learn or skrub that nobody changed."""
-    known = type(step).__module__.split(".")[0] in ("sklearn", "skrub")
-    return known and replaced_method(step, ("transform",)) is None
+    """Return whether a step belongs to scikit-learn or skrub, with an unchanged ``transform``."""
+    return package_of(step) in ("sklearn", "skrub") and replaced_method(step, ("transform",)) is None
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model or step is a pipeline of scikit-learn or imbalanced-learn, unchanged."""
-    own = type(model).__module__.split(".")[0] in ("sklearn", "imblearn")
+    """Return whether an object is a pipeline of scikit-learn or imbalanced-learn, with unchanged methods."""
+    own = package_of(model) in ("sklearn", "imblearn")
     whole = own and type(model).__name__ == "Pipeline" and bool(steps_of(model))
     return whole and replaced_method(model, ("transform", *METHODS)) is None
 
 
 def acting_steps(pipeline: Any) -> list[Any]:
-    """Return the steps of a pipeline that act when it predicts; samplers of rows act when it is fitted."""
+    """Return the steps of a pipeline that are active in predictions. Samplers are active in ``fit`` only."""
     return [
         step
         for step in steps_of(pipeline)
@@ -291,16 +290,12 @@ def acting_steps(pipeline: Any) -> list[Any]:
 
 
 def is_passthrough(step: Any) -> bool:
-    """Return whether a step stands for none."""
+    """Return whether a step is a placeholder that does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def _is_dropped(part: Any) -> bool:
-    return isinstance(part, str) and part == "drop"
-
-
-def _together(groups: list[set[int]], columns: int) -> list[int]:
-    """Return a number per column, the same for columns that some groups hold together."""
+def _group_numbers(groups: list[set[int]], columns: int) -> list[int]:
+    """Return a number per column, equal for columns that are connected by groups."""
     numbers = list(range(columns))
     for group in groups:
         same = {numbers[column] for column in group}
@@ -309,7 +304,7 @@ def _together(groups: list[set[int]], columns: int) -> list[int]:
 
 
 def _treats_numbers(step: Any, table: Any) -> bool:
-    """Return whether a FunctionTransformer provably treats each number by itself."""
+    """Return whether a FunctionTransformer is provably elementwise."""
     if step.func is None:
         return True
     kind = type(table)
@@ -318,35 +313,37 @@ def _treats_numbers(step: Any, table: Any) -> bool:
     return by_number(step.func, kind, step.kw_args or {})
 
 
-def _inputs(step: Any, columns: int) -> Iterator[list[int]]:
-    """Yield the inputs that each output is made of, which the step says in its name."""
+def _inputs_by_name(step: Any, columns: int) -> Iterator[list[int]]:
+    """Yield the inputs of each output, which its name contains."""
     renamed = copy.copy(step)
     if hasattr(renamed, "feature_names_in_"):
-        del renamed.feature_names_in_  # it would refuse any other names
+        del renamed.feature_names_in_  # it would refuse other names
     if hasattr(renamed, "feature_name_combiner"):
-        renamed.feature_name_combiner = "concat"  # a function may leave the name of the input out
+        renamed.feature_name_combiner = "concat"  # a function may omit the name of the input
     for name in renamed.get_feature_names_out([f"\u27e6{j}\u27e7" for j in range(columns)]):
         found = [int(position) for position in TOKEN.findall(str(name))]
-        # The one output that is made of no input is the constant of a polynomial.
+        # Only the constant of a polynomial has no input. Otherwise all inputs are assumed.
         yield found if found or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
 
 
-def _reported(step: Any, table: Any, owners: Owners) -> Owners:
-    """Return the owners that skrub reports of each output; it vectorizes columns one by one."""
+def _skrub_owners(step: Any, table: Any, owners: Owners) -> Owners:
+    """Return the owners of each output that skrub reports. It transforms columns one by one."""
     header = getattr(table, "column_names", getattr(table, "columns", ()))
     names, made = attribute(step, "all_outputs_"), attribute(step, "output_to_input_")
     by_name = dict(zip(map(str, header), owners, strict=False))
     if not isinstance(names, list) or not isinstance(made, dict) or not set(made.values()) <= set(by_name):
         raise RefusalError(
-            f"{title_of(step)} does not report what it makes of each column", RefusalCode.UNSUPPORTED
+            f"{title_of(step)} does not report what it makes of each column",
+            RefusalCode.UNSUPPORTED,
+            title_of(step),
         )
     return tuple(by_name[made[name]] for name in names)
 
 
-def _positions(step: Any, table: Any, columns: Any) -> list[int]:
+def _branch_positions(step: Any, table: Any, columns: Any) -> list[int]:
     """Return the positions in a table of the columns that a branch of a ColumnTransformer receives.
 
-    It finds those of a frame by the names they had when it was fitted, however they were chosen.
+    In a frame, columns are found by their names in ``fit``, even if they were selected by position.
     """
     header = getattr(table, "column_names", getattr(table, "columns", None))
     fitted = attribute(step, "feature_names_in_")
@@ -369,8 +366,8 @@ def _positions(step: Any, table: Any, columns: Any) -> list[int]:
     return [places.index(names[j]) for j in chosen]
 
 
-def _chosen(table: Any, positions: list[int], single: bool) -> Any:
-    """Return some columns of a table, as one dimension where a single one was chosen by itself."""
+def _columns_of_native(table: Any, positions: list[int], single: bool) -> Any:
+    """Return some columns of a native table, one-dimensional for a ``single`` column."""
     wanted: Any = positions[0] if single else positions
     if hasattr(table, "iloc"):
         return table.iloc[:, wanted]
@@ -381,20 +378,20 @@ def _chosen(table: Any, positions: list[int], single: bool) -> Any:
     return table[:, wanted]
 
 
-DISTURBED = 4  # position of the first table that steps need not accept
-FAR, EMPTY, DISTURBED_ROWS = 0, 1, 2  # rows that are disturbed, and how many these are
-FACTOR = 1e3  # how far one of them is, as a multiple of the largest number
-# Of the largest number of a column, what adding up in another order may change: matrix products do so.
+DISTURBED = 4  # position of the first table that steps may refuse
+FAR, EMPTY, DISTURBED_ROWS = 0, 1, 2  # positions of the disturbed rows, and their number
+FACTOR = 1e3  # multiple of the largest number in the distant row
+# Rounding error of sums in another order, as in matrix products, relative to the largest number.
 SINGLE, DOUBLE = 1e-5, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Rehearsal:
-    """The rows of a sample: all of them, every other one, one alone, and with their columns exchanged.
+    """Tables of sampled rows: all rows, every second row, a single row, and rows with permuted columns.
 
-    ``orders (p, i)`` are the rows that the exchanged columns were taken from. The last two tables are the
-    rows with one that is far from all others and one without values, and this one alone. Steps need not
-    accept them, so that they may be None.
+    ``some`` and ``alone`` are the rows of the second and third table, ``orders (p, i)`` the permutations of
+    columns. Two disturbed tables follow: all rows with a distant and an empty row, and the empty row alone.
+    They are None if steps refuse them.
     """
 
     tables: list[Any]
@@ -404,7 +401,7 @@ class Rehearsal:
 
     @classmethod
     def of(cls, sample: Table, together: Iterable[int]) -> Rehearsal:
-        """Exchange the columns of a sample; those of the same number in ``together`` stay side by side."""
+        """Return the tables of a sample. Columns with the same number in ``together`` share a permutation."""
         rows, numbers = np.arange(len(sample)), list(together)
         rng = np.random.default_rng(0)
         sampled = {number: rng.permutation(rows) for number in sorted(set(numbers))}
@@ -412,17 +409,19 @@ class Rehearsal:
         for feature in range(len(sample.names)):
             try:
                 cells[feature] = sample.own_cells(feature)
-            except FeatureError:  # nothing can be requested of a column that cannot be read
+            except FeatureError:  # columns that cannot be read are not permuted
                 sampled[numbers[feature]] = rows
         orders = np.stack([sampled[number] for number in numbers])
         index = orders[list(cells)].T[None]
         mixed = sample.stack(1, ScratchBuffer()).at(cells, index)
         some, alone = rows[::2], rows[len(rows) // 2 :][:1]
         fewer = [sample.keep(np.isin(rows, kept)).native for kept in (some, alone)]
-        return cls([copied(sample.native), *fewer, mixed, *_disturbed(sample.native)], some, alone, orders)
+        return cls(
+            [copied(sample.native), *fewer, mixed, *_disturbed_tables(sample.native)], some, alone, orders
+        )
 
     def through(self, step: Any, tables: list[Any]) -> list[Any]:
-        """Return what a step makes of the tables, None of those that it need not accept and does not."""
+        """Return the outputs of a step for the tables, None for refused disturbed tables."""
         made: list[Any] = []
         for position, table in enumerate(tables):
             if table is None:
@@ -431,64 +430,70 @@ class Rehearsal:
             try:
                 with np.errstate(all="ignore" if position >= DISTURBED else None):
                     made.append(step.transform(copied(table)))
-            except Exception as error:  # whatever a foreign transformer raises
+            except Exception as error:  # of any class
                 if position >= DISTURBED:
                     made.append(None)
                     continue
                 raise RefusalError(
-                    f"{title_of(step)} failed on rows of X: {failure(error)}", RefusalCode.UNSUPPORTED
+                    f"{title_of(step)} failed on rows of X: {failure(error)}",
+                    RefusalCode.UNSUPPORTED,
+                    title_of(step),
                 ) from error
             shape = shape_of(made[-1])
             if shape[0] != shape_of(table)[0] or shape[1] != shape_of(made[0])[1]:
                 raise RefusalError(
                     f"{title_of(step)} does not return one row per row, of the same columns",
                     RefusalCode.UNSUPPORTED,
+                    title_of(step),
                 )
         return made
 
     def check(
         self, step: Any, tables: list[Any], made: list[Any], owners: tuple[frozenset[int], ...]
     ) -> None:
-        """Refuse a step that looks at other rows, changes what it does, or mixes columns unannounced."""
-        whole, scale = made[0], _scale(made[0])
+        """Refuse a step that depends on other rows, is random, or depends on columns beyond ``owners``."""
+        whole, scale = made[0], _column_rounding(made[0])
         compared = [(made[1], whole, self.some), (made[2], whole, self.alone)]
         if made[-2] is not None:
             still = np.arange(DISTURBED_ROWS, len(self.orders[0]))
-            compared.append((_rows(made[-2], still), whole, still))
+            compared.append((_rows_of_matrix(made[-2], still), whole, still))
         if made[-2] is not None and made[-1] is not None:
             compared.append((made[-1], made[-2], np.array([EMPTY])))
         for fewer, beside, kept in compared:
-            if not _near(fewer, _rows(beside, kept), scale):
+            if not _equal_tables(fewer, _rows_of_matrix(beside, kept), scale):
                 again = self.through(step, tables[:1])[0]
                 why = "transforms a row in another way when other rows are beside it"
-                if not _near(again, whole, scale):
+                if not _equal_tables(again, whole, scale):
                     why = "transforms the same rows in another way each time"
-                raise RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED)
-        # An output of features that were exchanged among one another may have become anything.
+                raise RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED, title_of(step))
+        # Outputs of several features with different permutations are not compared.
         source = [min(owner, default=-1) for owner in owners]
         known = [len({self.orders[feature].tobytes() for feature in owner}) <= 1 for owner in owners]
         expected = self._exchanged(whole, source)
         places = np.flatnonzero(known).tolist()
         rounding = scale[places] if len(scale) == len(owners) else scale
-        if not _near(_columns(made[3], places), _columns(expected, places), rounding):
+        if not _equal_tables(
+            _columns_of_matrix(made[3], places), _columns_of_matrix(expected, places), rounding
+        ):
             raise RefusalError(
                 f"{title_of(step)} makes columns that change with others than they are made of",
                 RefusalCode.UNSUPPORTED,
+                title_of(step),
             )
 
     def _exchanged(self, made: Any, source: list[int]) -> Any:
-        """Return a table whose columns are taken from the rows their features were taken from."""
+        """Return a table whose columns are permuted like the features in ``source``."""
         still = np.arange(self.orders.shape[1])
-        orders = np.concatenate([self.orders, still[None]])  # the last one, of what depends on none
+        orders = np.concatenate([self.orders, still[None]])  # the last one is for outputs without input
         if not _is_sparse(made):
-            return np.take_along_axis(_array(made), orders[source].T, axis=0)
+            return np.take_along_axis(_as_matrix(made), orders[source].T, axis=0)
         entries, places = made.tocoo(), np.argsort(orders, axis=1)
         rows = places[np.array(source)[entries.col], entries.row]
         return type(entries)((entries.data, (rows, entries.col)), shape=entries.shape)
 
 
-def _disturbed(native: Any) -> list[Any]:
-    """Return rows of which one is far from the others and one without values, and this one alone."""
+def _disturbed_tables(native: Any) -> list[Any]:
+    """Return the rows with a distant row and an empty row, and the empty row alone."""
     frame = hasattr(native, "iloc")
     if len(native) <= DISTURBED_ROWS or not (frame or isinstance(native, np.ndarray)):
         return [None, None]
@@ -496,11 +501,11 @@ def _disturbed(native: Any) -> list[Any]:
     cells = made.iloc if frame else made
     for position in range(made.shape[1]):
         dtype = cells[:, position].dtype
-        if dtype.kind != "f":  # text without a value may be a category that an encoder warns about
+        if dtype.kind != "f":  # encoders may warn about missing text
             continue
         size = np.abs(np.asarray(cells[:, position], dtype=np.float64))
         far = FACTOR * np.max(np.where(np.isfinite(size), size, 0.0))
-        # A frame takes no number that its column has to round.
+        # A frame refuses numbers that its dtype must round.
         single = isinstance(dtype, np.dtype)
         cells[FAR, position] = dtype.type(min(far, np.finfo(dtype).max / 2)) if single else far
         cells[EMPTY, position] = np.nan
@@ -508,7 +513,7 @@ def _disturbed(native: Any) -> list[Any]:
 
 
 def title_of(step: Any) -> str:
-    """Return what a step is called: its class, with the function it was given."""
+    """Return the class name of a step, with the function of a FunctionTransformer."""
     function = getattr(step, "func", None)
     if type(step).__name__ != "FunctionTransformer" or function is None:
         return type(step).__name__
@@ -516,7 +521,7 @@ def title_of(step: Any) -> str:
 
 
 def shape_of(table: Any) -> tuple[int, int]:
-    """Return the number of rows and columns; a single column may have one dimension."""
+    """Return the numbers of rows and columns. A one-dimensional array has one column."""
     shape = tuple(map(int, np.shape(table)))
     if len(shape) > 2 or not shape:
         raise RefusalError(f"a step returns an array of shape {shape}", RefusalCode.UNSUPPORTED)
@@ -524,7 +529,7 @@ def shape_of(table: Any) -> tuple[int, int]:
 
 
 def copied(table: Any) -> Any:
-    """Return a table that a step may write into; frames of polars and Arrow cannot be written into."""
+    """Return a copy that a step may modify. Tables of polars and Arrow are immutable."""
     if isinstance(table, np.ndarray) or hasattr(table, "iloc") or hasattr(table, "tocsr"):
         return table.copy()
     return table
@@ -534,42 +539,43 @@ def _is_sparse(table: Any) -> bool:
     return hasattr(table, "tocsr")
 
 
-def _array(table: Any) -> Array:
+def _as_matrix(table: Any) -> Array:
     values = np.asarray(table, dtype=object if isinstance(table, list) else None)
     return values[:, None] if values.ndim == 1 else values
 
 
-def _rows(table: Any, kept: Integers) -> Any:
-    return table.tocsr()[kept] if _is_sparse(table) else _array(table)[kept]
+def _rows_of_matrix(table: Any, kept: Integers) -> Any:
+    return table.tocsr()[kept] if _is_sparse(table) else _as_matrix(table)[kept]
 
 
-def _columns(table: Any, places: list[int]) -> Any:
-    return table.tocsc()[:, places] if _is_sparse(table) else _array(table)[:, places]
+def _columns_of_matrix(table: Any, places: list[int]) -> Any:
+    return table.tocsc()[:, places] if _is_sparse(table) else _as_matrix(table)[:, places]
 
 
-def _stored(table: Any) -> tuple[Array, Array, Array]:
-    """Return where a sparse table stores what; an entry that is stored as zero may be no missing one."""
+def _stored_entries(table: Any) -> tuple[Array, Array, Array]:
+    """Return row pointers, indices and data of a sparse table. Stored zeros are kept."""
     table = table.tocsr().copy()
     table.sum_duplicates()
     return table.indptr, table.indices, table.data
 
 
-def _scale(table: Any) -> Floats:
-    """Return what rounding may change in each column, or in all of a sparse table."""
-    values = table.data[:, None] if _is_sparse(table) else _array(table)
+def _column_rounding(table: Any) -> Floats:
+    """Return a bound of rounding errors for each column, or for all columns of a sparse table."""
+    values = table.data[:, None] if _is_sparse(table) else _as_matrix(table)
     if values.dtype.kind not in "fiub":
         return np.zeros(values.shape[1])
     largest = np.abs(np.where(np.isfinite(values), values, 0)).max(axis=0, initial=0)
     return np.asarray(largest * (SINGLE if values.dtype == np.float32 else DOUBLE), dtype=np.float64)
 
 
-def _near(one: Any, two: Any, rounding: Floats) -> bool:
-    """Return whether two tables hold the same values but for rounding, whatever they are held by."""
+def _equal_tables(one: Any, two: Any, rounding: Floats) -> bool:
+    """Return whether two tables have equal values up to rounding, in any format."""
     if _is_sparse(one) and _is_sparse(two):
-        (starts, indices, data), (other_starts, other_indices, other) = _stored(one), _stored(two)
-        placed = np.array_equal(starts, other_starts) and np.array_equal(indices, other_indices)
-        return placed and _near(data[:, None], other[:, None], rounding)
-    one, two = (table.toarray() if _is_sparse(table) else _array(table) for table in (one, two))
+        *places, data = _stored_entries(one)
+        *other_places, other = _stored_entries(two)
+        same = all(map(np.array_equal, places, other_places))
+        return same and _equal_tables(data[:, None], other[:, None], rounding)
+    one, two = (table.toarray() if _is_sparse(table) else _as_matrix(table) for table in (one, two))
     if one.shape != two.shape:
         return False
     if one.dtype.kind not in "fiub" or two.dtype.kind not in "fiub":

@@ -16,29 +16,32 @@ from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.preprocessing.dependencies import Dependencies, copied, shape_of, title_of
 from paribus.errors import ParibusError, RefusalCode, RefusalError, TableError, failure
 
-NAMED_MOST = 3  # columns that a refusal names
+NAMED_MOST = 3  # largest number of columns that a refusal names
 
 
 @dataclass(frozen=True, eq=False)
 class SparseTable:
-    """A sparse matrix by columns; ``absent`` is what an entry is that it does not store."""
+    """A sparse CSC matrix; ``absent`` is the value of entries that are not stored."""
 
     matrix: Any
     absent: float
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, which no model knows."""
+        """Generated names of the columns."""
         return tuple(f"x{j}" for j in range(self.matrix.shape[1]))
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
     def stored(self, column: int) -> tuple[Integers, Any]:
-        """Return which rows store an entry of a column, and a table of the entries; the last is absent."""
+        """Return the rows with a stored entry of a column, and a table of the entries.
+
+        The last entry is the absent value, if not all rows have an entry.
+        """
         stored = slice(*self.matrix.indptr[column : column + 2])
         rows = self.matrix.indices[stored]
-        # An entry that is absent may be NaN, which integers and booleans do not have.
+        # The absent value may be NaN, which integers and booleans cannot represent.
         dtype = self.matrix.dtype if self.absent == 0 else np.result_type(self.matrix.dtype, np.float32)
         values = np.full(len(rows) + (len(rows) < len(self)), self.absent, dtype)
         values[: len(rows)] = self.matrix.data[stored]
@@ -49,24 +52,24 @@ class SparseTable:
         return SparseTable(self.matrix[start:stop], self.absent)
 
     def columns(self, columns: Integers) -> Any:
-        """Return some columns as a matrix; consecutive ones at once."""
+        """Return some columns as a matrix, consecutive ones as a slice."""
         if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
             return self.matrix[:, int(columns[0]) : int(columns[-1]) + 1]
         return self.matrix[:, columns]
 
     def floats(self, column: int) -> Array:
-        """Return a column as it is compared."""
+        """Return a column as an array."""
         rows, entries = self.stored(column)
         return spread(rows, entries.values, len(self))
 
     def column(self, column: int) -> Column:
-        """Read one column."""
-        return _column(self.names[column], self.floats(column))
+        """Return a column."""
+        return _numeric_column(self.names[column], self.floats(column))
 
 
 @dataclass(frozen=True, eq=False)
 class StoredEntries:
-    """The entries of one column of a sparse table, which are read as its columns are."""
+    """Entries of one column of a sparse table, with the interface of a table."""
 
     table: SparseTable
     values: Array
@@ -77,29 +80,29 @@ class StoredEntries:
         return self.table.names
 
     def floats(self, column: int) -> Array:
-        """Return the entries as they are compared."""
+        """Return the entries as an array."""
         return self.values
 
     def column(self, column: int) -> Column:
-        """Read the entries."""
-        return _column(self.names[column], self.values)
+        """Return the entries as a column."""
+        return _numeric_column(self.names[column], self.values)
 
 
 def _bytes_of(made: Any) -> int:
-    """Return the memory of what a step returns."""
+    """Return the memory of the output of a step."""
     if hasattr(made, "tocsc"):
         compressed = made.tocsc()
         return int(compressed.data.nbytes + compressed.indices.nbytes + compressed.indptr.nbytes)
     return int(max(FLOAT * np.size(made), getattr(made, "nbytes", 0)))
 
 
-def _column(name: str, values: Array) -> Column:
+def _numeric_column(name: str, values: Array) -> Column:
     missing = np.isnan(values)
     return Column(name, "numeric", values[~missing], missing)
 
 
 def spread(rows: Integers, entries: Array, count: int) -> Array:
-    """Return what each of ``count`` rows has: those listed their own entry, any other the last one."""
+    """Return the entries of ``count`` rows: ``rows`` have their entries, others the last entry."""
     every = np.full(count, entries[-1] if len(entries) else 0, entries.dtype)
     every[rows] = entries[: len(rows)]
     return every
@@ -107,9 +110,10 @@ def spread(rows: Integers, entries: Array, count: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Fitted steps before the last one, and which raw columns each of their outputs depends on.
+    """Fitted steps before the last one, and the raw columns that each of their outputs depends on.
 
-    ``context`` are a few rows of the table, beside which values of one feature are transformed.
+    ``context`` has a few rows of the table. Its first row completes values of single features to rows.
+    ``absent`` is the value of entries that a sparse output does not store.
     """
 
     steps: tuple[Any, ...]
@@ -119,12 +123,12 @@ class Preparation:
 
     @classmethod
     def of(cls, steps: tuple[Any, ...], context: Table, absent: float) -> Preparation:
-        """Follow a few rows through the steps; `RefusalError` says which of them cannot be followed."""
+        """Analyze the dependencies of the steps, or raise `RefusalError` with the unsupported step."""
         try:
             dependencies = Dependencies(steps, context)
         except ParibusError:
             raise
-        except Exception as error:  # of whatever a fitted object lacks that its class has
+        except Exception as error:  # such as missing attributes of a fitted object
             raise RefusalError(
                 f"its preprocessing cannot be followed: {failure(error)}", RefusalCode.UNSUPPORTED
             ) from error
@@ -132,9 +136,9 @@ class Preparation:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Memory of a row while it is transformed: itself, and thrice what it becomes.
+        """Memory per row during the transformation: the raw row, and three times the largest output.
 
-        Steps hold their outputs in parts and put together, and these are read by columns.
+        The output exists in parts, concatenated, and as columns.
         """
         made, largest = copied(self.context.native), 0
         for step in self.steps:
@@ -144,28 +148,28 @@ class Preparation:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What preparations share that make the same columns."""
+        """Key that is equal for preparations with the same outputs."""
         return (*map(id, self.steps), bool(np.isnan(self.absent)))
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """The raw column of each output: the first of those it depends on, of all for a constant."""
+        """Raw column of each output: the first of those it depends on, 0 for a constant."""
         return tuple(min(owner, default=0) for owner in self.dependencies.owners)
 
     def transform(self, native: Any) -> Any:
-        """Return what the last step receives of a native table, which is left as it is."""
+        """Return the native input of the last step. The given table stays unchanged."""
         made = copied(native)
         for step in self.steps:
             try:
                 made = step.transform(made)
-            except Exception as error:  # whatever a foreign transformer raises; the model itself may not
+            except Exception as error:  # of any class; the model itself may not fail
                 raise RefusalError(
                     f"{title_of(step)} failed on rows of X: {failure(error)}", RefusalCode.DATA
                 ) from error
         return made
 
     def table(self, native: Any) -> Any:
-        """Return what the last step receives of a native table, to be read by columns."""
+        """Return the input of the last step for a native table, as a table with columns."""
         made = self.transform(native)
         width = len(self.dependencies.owners)
         if shape_of(made)[1] != width:
@@ -185,9 +189,9 @@ class Preparation:
             ) from error
 
     def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[Any]:
-        """Return what the last step receives when a feature takes each of some values, for every request.
+        """Return for each request the input of the last step if a feature takes each of some values.
 
-        They are transformed together, as a step costs some milliseconds however few rows there are.
+        Requests are transformed together, because a step takes milliseconds even for a few rows.
         """
         made: dict[int, Any] = {}
         counts = [len(cells.column.missing) for _, cells in requests]
@@ -204,7 +208,10 @@ class Preparation:
         return [made.get(number, nothing) for number in range(len(requests))]
 
     def _together(self, requests: Sequence[tuple[int, CellValues]], stop: Integers) -> Any:
-        """Transform the values of several features, one after another; the others take their first value."""
+        """Return the prepared rows of several requests, one after another.
+
+        In the rows of a request, the features of the other requests take their first value.
+        """
         index = np.zeros((stop[-1], len(requests)), np.int64)
         for position, last in enumerate(stop):
             first = stop[position - 1] if position else 0
@@ -213,7 +220,7 @@ class Preparation:
         return self.table(stack.at(dict(requests), index))
 
     def refuse_joined(self, features: Any) -> None:
-        """Refuse features that some step makes one column of, together with others."""
+        """Refuse features that a step combines with others in one column."""
         for feature in features:
             if feature in self.dependencies.joined:
                 step, met = self.dependencies.joined[feature]
@@ -226,7 +233,7 @@ class Preparation:
 
 @dataclass(frozen=True, eq=False)
 class JoinedTable:
-    """The columns of several tables, one after another."""
+    """Concatenated columns of several tables; ``first`` has the position of the first column of each."""
 
     tables: tuple[Any, ...]
     first: Integers
@@ -244,12 +251,12 @@ class JoinedTable:
         return self.tables[number], column - int(self.first[number])
 
     def floats(self, column: int) -> Any:
-        """Return a column as it is compared, None where it has to be read."""
+        """Return a column as an array, None if it must be read by `column`."""
         table, position = self._at(column)
         return table.floats(position)
 
     def column(self, column: int) -> Column:
-        """Read one column."""
+        """Return a column."""
         table, position = self._at(column)
         read: Column = table.column(position)
         return read
@@ -257,7 +264,7 @@ class JoinedTable:
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """Values of one feature in place of the table itself, which is requested for no other."""
+    """Values of one feature, with the interface of a table. Every column is that feature."""
 
     cells: CellValues
 
@@ -273,7 +280,7 @@ class _Values:
 
 @dataclass(frozen=True, eq=False)
 class JoinedPreparation:
-    """What several preparations make of a table, side by side; None is the table itself."""
+    """Several preparations whose outputs are concatenated. A source None stands for the raw table."""
 
     sources: tuple[Preparation | None, ...]
     context: Table
@@ -290,27 +297,27 @@ class JoinedPreparation:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Memory of a row while all sources make their columns of it."""
+        """Memory per row during the transformation by all sources."""
         return sum(source.row_bytes for source in self.sources if source is not None)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What preparations share that make the same columns."""
-        return tuple(map(_key, self.sources))
+        """Key that is equal for preparations with the same outputs."""
+        return tuple(map(_source_key, self.sources))
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """The raw column of each column."""
+        """Raw column of each prepared column."""
         raw = tuple(range(len(self.context.names)))
         return tuple(owner for one in self.sources for owner in (raw if one is None else one.owners))
 
     def table(self, native: Any) -> JoinedTable:
-        """Return the columns that all sources make of a native table."""
+        """Return the outputs of all sources for a native table."""
         tables = tuple(table_of(native) if one is None else one.table(native) for one in self.sources)
         return JoinedTable(tables, self.first)
 
     def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[JoinedTable]:
-        """Return these columns when a feature takes each of some values, for every request."""
+        """Return for each request the outputs if a feature takes each of some values."""
         own = [
             [_Values(cells) for _, cells in requests] if one is None else one.values(requests)
             for one in self.sources
@@ -318,7 +325,7 @@ class JoinedPreparation:
         return [JoinedTable(tables, self.first) for tables in zip(*own, strict=True)]
 
     def refuse_joined(self, features: Any) -> None:
-        """Refuse features that some step makes one column of, together with others."""
+        """Refuse features that a step combines with others in one column."""
         for source in self.sources:
             if source is not None:
                 source.refuse_joined(features)
@@ -328,28 +335,29 @@ AnyPreparation = Preparation | JoinedPreparation | None
 
 
 def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyPreparation, list[Integers]]:
-    """Return one preparation for several, and where it has each column of each of them.
+    """Return one preparation for several, and the positions of the columns of each of them in it.
 
-    The same steps are taken once.
+    Equal preparations are included once.
     """
     sources: dict[Any, Preparation | None] = {}
     for preparation in preparations:
-        for source in _sources(preparation):
-            sources.setdefault(_key(source), source)
+        for source in sources_of(preparation):
+            sources.setdefault(_source_key(source), source)
     every = JoinedPreparation(tuple(sources.values()), context)
     first = dict(zip(sources, every.first, strict=True))
     width = dict(zip(sources, every.widths, strict=True))
     positions = []
     for preparation in preparations:
-        keys = [_key(source) for source in _sources(preparation)]
+        keys = [_source_key(source) for source in sources_of(preparation)]
         positions.append(np.concatenate([first[key] + np.arange(width[key]) for key in keys]))
     return every.sources[0] if len(sources) == 1 else every, positions
 
 
-def _sources(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:
+def sources_of(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:
+    """Return the joined preparations, or the preparation itself."""
     return preparation.sources if isinstance(preparation, JoinedPreparation) else (preparation,)
 
 
-def _key(source: Preparation | None) -> Any:
-    """Return what two sources share that make the same columns."""
+def _source_key(source: Preparation | None) -> Any:
+    """Return a key that is equal for sources with the same outputs."""
     return None if source is None else source.key

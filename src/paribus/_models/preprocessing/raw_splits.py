@@ -1,4 +1,4 @@
-"""Where trees behind preprocessing split a column of the table, in its own units."""
+"""Splits of trees after preprocessing, in the units of raw columns."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from paribus._data.table import Table
 from paribus._models.ensemble import ZERO, Encoding, Ensemble
 from paribus.errors import RefusalCode, RefusalError, failure
 
-Keys = NDArray[np.uint64]  # numbers of a dtype in their order: the next number has the next key
+Keys = NDArray[np.uint64]  # position of a number among all numbers of its dtype
 
-MOST = 4_096  # values that occur at which a column must rise, or fall, with the feature
+MOST = 4_096  # observed values for the check that a prepared column is monotone
 TOP = np.uint64(1) << np.uint64(63)
-MISSING = -1  # the rank of a missing value
+MISSING = -1  # rank of a missing value
 
 
 @dataclass(frozen=True, eq=False)
 class RawSplits:
-    """The columns that preprocessing makes of a feature, each compared with the thresholds of its tests.
+    """Prepared columns of a feature, and the thresholds of their splits.
 
-    Where such a column rises or falls with the feature, every threshold between its ends is crossed once: the
-    last number on one side and the first on the other are found by narrowing down, through the fitted steps.
+    If a prepared column is a monotone function of the feature, it crosses every threshold within its range
+    once. Interval search through the fitted steps finds the last number before and the first number after.
     """
 
     ensemble: Ensemble
@@ -37,13 +37,13 @@ class RawSplits:
 
     @cached_property
     def tested(self) -> list[tuple[Encoding, Floats]]:
-        """The encodings of the feature that are compared with thresholds, and those."""
+        """Encodings of the feature with splits by threshold, and their distinct finite thresholds."""
         nodes, tested = self.ensemble, []
         for column, encoding in enumerate(nodes.encodings):
             here = (nodes.column == column) & (nodes.category_set < 0)
             thresholds = nodes.threshold[here]
             if encoding.feature == self.feature and here.any():
-                if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
+                if encoding.zero_is_missing:  # numbers close to zero are missing
                     thresholds = np.append(thresholds, [-np.nextafter(ZERO, 1.0), ZERO])
                 known = np.unique(thresholds[np.isfinite(thresholds)])
                 lenient = replace(encoding, accepts_missing=True, accepts_infinite=True)
@@ -54,23 +54,23 @@ class RawSplits:
         """Return the last number before each split and the first one after it, sorted."""
         occurring = self._occurring()
         ranks = self._checked(occurring)
-        column, cut, before = _crossed(ranks)
+        column, cut, before = _crossed_thresholds(ranks)
         low, high = occurring[before], occurring[before + 1]
         rises = ranks[column, -1] > ranks[column, 0]
         while (wide := high - low > 1).any():
-            points = _between(low[wide], high[wide])
+            points = _points_between(low[wide], high[wide])
             found = self._ranks(points.ravel())[
                 np.repeat(column[wide], points.shape[1]), np.arange(points.size)
             ]
             if (found == MISSING).any():
                 raise self._refusal()
             after = (found.reshape(points.shape) > cut[wide, None]) == rises[wide, None]
-            low[wide], high[wide] = _narrowed(low[wide], high[wide], points, after)
+            low[wide], high[wide] = _narrowed_intervals(low[wide], high[wide], points, after)
         self._checked(np.unique(np.concatenate([occurring, low, high])))
-        return self._numbers(np.unique(np.concatenate([low, high])))
+        return _numbers_from_keys(np.unique(np.concatenate([low, high])), self._dtype)
 
     def _occurring(self) -> Keys:
-        """Return some of the values that occur, the extremes among them."""
+        """Return keys of some observed values, including the extremes."""
         summary, dtype = self.summary, self._dtype
         known: list[Array] = [np.asarray(summary.extremes).astype(dtype)]
         if summary.ordered is not None and len(summary.ordered):
@@ -79,7 +79,7 @@ class RawSplits:
         elif summary.deciles is not None:
             inner = np.rint(summary.deciles) if dtype.kind != "f" else summary.deciles
             known.append(inner[1:-1].astype(dtype))
-        keys, ends = np.unique(_keys(np.concatenate(known))), _keys(known[0])
+        keys, ends = np.unique(_ordered_keys(np.concatenate(known))), _ordered_keys(known[0])
         return np.asarray(keys[(keys >= ends[0]) & (keys <= ends[1])])
 
     @property
@@ -88,11 +88,8 @@ class RawSplits:
         assert dtype is not None
         return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype
 
-    def _numbers(self, keys: Keys) -> Array:
-        return _from_keys(keys, self._dtype)
-
     def _checked(self, keys: Keys) -> Integers:
-        """Return the ranks of sorted values, which must rise or fall in every column, and not be missing."""
+        """Return the ranks of sorted values. Refuse columns that are not monotone or partly missing."""
         ranks = self._ranks(keys)
         steps = np.diff(ranks, axis=1)
         one_way = (steps >= 0).all(axis=1) | (steps <= 0).all(axis=1)
@@ -102,8 +99,8 @@ class RawSplits:
         return ranks
 
     def _ranks(self, keys: Keys) -> Integers:
-        """Return how many thresholds are smaller than what each column makes of some values, ``(c, v)``."""
-        values = self._numbers(keys)
+        """Return the number of thresholds below each prepared column at some values, ``(c, v)``."""
+        values = _numbers_from_keys(keys, self._dtype)
         if self.summary.unit is not None:
             values = values.view(self.summary.unit)
         numbers_of = self._transformed(values)
@@ -117,7 +114,7 @@ class RawSplits:
         cells = self.like.cells(self.feature, values)
         try:
             return self.ensemble.values([(self.feature, cells)])[0]
-        except Exception as error:  # whatever a foreign transformer raises
+        except Exception as error:  # of any class
             raise RefusalError(
                 f"its preprocessing fails at values between those of {self.summary.name!r}: {failure(error)}",
                 RefusalCode.UNSUPPORTED,
@@ -131,9 +128,9 @@ class RawSplits:
 
 
 def split_sides(ensemble: Ensemble, like: Table, feature: int, summary: Summary) -> Array:
-    """Return the last number before each split of a feature and the first one after it, in its own units.
+    """Return the last number before each split of a feature and the first one after it, in raw units.
 
-    `RefusalError` says why preprocessing does not let them be found. ``like`` is any rows of the table.
+    Raise `RefusalError` if preprocessing is unsupported. ``like`` has any rows of the table.
     """
     assert summary.dtype is not None
     if ensemble.preparation is None:
@@ -143,8 +140,8 @@ def split_sides(ensemble: Ensemble, like: Table, feature: int, summary: Summary)
     return splits.sides() if splits.tested else np.empty(0, summary.dtype)
 
 
-def _crossed(ranks: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return each threshold between neighboring values: its column, its place, and the value before it."""
+def _crossed_thresholds(ranks: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the crossed thresholds between adjacent values: column, rank, position of the value before."""
     column, before = np.nonzero(np.diff(ranks, axis=1))
     first, last = ranks[column, before], ranks[column, before + 1]
     lower, times = np.minimum(first, last), np.abs(last - first)
@@ -153,44 +150,44 @@ def _crossed(ranks: Integers) -> tuple[Integers, Integers, Integers]:
     return column[each], lower[each] + place, before[each]
 
 
-def _between(low: Keys, high: Keys) -> Keys:
-    """Return numbers between each two, some at once: a call of a transformer costs more than a number."""
+def _points_between(low: Keys, high: Keys) -> Keys:
+    """Return several keys between each pair, because a call of a transformer is expensive."""
     sections = np.uint64(max(2, min(64, MOST // len(low))))
     step = np.maximum(np.uint64(1), (high - low) // sections)
     points = low[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
     return np.asarray(np.minimum(points, high[:, None] - np.uint64(1)))
 
 
-def _narrowed(low: Keys, high: Keys, points: Keys, after: Flags) -> tuple[Keys, Keys]:
-    """Return the last of each row of numbers before a split, and the first after it."""
+def _narrowed_intervals(low: Keys, high: Keys, points: Keys, after: Flags) -> tuple[Keys, Keys]:
+    """Return for each row of points the last key before the split, and the first one after it."""
     first = np.where(after.any(axis=1), after.argmax(axis=1), points.shape[1])
     line = np.concatenate([low[:, None], points, high[:, None]], axis=1)
     each = np.arange(len(line))
     return line[each, first], line[each, first + 1]
 
 
-def _keys(values: Array) -> Keys:
-    """Return the place of each number among all numbers of its dtype."""
+def _ordered_keys(values: Array) -> Keys:
+    """Return the position of each number among all numbers of its dtype."""
     if values.dtype.kind == "u":
         return values.astype(np.uint64)
     if values.dtype.kind == "i":
         return np.asarray(values.astype(np.int64).view(np.uint64) ^ TOP)
     bits = values.view(f"u{values.dtype.itemsize}")
-    top = _top(values.dtype)
+    top = _sign_bit(values.dtype)
     return np.where(bits & top, ~bits, bits | top).astype(np.uint64)
 
 
-def _from_keys(keys: Keys, dtype: np.dtype[np.generic]) -> Array:
-    """Return the number of a dtype at each place."""
+def _numbers_from_keys(keys: Keys, dtype: np.dtype[np.generic]) -> Array:
+    """Return the number of a dtype at each position."""
     if dtype.kind == "u":
         return keys.astype(dtype)
     if dtype.kind == "i":
         return (keys ^ TOP).view(np.int64).astype(dtype)
-    bits, top = keys.astype(f"u{dtype.itemsize}"), _top(dtype)
+    bits, top = keys.astype(f"u{dtype.itemsize}"), _sign_bit(dtype)
     positive: Flags = (bits & top) > 0
     return np.where(positive, bits ^ top, ~bits).astype(bits.dtype).view(dtype)
 
 
-def _top(dtype: np.dtype[np.generic]) -> Array:
-    """Return the bit that is the sign of a float."""
+def _sign_bit(dtype: np.dtype[np.generic]) -> Array:
+    """Return the sign bit of a float dtype."""
     return np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}")

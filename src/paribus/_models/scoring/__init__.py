@@ -1,4 +1,4 @@
-"""How good predictions are: losses and scores of a model's predictions."""
+"""Targets, distribution families, losses and scores of predictions."""
 
 from paribus._models.scoring.choose import (
     Family,

@@ -1,8 +1,7 @@
-"""Target, distribution family and the metrics that fit them."""
+"""Targets, distribution families, and the choice of scores."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from paribus._data.kinds import kind_of_objects, missing_objects, typed
 from paribus._data.rows import Rows
 from paribus._data.table import Table
 from paribus._models.adapter import RESPONSES
+from paribus._models.libraries import LIBRARIES, library_for
 from paribus._models.parameters import attribute, steps_of, value_text
 from paribus._models.predictor import Model
 from paribus._models.scoring.losses import (
@@ -34,10 +34,10 @@ from paribus.errors import FeatureError, InputError, OptionError, check_choice
 
 
 def target_of(y: Any, rows: Rows) -> Array:
-    """Read the target of each row with positive weight: shape ``(n,)``, or ``(n, o)`` for several.
+    """Return the target of each row with positive weight: shape ``(n,)``, or ``(n, o)`` for several targets.
 
-    Anything numpy reads is taken: arrays, lists, series of pandas and polars, Arrow columns. A row of weight
-    zero may be without.
+    Any object that numpy reads is accepted: arrays, lists, series of pandas and polars, Arrow columns. Rows
+    of weight zero may have a missing target.
     """
     array = _read_target(y)
     if array.ndim not in (1, 2) or len(array) != len(rows):
@@ -80,7 +80,7 @@ def _unusable(array: Array) -> Flags:
 
 
 def _typed_target(array: Array) -> Array:
-    """Give numbers that came as objects their dtype; labels stay as they are."""
+    """Return numbers of dtype object with a numeric dtype. Labels stay unchanged."""
     if array.dtype.kind == "O":
         try:
             array = typed("y", array, kind_of_objects("y", array.ravel()))
@@ -93,10 +93,11 @@ def _typed_target(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Turns a target into numbers ``(n, o)``, one for each output of a model.
+    """Conversion of a target to numbers ``(n, o)``, one for each output of a model.
 
-    With ``classes``, labels become indicators: that of the second class for one output, else one for each.
-    Without, ``y`` has a column of numbers for each output. ``bounded`` ones are compared with probabilities.
+    With ``classes``, labels become indicators: of the second class for one output, else of each class.
+    Without, ``y`` has a column of numbers per output. ``bounded`` means that they are compared with
+    probabilities.
     """
 
     outputs: int
@@ -104,7 +105,7 @@ class Outcome:
     bounded: bool = False
 
     def numbers(self, target: Array) -> Floats:
-        """Return what came out as numbers, or refuse what cannot be compared with the outputs."""
+        """Return the target as numbers, or refuse a target that cannot be compared with the outputs."""
         if self.classes is not None and target.ndim == 1:
             codes = codes_of(target, self.classes)
             labels = np.array([1]) if self.outputs == 1 else np.arange(self.outputs)
@@ -129,7 +130,7 @@ class Outcome:
 
 
 def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
-    """Return how a target of so many columns is compared with what a model predicts, or refuse."""
+    """Return the conversion of a target with ``columns`` columns for the outputs of a model, or refuse."""
     if model is None:
         return Outcome(columns)
     if model.response == "decision_function":
@@ -140,56 +141,48 @@ def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
     if model.response != "predict_proba":
         return Outcome(model.n_outputs)
     classes = known_classes(estimator) or tuple(range(max(2, model.n_outputs)))
-    # A classifier of several targets knows a list of classes for each.
+    # A classifier with several targets has a list of classes for each.
     single = not any(np.ndim(label) for label in classes) and len(classes) == max(2, model.n_outputs)
     return Outcome(model.n_outputs, classes if single else None, bounded=True)
 
 
-HANDING_ON = "best_estimator_"  # where a search holds the model it chose
-FITTED_BY_CLASS = {"PoissonRegressor": 1.0, "GammaRegressor": 2.0}
-OBJECTIVES = ("objective", "loss", "loss_function", "criterion")
-POWERS = {
-    "poisson": 1.0,
-    "count:poisson": 1.0,
-    "gamma": 2.0,
-    "reg:gamma": 2.0,
-    "tweedie": None,
-    "reg:tweedie": None,
-}
-PROBABILITIES = ("binary", "binary:logistic", "cross_entropy", "reg:logistic", "xentropy")
-# Objectives whose predict returns margins, labels or scores that only rank, by how their names begin.
-OTHER_SCALES = (
-    *("binary:hinge", "binary:logitraw", "multi:softmax", "rank:", "lambdarank", "rank_xendcg"),
-    *("logloss", "crossentropy", "multiclass", "multilogloss", "yetirank", "pairlogit", "queryrmse"),
-)
-TWEEDIE_POWER = 1.5  # that boosting libraries take where none is given
+CHOSEN_MODEL = "best_estimator_"  # attribute of searches
+OBJECTIVES = ("objective", "loss", "loss_function", "criterion")  # parameters that name the objective
+# Of all libraries, because other packages wrap their models and use the same names.
+POWERS = {name: power for library in LIBRARIES for name, power in library.deviance_powers.items()}
+CLASS_POWERS = {name: power for library in LIBRARIES for name, power in library.class_powers.items()}
+PROBABILITIES = tuple(name for library in LIBRARIES for name in library.probability_objectives)
+OTHER_SCALES = tuple(prefix for library in LIBRARIES for prefix in library.other_scale_objectives)
+TWEEDIE_POWER = 1.5  # default of boosting libraries
 
 
 @dataclass(frozen=True)
 class Family:
-    r"""Tweedie distributions of a power: 1 is Poisson, 2 is gamma.
+    r"""Tweedie distributions of a power. The power 1 is Poisson, 2 is gamma.
 
-    The unit deviance of :math:`y` predicted as :math:`f` is
+    The unit deviance of an observed :math:`y` with prediction :math:`f` is
 
     .. math:: 2 \left( \frac{y^{2-p}}{(1-p)(2-p)} - \frac{y f^{1-p}}{1-p} + \frac{f^{2-p}}{2-p} \right)
 
-    and its limits :math:`2 (y \log(y / f) - y + f)` and :math:`2 (\log(f / y) + y / f - 1)`.
+    with the limits :math:`2 (y \log(y / f) - y + f)` for power 1 and
+    :math:`2 (\log(f / y) + y / f - 1)` for power 2.
     """
 
     power: float
 
     @property
     def name(self) -> str:
-        """What its deviance is called."""
+        """Name of the distribution."""
         names = {1.0: "Poisson", 2.0: "gamma"}
         return names.get(self.power, f"Tweedie (power {self.power:g})")
 
     def deviance(self, y: Floats, f: Floats) -> Floats:
-        """Return the deviance of each row, NaN where ``y`` or ``f`` is out of its range."""
-        return self._beyond(y, f, 2 * (self.own_term(y) + self.mean_term(y, f)))
+        """Return the deviance of each row, NaN if ``y`` or ``f`` is out of range."""
+        in_range = (f > 0) & (y > 0 if self.power >= 2 else y >= 0)
+        return np.where(in_range, 2 * (self.own_term(y) + self.mean_term(y, f)), np.nan)
 
     def own_term(self, y: Floats) -> Floats:
-        """Return the part of half the deviance that depends on ``y`` alone."""
+        """Return the part of half the deviance that depends only on ``y``."""
         with np.errstate(all="ignore"):
             if self.power == 1:
                 return np.asarray(np.where(y > 0, y * np.log(np.where(y > 0, y, 1.0)), 0.0) - y)
@@ -207,108 +200,91 @@ class Family:
                 return np.asarray(np.log(f) + y / f)
             return np.asarray(f ** (2 - p) / (2 - p) - y * f ** (1 - p) / (1 - p))
 
-    def _beyond(self, y: Floats, f: Floats, found: Floats) -> Floats:
-        fits = (f > 0) & (y > 0 if self.power >= 2 else y >= 0)
-        return np.where(fits, found, np.nan)
-
 
 def family_of(estimator: Any) -> Family | None:
-    """Return the family of positive numbers a model was fitted to, None where it names none."""
+    """Return the family of positive numbers that a model was fitted to, None if it is unknown."""
     steps = steps_of(estimator)
-    if steps:
-        return family_of(steps[-1])
-    chosen = attribute(estimator, HANDING_ON)
-    if chosen is not None:
-        return family_of(chosen)
+    inner = steps[-1] if steps else attribute(estimator, CHOSEN_MODEL)
+    if inner is not None:
+        return family_of(inner)
     kind = type(estimator).__name__
-    if kind in FITTED_BY_CLASS:
-        return Family(FITTED_BY_CLASS[kind])
-    if kind == "TweedieRegressor":
-        return _of_power(attribute(estimator, "power"))
-    settings = _settings(estimator)
-    objective = _objective(settings)
+    if kind in CLASS_POWERS:
+        power = CLASS_POWERS[kind]
+        return _family_of_power(attribute(estimator, "power") if power is None else power)
+    settings = _fit_settings(estimator)
+    objective = _objective_name(settings)
     name, _, option = (objective, "", "") if objective in POWERS else objective.partition(":")
     if name not in POWERS:
         return None
     power = POWERS[name]
-    return Family(power) if power is not None else _of_power(_tweedie_power(settings, option))
+    return Family(power) if power is not None else _family_of_power(_tweedie_power(settings, option))
 
 
-def _objective(settings: dict[str, Any]) -> str:
-    """Return what a model was fitted to minimize, in lower case; nothing where it does not say so."""
+def _objective_name(settings: dict[str, Any]) -> str:
+    """Return the name of the objective in lower case, empty if it is unknown."""
     return next((settings[name] for name in OBJECTIVES if isinstance(settings.get(name), str)), "").lower()
 
 
 def objective_of(estimator: Any) -> str | None:
-    """Return the loss that a model was fitted to minimize, as its library calls it; None if it names none."""
+    """Return the name of the objective in its library, None if it is unknown."""
     steps = steps_of(estimator)
-    inner = steps[-1] if steps else attribute(estimator, HANDING_ON)
+    inner = steps[-1] if steps else attribute(estimator, CHOSEN_MODEL)
     if inner is not None:
         return objective_of(inner)
-    facts = attribute(estimator, "facts")  # of a model file
-    chosen = attribute(facts, "objective") or attribute(estimator, "objective_")  # what LightGBM chose
+    facts = attribute(estimator, "facts")  # of a model read from a file
+    chosen = attribute(facts, "objective") or attribute(estimator, "objective_")  # set by LightGBM
     if chosen is None:
-        settings = _settings(estimator)
+        settings = _fit_settings(estimator)
         chosen = next((settings[name] for name in OBJECTIVES if settings.get(name) is not None), None)
     return None if chosen is None else chosen if isinstance(chosen, str) else value_text(chosen)
 
 
 def other_scale(estimator: Any) -> str | None:
-    """Return why what ``predict`` returns is not on the scale of ``y``, None where nothing says so."""
+    """Return the reason why ``predict`` has another scale than ``y``, None if none is known."""
     if has_classes(estimator):
         return "predict returns labels of classes; request response_method='predict_proba'"
-    objective = _objective(_settings(estimator))
+    objective = _objective_name(_fit_settings(estimator))
     if not objective.startswith(OTHER_SCALES):
         return None
     return f"predict of the objective {objective!r} returns margins, labels or scores, which y is not"
 
 
 def predicts_probability(estimator: Any) -> bool:
-    """Return whether the objective of a native booster says that it predicts one probability."""
+    """Return whether a native booster predicts one probability, by its objective."""
     native = not callable(attribute(estimator, "get_params"))
-    return native and _settings(estimator).get("objective") in PROBABILITIES
+    return native and _fit_settings(estimator).get("objective") in PROBABILITIES
 
 
-def _of_power(power: Any) -> Family | None:
-    """Return a family whose deviance is defined for every number above zero."""
+def _family_of_power(power: Any) -> Family | None:
+    """Return the family of a power from 1 to 2, whose deviance is defined for all positive numbers."""
     known = isinstance(power, (int, float)) and (power == 1 or 1 < power <= 2)
     return Family(float(power)) if known else None
 
 
 def _tweedie_power(settings: dict[str, Any], option: str) -> Any:
-    """Return the power a boosting library was given, or takes by default."""
-    if option.startswith("variance_power="):  # as CatBoost writes it
+    """Return the Tweedie power of a boosting model, or the default."""
+    if option.startswith("variance_power="):  # after the loss of CatBoost
         return float(option.partition("=")[2])
     given = settings.get("tweedie_variance_power")
     return TWEEDIE_POWER if given is None else float(given)
 
 
-def _settings(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of a model of scikit-learn's interface, or of a native booster."""
-    params = attribute(estimator, "get_params")
+def _fit_settings(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a model with the interface of scikit-learn, or of a native booster."""
+    params, library = attribute(estimator, "get_params"), library_for(estimator)
     if callable(params):
         try:
             found = dict(params())
-        except Exception:  # a class whose parameters cannot be read does not say what it was fitted to
+        except Exception:  # of any class, if parameters cannot be read
             return {}
-        more = attribute(estimator, "_other_params")  # where LightGBM keeps what it has no argument for
-        return found | (more if isinstance(more, dict) else {})
+        return found if library is None else found | library.unreported_settings(estimator)
     own = attribute(estimator, "params")
     if isinstance(own, dict):
         return dict(own)
-    config = attribute(estimator, "save_config")
-    return _of_config(config) if callable(config) else {}
+    return {} if library is None else library.unreported_settings(estimator)
 
 
-def _of_config(config: Any) -> dict[str, Any]:
-    """Return what an XGBoost booster says of its objective."""
-    objective = json.loads(config()).get("learner", {}).get("objective", {})
-    found = {"objective": objective.get("name")}
-    power = objective.get("tweedie_regression_param", {}).get("tweedie_variance_power")
-    return found if power is None else found | {"tweedie_variance_power": float(power)}
-
-
-# Scores of scikit-learn that are a constant minus a mean over rows, which is known more about.
+# Scores of scikit-learn as a constant minus a loss of this package, which is a mean over rows.
 MEANS: Mapping[str, tuple[str, float]] = {
     "accuracy": ("error_rate", 1.0),
     "neg_log_loss": ("log_loss", 0.0),
@@ -328,32 +304,32 @@ def score_of(
     response_method: str = "auto",
     weighted: bool = False,
 ) -> Score:
-    """Return how good the predictions of a model are on the rows of a table, or raise.
+    """Return the score of the predictions of a model on the rows of a table, or raise.
 
     Parameters
     ----------
     estimator
-        The model as the user passed it.
+        The model in the form that the user passed.
     scoring : None, str or callable
-        - None: ``log_loss`` of a model with ``predict_proba``, ``error_rate`` of any other classifier,
-          ``log_loss`` where ``target`` is text, else ``squared_error``.
-        - a loss of our own: ``squared_error``, ``absolute_error``, ``poisson`` and ``gamma`` (deviances),
-          ``log_loss``, ``error_rate``; or the score ``r2``.
+        - None: ``log_loss`` for models with ``predict_proba``, ``error_rate`` for other classifiers,
+          ``log_loss`` if ``target`` is text, else ``squared_error``.
+        - a loss of this package: ``squared_error``, ``absolute_error``, ``poisson`` and ``gamma``
+          (deviances), ``log_loss``, ``error_rate``; or the score ``r2``.
         - the name of a scorer of scikit-learn, or such a scorer, or ``scorer(estimator, X, y) -> number``.
           Greater is better.
         - a function ``loss(y_true, y_pred)`` that returns one value per row, or a number. Smaller is better,
-          but for functions of ``sklearn.metrics`` called ``..._score``. A number of weighted rows needs the
-          keyword ``sample_weight``. It is given what ``response_method`` returns: ``(n,)`` for one output,
-          as of the positive class of two, else ``(n, o)``.
+          except for functions of ``sklearn.metrics`` with names ``..._score``. With weighted rows, a function
+          that returns a number needs the keyword ``sample_weight``. Predictions are those of
+          ``response_method``: ``(n,)`` for one output, such as the second of two classes, else ``(n, o)``.
     target : ndarray of shape (n,) or (n, o)
         From `target_of`.
     table : Table
         The rows that belong to ``target``.
     response_method : {"auto", "predict", "predict_proba", "decision_function"}
-        How the model predicts; ``"auto"`` is ``predict`` for losses of numbers and labels, ``predict_proba``
-        for ``log_loss``, and as everywhere for a function. Scorers decide for themselves.
+        Method that predicts. ``"auto"`` is ``predict`` for losses of numbers and labels, ``predict_proba``
+        for ``log_loss``, and the default of `adapt` for a function. Scorers choose the method themselves.
     weighted : bool
-        Whether there will be weights.
+        Whether rows have weights.
 
     Returns
     -------
@@ -362,7 +338,7 @@ def score_of(
     check_choice("response_method", response_method, RESPONSES)
     given = ScoringInput(estimator, target, table, response_method)
     if scoring is None:
-        scoring = _default(estimator, target)
+        scoring = _default_scoring(estimator, target)
     if isinstance(scoring, str):
         name, constant = MEANS.get(scoring, (scoring, None))
         if name not in OWN:
@@ -382,7 +358,7 @@ def score_of(
     return from_function(given, name, scoring, weighted)
 
 
-def _default(estimator: Any, target: Array) -> str:
+def _default_scoring(estimator: Any, target: Array) -> str:
     if hasattr(estimator, "predict_proba"):
         return "log_loss"
     if has_classes(estimator):

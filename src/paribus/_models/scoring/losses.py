@@ -1,4 +1,4 @@
-"""Scores of rows: losses, and scorers of other libraries."""
+"""Losses of rows, scores of all rows, and scorers of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paribus._text import count
 from paribus.errors import InputError, ModelError, OptionError, did_you_mean
 
 RowFunction: TypeAlias = Callable[[Array, Floats], Floats]
-# Losses and scores of our own, by name.
+# Names of the losses and scores of this package.
 NAMES = ("squared_error", "absolute_error", "poisson", "gamma", "log_loss", "error_rate", "r2")
 
 
@@ -39,23 +39,23 @@ class RowScore:
 
     @property
     def greater_is_better(self) -> bool:
-        """Whether good predictions score high."""
+        """Whether a greater score is better."""
         return self.constant is not None
 
     @property
     def response(self) -> str:
-        """How the model predicts."""
+        """Method that predicts."""
         return self.model.response
 
     def of_rows(self, predictions: Floats, first: int) -> Floats:
-        """Return the score of each of the rows from number ``first`` on, predicted as ``(m, o)``."""
+        """Return the scores of consecutive rows from ``first`` with predictions ``(m, o)``."""
         losses = self.function(self.target[first : first + len(predictions)], predictions)
         return losses if self.constant is None else self.constant - losses
 
 
 @dataclass(frozen=True, eq=False)
 class TotalScore:
-    """A number for the predictions of all rows, such as R squared: no mean over rows."""
+    """A score of all rows that is not a mean over rows, such as R squared."""
 
     name: str
     model: Model
@@ -65,7 +65,7 @@ class TotalScore:
 
     @property
     def response(self) -> str:
-        """How the model predicts."""
+        """Method that predicts."""
         return self.model.response
 
     def total(self, predictions: Floats, weights: Floats | None) -> float:
@@ -75,13 +75,13 @@ class TotalScore:
             return number(self.function(self.target, squeezed(predictions), **keywords), self.name)
         except InputError:
             raise
-        except Exception as error:  # whatever a foreign function raises, the user needs to know on what
+        except Exception as error:  # of any class; the message adds the input
             raise OptionError(failure(self.name, self.response, error)) from error
 
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A scorer in the sense of scikit-learn, which evaluates the model: ``scorer(estimator, X, y)``."""
+    """A scorer of scikit-learn, which calls the model: ``scorer(estimator, X, y)``."""
 
     name: str
     estimator: Any
@@ -92,13 +92,13 @@ class Scorer:
     response: ClassVar[str] = "scorer"
 
     def total(self, table: Any, weights: Floats | None) -> float:
-        """Return the score of the model on a native table of all rows."""
+        """Return the score of the model for a native table of all rows."""
         keywords = {} if weights is None else {"sample_weight": weights}
         try:
             return number(self.function(self.estimator, table, self.target, **keywords), self.name)
         except InputError:
             raise
-        except Exception as error:  # whatever a foreign scorer raises, the user needs to know on what
+        except Exception as error:  # of any class; the message adds the model
             raise OptionError(
                 f"scoring={self.name!r} failed for {describe(self.estimator)}: {type(error).__name__}: "
                 f"{error}. Choose another, such as {', '.join(map(repr, NAMES))}, or pass a function "
@@ -130,22 +130,22 @@ def squeezed(predictions: Floats) -> Floats:
 
 
 def number(value: Any, name: str) -> float:
-    """Hold a score to one number."""
+    """Return a score as a float, or refuse several numbers."""
     if np.size(value) != 1:
         raise OptionError(f"scoring={name} returned shape {np.shape(value)}; it must return a number")
     return float(np.asarray(value).item())
 
 
 def failure(name: str, response: str, error: Exception) -> str:
-    """Say that a function failed, on what, and the way out."""
+    """Return an error message for a function that failed."""
     return (
         f"scoring={name} failed on y and the {response} of the model: {type(error).__name__}: "
         f"{error}. Choose another response_method, or another scoring"
     )
 
 
-CLOSEST = float(np.finfo(np.float64).eps)  # a probability is taken to be at least so far from 0 and 1
-SLACK = 1e-4  # by which a probability in single precision may leave the range from 0 to 1
+CLOSEST = float(np.finfo(np.float64).eps)  # smallest distance of a probability from 0 and 1 in a logarithm
+SLACK = 1e-4  # tolerance of the range from 0 to 1 for probabilities in single precision
 
 
 def has_classes(estimator: Any) -> bool:
@@ -154,14 +154,14 @@ def has_classes(estimator: Any) -> bool:
 
 
 def known_classes(estimator: Any) -> tuple[Any, ...]:
-    """Return the classes of a classifier as plain values, none for any other model."""
-    classes = getattr(estimator, "classes_", None)  # some regressors have an empty one
+    """Return the classes of a classifier as Python objects, empty for other models."""
+    classes = getattr(estimator, "classes_", None)  # empty for some regressors
     return () if classes is None else tuple(c if np.ndim(c) else np.asarray(c).item() for c in classes)
 
 
-def _numeric(name: str, function: RowFunction, above: float, given: ScoringInput) -> RowScore:
-    """Return a loss of numbers, averaged over outputs; ``y`` must be at least ``above``."""
-    target = _numbers(name, given.target)
+def _numeric_loss(name: str, function: RowFunction, above: float, given: ScoringInput) -> RowScore:
+    """Return the score of a loss of numbers, a mean over outputs. Refuse ``y`` below ``above``."""
+    target = _numeric_target(name, given.target)
     if not (target >= above).all():
         smallest = "positive" if above > 0 else "at least 0"
         raise InputError(
@@ -176,8 +176,8 @@ def _numeric(name: str, function: RowFunction, above: float, given: ScoringInput
     return RowScore(name, model, target, function)
 
 
-def _numbers(name: str, target: Array) -> Floats:
-    """Return ``y`` as numbers of shape ``(n, o)``; text that looks like numbers is still text."""
+def _numeric_target(name: str, target: Array) -> Floats:
+    """Return ``y`` as numbers of shape ``(n, o)``. Refuse text, even with digits only."""
     if target.dtype.kind not in "fiub":
         raise InputError(
             f"scoring={name!r} needs numbers, and y holds {target.flat[0]!r}; cast y, or use 'log_loss' or "
@@ -196,7 +196,7 @@ def _absolute_error(y: Array, predictions: Floats) -> Floats:
 
 def _poisson(y: Array, predictions: Floats) -> Floats:
     _must_be_positive("poisson", predictions)
-    log_ratio = np.log(np.where(y > 0, y, predictions) / predictions)  # 0 where y is, as y log y is there
+    log_ratio = np.log(np.where(y > 0, y, predictions) / predictions)  # 0 if y is 0
     return np.asarray((2 * (y * log_ratio - y + predictions)).mean(axis=1))
 
 
@@ -222,7 +222,7 @@ def _r2(y: Array, predictions: Floats, sample_weight: Floats | None = None) -> f
 
 
 def _r_squared(given: ScoringInput) -> TotalScore:
-    score = _numeric("r2", _squared_error, -np.inf, given)
+    score = _numeric_loss("r2", _squared_error, -np.inf, given)
     if (np.ptp(score.target, axis=0) == 0).any():
         raise InputError("scoring='r2' divides by the variance of y, and y is constant; use 'squared_error'")
     return TotalScore("r2", score.model, score.target, _r2, True)
@@ -230,7 +230,7 @@ def _r_squared(given: ScoringInput) -> TotalScore:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A classifier that predicts the position of its label among the classes, -1 for any other label."""
+    """A classifier whose labels become positions among the classes, -1 for unknown labels."""
 
     estimator: Any
     classes: tuple[Any, ...]
@@ -240,9 +240,9 @@ class Labels:
         return describe(self.estimator)
 
     def __call__(self, table: Any) -> Integers:
-        """Return the labels the classifier predicts, as numbers."""
+        """Return the predicted labels as positions."""
         request = getattr(self.estimator, "predict", self.estimator)
-        return _positions(np.asarray(request(table)).ravel(), self.classes)
+        return _label_positions(np.asarray(request(table)).ravel(), self.classes)
 
 
 def _error_rate(given: ScoringInput) -> RowScore:
@@ -262,10 +262,10 @@ def _error_rate(given: ScoringInput) -> RowScore:
             "'squared_error'"
         )
     named = replace(model, library=library_of(given.estimator)[0], response="predict")
-    return RowScore("error_rate", named, codes_of(given.target, labels.classes), _wrong)
+    return RowScore("error_rate", named, codes_of(given.target, labels.classes), _is_wrong_label)
 
 
-def _wrong(codes: Array, predictions: Floats) -> Floats:
+def _is_wrong_label(codes: Array, predictions: Floats) -> Floats:
     return np.asarray(codes != predictions[:, 0], dtype=np.float64)
 
 
@@ -285,13 +285,13 @@ def _log_loss(given: ScoringInput) -> RowScore:
             f"from {np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another scoring or "
             "response_method"
         )
-    classes = _classes(given, max(2, model.n_outputs))
-    return RowScore("log_loss", model, codes_of(given.target, classes), _surprise)
+    classes = _probability_labels(given, max(2, model.n_outputs))
+    return RowScore("log_loss", model, codes_of(given.target, classes), _negative_log_likelihood)
 
 
-def _surprise(codes: Array, probabilities: Floats) -> Floats:
-    """Return minus the logarithm of the probability of what came out."""
-    if probabilities.shape[1] == 1:  # that of the second of two classes
+def _negative_log_likelihood(codes: Array, probabilities: Floats) -> Floats:
+    """Return minus the logarithm of the probability of the observed class."""
+    if probabilities.shape[1] == 1:  # probability of the second of two classes
         likely = np.where(codes == 1, probabilities[:, 0], 1 - probabilities[:, 0])
     else:
         likely = probabilities[np.arange(len(codes)), codes]
@@ -307,8 +307,8 @@ def _one_label_a_row(name: str, given: ScoringInput) -> None:
         )
 
 
-def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
-    """Return the label of each probability; without ``classes_`` they are the labels in ``y``, sorted."""
+def _probability_labels(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
+    """Return the label of each probability: ``classes_``, else integers or the sorted labels in ``y``."""
     known = known_classes(given.estimator)
     if known:
         return known
@@ -324,43 +324,39 @@ def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
 
 
 def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
-    """Return the position of each label among the classes, or refuse one that is not there."""
-    codes = _positions(target, classes)
+    """Return the position of each label among the classes, or refuse unknown labels."""
+    codes = _label_positions(target, classes)
     if (codes < 0).any():
-        stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it
+        stranger = target[codes < 0][:1].tolist()[0]  # as a Python object
+        shown = ", ".join(map(repr, classes[:8])) + ", ..." * (len(classes) > 8)
         raise InputError(
-            f"y holds {stranger!r}, which is not a class of the model{_shown(classes)}; "
-            "pass y as it was in fit"
+            f"y holds {stranger!r}, which is not a class of the model ({shown}); pass y as it was in fit"
         )
     return codes
 
 
-def _shown(classes: tuple[Any, ...]) -> str:
-    return f" ({', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''})"
-
-
-def _positions(labels: Array, classes: Sequence[Any]) -> Integers:
+def _label_positions(labels: Array, classes: Sequence[Any]) -> Integers:
     known = {label: position for position, label in enumerate(classes)}
     return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 
 OWN: Mapping[str, Callable[[ScoringInput], RowScore | TotalScore]] = {
-    "squared_error": partial(_numeric, "squared_error", _squared_error, -np.inf),
-    "absolute_error": partial(_numeric, "absolute_error", _absolute_error, -np.inf),
-    "poisson": partial(_numeric, "poisson", _poisson, 0.0),
-    "gamma": partial(_numeric, "gamma", _gamma, float(np.nextafter(0, 1))),
+    "squared_error": partial(_numeric_loss, "squared_error", _squared_error, -np.inf),
+    "absolute_error": partial(_numeric_loss, "absolute_error", _absolute_error, -np.inf),
+    "poisson": partial(_numeric_loss, "poisson", _poisson, 0.0),
+    "gamma": partial(_numeric_loss, "gamma", _gamma, float(np.nextafter(0, 1))),
     "log_loss": _log_loss,
     "error_rate": _error_rate,
     "r2": _r_squared,
 }
 
 
-TRIAL_ROWS = 32  # given to a function to see whether it scores row by row
+TRIAL_ROWS = 32  # rows on which a function is tried, to see whether it returns one value per row
 
 
 @dataclass(frozen=True, eq=False)
 class RowByRow:
-    """A user's function that returns one value per row, held to that."""
+    """A function of the user that must return one value per row."""
 
     name: str
     response: str
@@ -370,7 +366,7 @@ class RowByRow:
         """Return the loss of each row."""
         try:
             losses = np.asarray(self.function(y, squeezed(predictions)), dtype=np.float64)
-        except Exception as error:  # whatever a foreign function raises, the user needs to know on what
+        except Exception as error:  # of any class; the message adds the input
             raise OptionError(failure(self.name, self.response, error)) from error
         if losses.shape != (len(y),):
             raise OptionError(
@@ -381,14 +377,14 @@ class RowByRow:
 
 
 def from_function(given: ScoringInput, name: str, function: Callable[..., Any], weighted: bool) -> Score:
-    """Return the score that a function of ``y`` and predictions returns."""
+    """Return the score of a function of ``y`` and predictions."""
     model = given.model("auto")
-    # A function of scikit-learn says by its name which way is better; any other is a loss.
+    # For functions of scikit-learn the name tells whether greater is better. Others are losses.
     foreign = str(getattr(function, "__module__", "")).startswith("sklearn.metrics")
     greater = foreign and name.endswith("_score")
     if _scores_rows(given, model, function):
         return RowScore(name, model, given.target, RowByRow(name, model.response, function))
-    if weighted and not _takes_weight(function):
+    if weighted and not _takes_sample_weight(function):
         raise OptionError(
             f"scoring={name} has no keyword sample_weight, and the rows have weights; add it, or return one "
             "value per row"
@@ -397,32 +393,32 @@ def from_function(given: ScoringInput, name: str, function: Callable[..., Any], 
 
 
 def _scores_rows(given: ScoringInput, model: Model, function: Callable[..., Any]) -> bool:
-    """Return whether a function returns one value per row; other functions may fail on a few rows."""
+    """Return whether a function returns one value per row. Functions of all rows may fail on a few."""
     some = given.table.slice(0, TRIAL_ROWS)
     predictions = model.predict(some.native, len(some))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             losses = function(given.target[: len(some)], squeezed(predictions))
-    except Exception:  # it is evaluated again about all rows, where what it raises is reported
+    except Exception:  # the evaluation on all rows reports errors
         return False
     return bool(np.shape(losses) == (len(some),))
 
 
 def scorer_of(given: ScoringInput, name: str, function: Callable[..., Any], weighted: bool) -> Scorer:
-    """Return a scorer that calls the model itself."""
+    """Return a scorer that calls the model."""
     if given.response_method != "auto":
         raise OptionError(
             f"response_method={given.response_method!r}: a scorer such as {name!r} calls the model itself; "
             f"leave it at 'auto'"
         )
-    if weighted and not _takes_weight(function):
+    if weighted and not _takes_sample_weight(function):
         raise OptionError(f"scoring={name} has no keyword sample_weight, and the rows have weights; add it")
     return Scorer(name, given.estimator, given.target, function)
 
 
 def scorer_called(name: str) -> Callable[..., Any]:
-    """Return a scorer of scikit-learn by name."""
+    """Return a scorer of scikit-learn by name, or refuse an unknown name."""
     try:
         metrics = import_module("sklearn.metrics")
     except ImportError as error:
@@ -437,19 +433,19 @@ def scorer_called(name: str) -> Callable[..., Any]:
     return scorer
 
 
-def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+def _signature_parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # compiled functions may not say
+    except (TypeError, ValueError):  # some compiled functions have no signature
         return []
 
 
 def is_scorer(function: Callable[..., Any]) -> bool:
-    """Distinguish ``scorer(estimator, X, y)`` from ``loss(y_true, y_pred)``."""
-    parameters = _parameters(function)
+    """Return whether a function is ``scorer(estimator, X, y)`` instead of ``loss(y_true, y_pred)``."""
+    parameters = _signature_parameters(function)
     needed = [p for p in parameters if p.default is p.empty and p.kind in (0, 1)]
     return len(needed) == 3 or bool(parameters and parameters[0].name == "estimator")
 
 
-def _takes_weight(function: Callable[..., Any]) -> bool:
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in _parameters(function))
+def _takes_sample_weight(function: Callable[..., Any]) -> bool:
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in _signature_parameters(function))

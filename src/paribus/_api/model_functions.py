@@ -1,0 +1,434 @@
+"""Functions about the whole model: interactions, importance, explanation and cost."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from paribus._api.explainer import Explainer
+from paribus._budget import MAX_HOURS
+from paribus._typing import (
+    GridResolution,
+    ImportanceKind,
+    Method,
+    OnError,
+    ResponseMethod,
+)
+from paribus.errors import OptionError
+from paribus.results import (
+    CostEstimate,
+    Explanation,
+    HStatistics,
+    Importance,
+)
+
+
+def h_statistic(
+    estimator: Any,
+    X: Any,
+    features: Any = None,
+    *,
+    sample_weight: Any = None,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    feature_names: Any = None,
+    response_method: ResponseMethod = "auto",
+    overall: bool = True,
+    threeway: int = 0,
+    method: Method = "auto",
+    target_names: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    max_predictions: int | None = None,
+    progress: bool | None = None,
+    verify: bool = False,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: OnError = "raise",
+) -> HStatistics:
+    r"""Compute Friedman and Popescu's H-statistics of interaction strength.
+
+    With :math:`F_S` the partial dependence on the features in S, centered to mean zero and evaluated at the
+    rows themselves, :math:`F` the centered prediction, and :math:`\langle\cdot\rangle` a weighted mean:
+
+    .. math::
+        H_{jk}^2 &= \langle (F_{jk} - F_j - F_k)^2 \rangle / \langle F_{jk}^2 \rangle \\
+        H_j^2 &= \langle (F - F_j - F_{\setminus j})^2 \rangle / \langle F^2 \rangle \\
+        H_{jkl}^2 &= \langle (F_{jkl} - F_{jk} - F_{jl} - F_{kl} + F_j + F_k + F_l)^2 \rangle
+                     / \langle F_{jkl}^2 \rangle \\
+        H^2 &= \langle (F - \sum_j F_j)^2 \rangle / \langle F^2 \rangle
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`.
+    features : sequence, optional
+        Names or positions of the features, or a boolean mask; all columns by default.
+    sample_weight : array of shape (n,), or str, optional
+        Weights of the rows, used in all averages and standard errors. For out-of-core data the name of a
+        column.
+    subsample : int, None or "auto"
+        Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if that
+        takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n² predictions
+        per pair, or n² margins off the leaves (probabilities of boosted trees). The number used is part of
+        the provenance, the repr and the plots.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample; None means 0, so that results are reproducible.
+    max_predictions : int, optional
+        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
+    feature_names, response_method, target_names, n_jobs, max_memory, progress
+        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
+        probability scale; ``response_method="decision_function"`` explains the margin.
+    overall : bool
+        Whether to compute each feature's interaction with all others, and the total.
+    threeway : int
+        Compute the triples of this many features, those with the strongest interactions.
+    method : {"auto", "exact", "brute"}
+        ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+    verify : bool
+        Compare strengths with the definition on 40 rows, all crossed with each other; the largest difference
+        is in the provenance.
+    executor, checkpoint, on_error
+        As for `partial_dependence`.
+
+    Returns
+    -------
+    HStatistics
+        With ``feature_pairs``, ``h_squared_pairwise``, ``numerator_pairwise``, ``denominator_pairwise``,
+        ``standard_error_h_squared_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and
+        `strongest`; ``H["age", "income"]`` is the `Interaction` of one pair.
+
+    See Also
+    --------
+    feature_importance : Importance of each feature.
+
+    Notes
+    -----
+    Compare pairs by their strength, the square root of the numerator, which is in units of the prediction: H²
+    divides by the joint effect, so that two features with negligible effects can have any H². Standard errors
+    treat the rows as a random sample, both as points where the effects are evaluated and as the background
+    they are averaged over.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> H = paribus.h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
+    >>> H.strongest(1)[0].features
+    (0, 1)
+    >>> H["feature_pairs"]
+    [(0, 1), (0, 2), (1, 2)]
+    >>> (H["h_squared_pairwise"] > 0.5).tolist()
+    [True, False, False]
+    """
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.h_statistic(
+        features,
+        subsample=subsample,
+        random_state=random_state,
+        overall=overall,
+        threeway=threeway,
+        method=method,
+        verify=verify,
+        max_predictions=max_predictions,
+    )
+
+
+def feature_importance(
+    estimator: Any,
+    X: Any,
+    features: Any = None,
+    *,
+    y: Any = None,
+    kind: ImportanceKind = "effect",
+    sample_weight: Any = None,
+    feature_names: Any = None,
+    response_method: ResponseMethod = "auto",
+    target_names: Any = None,
+    scoring: Any = None,
+    n_repeats: int = 5,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    max_predictions: int | None = None,
+    progress: bool | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: OnError = "raise",
+) -> Importance:
+    r"""Compute the importance of features: by effect, by permutation, or as recorded by the model.
+
+    By **effect**, the standard deviation of the partial dependence over the data, and the root mean square
+    change of the prediction when the feature is averaged out, interactions included:
+
+    .. math:: \langle F_j^2 \rangle^{1/2} \qquad \langle (F - F_{\setminus j})^2 \rangle^{1/2}
+
+    both in units of the prediction; no ``y`` is needed. By **permutation**, the increase of the loss when the
+    values of a feature, or of several jointly, are permuted among the rows. By the **model**, what it
+    recorded at fit (impurity, gain or similar), normalized to sum to one.
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`.
+    features : sequence, optional
+        Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
+        jointly.
+    y : array of shape (n,), or str, optional
+        The target, or the name of its column in X; for permutation only.
+    kind : {"effect", "permutation", "model"}
+        Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which takes
+        one.
+    sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
+        As for `partial_dependence`.
+    executor, checkpoint, on_error
+        As for `partial_dependence`. By permutation, and by the model, X must be in memory.
+    scoring : str or callable, optional
+        For permutation: a loss (``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``,
+        ``"gamma"``, ``"error_rate"``), a function of ``y`` and the prediction, or a scikit-learn scorer or
+        its name. The squared error of a regressor and the log loss of a classifier by default.
+    n_repeats : int
+        Number of permutations of a feature.
+    subsample : int, None or "auto"
+        Number of rows to use. ``"auto"`` means all rows, except for effects by brute force or of
+        probabilities of boosted trees, where n rows are crossed with each other and it is 500; None means
+        all rows.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
+    max_predictions : int, optional
+        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
+
+    Returns
+    -------
+    Importance
+        With ``values``, ``standard_error``, ``to_frame()`` and ``plot()``.
+
+    See Also
+    --------
+    h_statistic : Strength of interactions.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> predict = lambda X: 3 * X[:, 0] + X[:, 1]
+    >>> paribus.feature_importance(predict, X).order
+    [0, 1, 2]
+    >>> options = {"kind": "permutation", "features": [(0, 1), 2]}
+    >>> paribus.feature_importance(predict, X, y=predict(X), **options).feature_names
+    ('x0 + x1', 'x2')
+    """
+    if kind == "model" and y is not None:
+        raise OptionError("y has no meaning for kind='model'; leave it out")
+    explainer = Explainer(
+        estimator,
+        X,
+        y=y,
+        sample_weight=sample_weight,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.feature_importance(
+        features,
+        kind=kind,
+        scoring=scoring,
+        n_repeats=n_repeats,
+        subsample=subsample,
+        random_state=random_state,
+        max_predictions=max_predictions,
+    )
+
+
+def explain(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    features: Any = None,
+    monotone: Any = None,
+    pairs: int = 10,
+    mute: Any = (),
+    percentiles: tuple[float, float] = (0.05, 0.95),
+    grid_resolution: GridResolution | None = None,
+    quantiles: Any = "auto",
+    interactions: bool = True,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    max_predictions: int | None = None,
+    max_hours: float | None = MAX_HOURS,
+    sample_weight: Any = None,
+    categorical_features: Any = None,
+    feature_names: Any = None,
+    response_method: ResponseMethod = "auto",
+    target_names: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    progress: bool | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: OnError = "raise",
+) -> Explanation:
+    """Explain a model: every statistic of every feature, in shared passes over the rows.
+
+    Partial dependence with quantiles of the individual curves, accumulated local effects, averages over the
+    rows near each value, importance by effect, H-statistics of all pairs and the surfaces of the strongest
+    are what the functions of these names return with the same arguments. Out-of-core rows are read three
+    times: once to survey them, then once for most statistics, and once for those that depend on them.
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`.
+    y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
+        The target, for observed averages, residuals and performance, or the name of its column in X; as for
+        `marginal`.
+    features : list of str or int, optional
+        The features to explain; all by default.
+    monotone : mapping, optional
+        Features by name or position, and the direction that the model is declared to have in each: 1 or
+        ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
+    pairs : int
+        Number of surfaces, of the pairs that interact most.
+    mute : list of str or NoteCode
+        Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
+    percentiles : (float, float)
+        Between which curves and averages have evenly spaced points, and plots end. Up to four points on
+        either side of them cover the rest of the data, which all statistics of a curve include.
+    grid_resolution : int or "splits", optional
+        Points of the curves, and of averages, between the percentiles at most. By default 20, and 12 of more
+        than 100 features, whose local effects have 20 bins instead of 40.
+    quantiles : "auto", None or sequence of float
+        Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none of
+        a list.
+    interactions : bool
+        Whether to compute H-statistics and surfaces, which take most of the time where the model itself has
+        to be evaluated. Of a single model whose interactions are not read off trees on their margin, only the
+        40 features that interact most with all others together are paired, which a note says; all pairs are
+        those of `h_statistic`.
+    subsample : int, "auto" or None
+        Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they are
+        read off the model; otherwise as many as take about ten million predictions, at least 64 and at most
+        500. A note says how many.
+    random_state : int, Generator, RandomState or None
+        What that sample is drawn with.
+    max_predictions : int, optional
+        Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows to
+        keep it, which is noted.
+    max_hours : float or None
+        Refuse to begin what is estimated to take longer in this process; None confirms that it may. What a
+        cluster takes is not estimated, nor what ``max_predictions`` bounds.
+    sample_weight, categorical_features, feature_names, response_method, target_names
+        As for `partial_dependence`.
+    n_jobs, max_memory, progress, executor, checkpoint, on_error
+        As for `partial_dependence`. With progress, what takes longer than ten seconds is announced.
+
+    Returns
+    -------
+    Explanation
+        Its repr is a table with a row for each feature.
+
+    See Also
+    --------
+    Explainer.run : Some statistics with arguments of their own.
+    estimate_cost : What it would take: ``estimate_cost(estimator, X, verb="explain")``.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explanation = paribus.explain(lambda X: X[:, 0] * X[:, 1] + 3 * X[:, 2], X)
+    >>> explanation.feature_names[0]
+    'x2'
+    >>> explanation.table["x0"].partner, list(explanation.surfaces)
+    ('x1', [('x0', 'x1')])
+    """
+    explainer = Explainer(
+        estimator,
+        X,
+        y,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.explain(
+        features,
+        monotone=monotone,
+        pairs=pairs,
+        mute=mute,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        quantiles=quantiles,
+        interactions=interactions,
+        subsample=subsample,
+        random_state=random_state,
+        max_predictions=max_predictions,
+        max_hours=max_hours,
+    )
+
+
+def estimate_cost(
+    estimator: Any, X: Any, features: Any = None, *, verb: str = "effects", **options: Any
+) -> CostEstimate:
+    """Estimate what a statistic would take with the same arguments: passes, time and memory.
+
+    One block of rows is read, surveyed and evaluated, and the time that took is scaled to all rows.
+
+    Parameters
+    ----------
+    estimator, X, features
+        As for the function of that name.
+    verb : str
+        Name of a function: ``"effects"``, ``"h_statistic"`` and so on.
+    **options
+        Its other arguments.
+
+    Returns
+    -------
+    CostEstimate
+        With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
+
+    See Also
+    --------
+    Explainer.estimate_cost : For several statistics in shared passes.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
+    >>> estimate = paribus.estimate_cost(lambda X: X[:, 0] * X[:, 1], X)
+    >>> estimate.evaluator, estimate.passes, estimate.points
+    ('brute', 1, 324)
+    """
+    shared = inspect.signature(Explainer).parameters
+    own = {name: value for name, value in options.items() if name not in shared}
+    explainer = Explainer(estimator, X, **{name: options[name] for name in options if name in shared})
+    return explainer.estimate_cost((verb, {"features": features, **own}))

@@ -1,0 +1,89 @@
+"""Accumulated local effects of one feature, or of two together."""
+
+from __future__ import annotations
+
+from paribus._contracts import Array, Flags, Floats, Integers, Kind
+from paribus.notes import Note
+from paribus.results.curve_parts import AtMissing, ModelSpread
+from paribus.results.mixins import Result
+from paribus.results.provenance import Provenance
+from paribus.results.schema import array, labels, nested, record
+
+
+@record
+class AccumulatedLocalEffect(Result):
+    """Accumulated local effects (ALE) of one feature, or of two together.
+
+    Fields are available as attributes and as keys; optional keys are absent if they were not requested.
+
+    Attributes
+    ----------
+    grid_values : tuple of ndarray
+        The values of each axis, ``g0, g1``: edges of bins, every one a value that occurs; or categories in
+        order.
+    ale : ndarray of shape (n_outputs, g0) or (n_outputs, g0, g1)
+        The effect at these values, its average over the data zero. That of two features is what is left once
+        the effect of each by itself is taken away. Of a list of models it is the mean of theirs, as ``local``
+        is.
+    standard_error : ndarray of the shape of ``ale``
+        Sampling error, given where the rows lie. Of a list of models it is the mean of their standard errors,
+        which the sampling error of the mean curve cannot exceed.
+    local : ndarray of shape (n_outputs, g0 - 1) or (n_outputs, g0 - 1, g1 - 1)
+        The average change from one value to the next, of the rows in between (of categories, of the rows at
+        either). NaN where there are none.
+    local_error : ndarray of the shape of ``local``
+        Its sampling error.
+    support : ndarray
+        Weight of the data in each bin ``(g0 - 1,)`` or at each category ``(g0,)``; of two features in each
+        cell.
+    rows : ndarray of the shape of ``support``
+        Number of rows there.
+    empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
+        Where no row shows the change: the nearest one that some do was taken, in proportion to the distance,
+        of two features never more than it was there.
+    missing : AtMissing or None
+        The effect at a missing value, for a single feature with missing values.
+    by_model : ModelSpread or None
+        The effect by model and the standard deviation between models, for a list of models.
+    order : tuple of str
+        How the categories of each axis were put in order; empty for numbers.
+    strength : float
+        Standard deviation of the effect over the data, in units of the prediction; root mean square over
+        outputs.
+    feature_names, output_names : tuple of str
+        Names of the axes and of the outputs.
+    kinds : tuple of str
+        ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
+    provenance : Provenance
+        How the result was computed.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
+
+    Notes
+    -----
+    The table of `to_frame` has a row per output and value: columns ``output``, the features, ``ale``,
+    ``standard_error``, and for one feature ``local`` (the change that leads there), ``local_error`` and
+    ``support`` (the weight of the rows that show it; of a category, the weight of its own); of several models
+    ``between_models``, the standard deviation between them. The effect at a missing value is the row with a
+    null feature.
+    """
+
+    stored = "accumulated_local_effect"
+
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array("feature")
+    grid_values: tuple[Array, ...] = array("feature")
+    ale: Floats = array("output", "grid")
+    standard_error: Floats = array("output", "grid")
+    local: Floats = array("output", "step", column="local")
+    local_error: Floats = array("output", "step", column="local_error")
+    support: Floats = array("cell", column="support")
+    rows: Integers = array("cell")
+    empty: Flags = array("step")
+    missing: AtMissing | None = nested()
+    order: tuple[str, ...] = array("feature")
+    strength: float
+    notes: tuple[Note, ...]
+    provenance: Provenance
+    by_model: ModelSpread | None = nested(optional=True, default=None)
