@@ -188,8 +188,8 @@ class PartialDependence(Result):
     strength : float
         Standard deviation of the partial dependence at every row's own value, also beyond the grid and at
         missing, in units of the prediction; root mean square over outputs. It is `feature_importance`, on
-        the same rows. Of several features, over the data around the grid. NaN from `partial_dependence`
-        where it would need more predictions than the curve.
+        the same rows. Of several features, over the data around the grid. NaN from
+        `paribus.partial_dependence` where it would need more predictions than the curve.
     tails : Tails or None
         The effect beyond the ends of the grid; None if the grid covers the data, or its values were given.
     tail_points : (int, int)
