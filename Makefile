@@ -34,7 +34,7 @@ layers:  ## the diagram in ARCHITECTURE.md, held to the code
 QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py tests/models/test_adapter.py tests/models/test_own_importance.py tests/models/test_scoring.py \
 	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
 	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
-	tests/results/test_hstatistics.py tests/results/test_local_effect.py tests/display/test_plotly.py \
+	tests/results/test_hstatistics.py tests/results/test_ale_result.py tests/display/test_plotly.py \
 	tests/display/test_picture_laws.py tests/display/test_compose_curves.py tests/laws/test_defects.py tests/contributing
 
 quick:  ## says within a minute whether something broke; no law, no cluster, no browser

@@ -102,7 +102,7 @@ def test_ale_repr_reports_what_moves_and_how_it_was_found():
     assert "accumulated over 400 rows (unweighted)\n  by brute" in text
     text = repr(found["b"])
     for part in (
-        "LocalEffect of mixed_model on b: 41 points, 1 output",
+        "AccumulatedLocalEffect of mixed_model on b: 41 points, 1 output",
         "missing in",
         "predictions",
         "note:",
