@@ -53,6 +53,8 @@ def test_a_class_that_is_not_at_the_top_is_found_where_it_is():
         paribus.Effects  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'predict'$"):
         paribus.predict  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'StrEnum'$"):
+        paribus.StrEnum  # noqa: B018
 
 
 PUBLIC = [getattr(paribus, name) for name in paribus.__all__ if name != "__version__"]
@@ -346,6 +348,8 @@ def test_documented_returns_are_annotated():
                 continue
             for line in section(ast.get_docstring(node) or "", "Returns"):
                 named = kinds & set(re.findall(r"(?<![\w.])\w+", line.rpartition(" : ")[2]))
+                camel = set(re.findall(r"(?<![\w.])[A-Z][a-z]+[A-Z]\w+", line)) - kinds
+                wrong += [f"{path}:{node.name} {line}"] if camel else []
                 annotated = kinds & set(re.findall(r"\w+", ast.unparse(node.returns)))  # else an alias
                 checked += bool(named and annotated)
                 wrong += [f"{path}:{node.name} {line}"] if annotated and named - annotated else []

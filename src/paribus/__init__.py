@@ -91,7 +91,7 @@ def _moved(name: str) -> str:
     """Return the module that has a public class which is not at the top level."""
     if not name[:1].isupper():
         return ""
-    homes = [home for home in _MODULES if hasattr(importlib.import_module(f"paribus.{home}"), name)]
+    homes = [home for home in _MODULES if name in importlib.import_module(f"paribus.{home}").__all__]
     return f"; it is paribus.{homes[0]}.{name}" if homes else ""
 
 

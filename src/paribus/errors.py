@@ -31,6 +31,27 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, get_args
 
+__all__ = [
+    "CheckpointError",
+    "CostWarning",
+    "DrawingError",
+    "ExecutorError",
+    "FeatureError",
+    "FormatError",
+    "GridError",
+    "InputError",
+    "MemoryBoundError",
+    "ModelError",
+    "ModelFileError",
+    "OptionError",
+    "ParibusError",
+    "RefusalCode",
+    "RefusalError",
+    "SourceError",
+    "TableError",
+    "WeightError",
+]
+
 
 class ParibusError(Exception):
     """The root of every error paribus raises on purpose."""

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, Self
 from paribus._typing import Severity
 from paribus.meaning import TaggedText
 
+__all__ = ["Note", "NoteCode", "Traits"]
+
 
 class Traits(NamedTuple):
     """Treatment of notes of one code in an explanation.

@@ -479,3 +479,25 @@ def test_a_difference_is_drawn_around_zero(frame):
     np.testing.assert_allclose(points.error, 2 * every["city"].standard_error[0])
     assert numbers.y.label == "flat less steep: prediction"
     assert every.figure().panels
+
+
+def test_differences_of_samples_of_the_rows_are_not_row_by_row(frame):
+    options = {"kind": "both", "grid_resolution": 4}
+    few, fewer = (
+        paribus.partial_dependence(flat, frame, "age", max_predictions=n, **options) for n in (400, 300)
+    )
+    assert few.provenance.fingerprint == fewer.provenance.fingerprint
+    assert few.provenance.sampled_rows != fewer.provenance.sampled_rows
+    whole = paribus.partial_dependence(steep, frame, "age", **options)
+    for pair in ({"a": few, "b": fewer}, {"a": few, "b": whole}):
+        assert paribus.compare(pair).difference().errors == "upper bound"
+
+
+def test_difference_of_a_single_part_is_refused_and_any_name_is_a_part(frame):
+    age = paribus.partial_dependence(flat, frame, "age", grid_resolution=4)
+    with pytest.raises(paribus.errors.InputError, match="needs two parts"):
+        paribus.compare(age).difference()
+    with pytest.raises(paribus.errors.InputError, match="needs two parts"):
+        paribus.compare(paribus.effects(flat, frame, ["age"])).difference()
+    found = paribus.compare({"a": age, "": age, "c": age}).difference("", reference="c")
+    assert (found.part, found.reference) == ("", "c")

@@ -240,7 +240,7 @@ def test_dates_and_several_outputs():
     ("change", "message"),
     [
         (lambda e, a, m: (a, None, None), "compares others with partial dependence; pass that as well"),
-        (lambda e, a, m: (), "compares others with partial dependence; pass that as well"),
+        (lambda e, a, m: (), "needs results; pass partial dependence"),
         (lambda e, a, m: (e, a, a), "takes one result of each type: PD, ALE and averages; pass a mapping"),
         (lambda e, a, m: (e, "a"), "takes results such as PartialDependence, not a str"),
         (lambda e, a, m: (e, paribus.effects(curved, np.eye(3), [0])), "takes one result of each type"),
@@ -393,3 +393,21 @@ def test_compare_of_curves_that_do_not_move_reports_no_share_of_their_range(rng)
         paribus.accumulated_local_effects(predict, X, ["unused"], progress=False),
     )
     assert found["unused"].share.tolist() == [0.0]
+
+
+def test_other_samples_of_the_rows_are_not_noted_as_dependent_features(rng):
+    X = rng.normal(size=(400, 2))
+    effect = paribus.partial_dependence(curved_pair, X, 0)
+    ale = paribus.accumulated_local_effects(curved_pair, X, [0], max_predictions=200)["x0"]
+    assert ale.provenance.sampled_rows is not None
+    found = paribus.compare(effect, ale)
+    assert found.distance is not None
+    assert not any(note.code == "PAR404" for note in found.notes)
+    some = paribus.compare(
+        paribus.effects(curved_pair, X), paribus.accumulated_local_effects(curved_pair, X, [0])
+    )
+    assert some.skipped == ("x1 is not in ALE",)
+
+
+def curved_pair(table):
+    return np.exp(table[:, 0]) * (1 + table[:, 1])

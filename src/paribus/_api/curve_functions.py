@@ -357,7 +357,7 @@ def accumulated_local_effects(
 
     Returns
     -------
-    LocalEffects
+    Effects
         A mapping from the name (or pair of names) to `AccumulatedLocalEffect`, strongest first.
 
     See Also
@@ -469,7 +469,7 @@ def marginal(
 
     Returns
     -------
-    Marginals
+    Effects
         A mapping from the feature's name to `Marginal`, strongest first, each with ``predicted``,
         ``observed``, ``residual``, their standard errors, ``support``, ``rows``, ``to_frame()`` and
         ``plot()``.

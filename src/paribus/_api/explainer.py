@@ -324,7 +324,7 @@ class Explainer:
 
         Returns
         -------
-        LocalEffects
+        Effects
             A mapping from the name (or pair of names) to `AccumulatedLocalEffect`, strongest first.
         """
         options = AleOptions(
@@ -362,7 +362,7 @@ class Explainer:
 
         Returns
         -------
-        Marginals
+        Effects
             A mapping from the feature's name to `Marginal`, strongest first, each with ``predicted``,
             ``observed``, ``residual``, their standard errors, ``support``, ``rows``, ``to_frame()`` and
             ``plot()``.

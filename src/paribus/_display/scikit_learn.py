@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence, Sized
 from inspect import signature
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ from paribus.errors import FeatureError, OptionError
 from paribus.results import PartialDependence
 
 __all__ = ["PartialDependenceDisplay"]
+
+KINDS = ("average", "individual", "both")
 
 
 class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ignore[misc]
@@ -87,8 +90,8 @@ n_jobs
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map.
         target : label, int or str, optional
-            Which output is drawn where there are several: a class by its label, an output of a regression by
-            its position, or any by its name.
+            Which of several outputs is drawn: a class by its label, an output of a regression by its
+            position or name.
         response_method : {"auto", "predict_proba", "decision_function", "predict"}
             What the model predicts. ``"auto"`` is the probability of a class where there is one, whatever the
             method; only with ``method="recursion"`` it is the decision function, as in scikit-learn.
@@ -177,6 +180,8 @@ def kinds_of(kind: Any, features: Any) -> list[Any]:
     """Return what is drawn of each entry of ``features``."""
     if isinstance(features, str) or not isinstance(features, Sized) or not len(features):
         raise FeatureError(f"features={features!r} must be a list with an entry for each panel")
+    if not isinstance(kind, (str, list, tuple)) or not all(isinstance(one, str) for one in kind):
+        raise OptionError(f"kind={kind!r} must be one of {KINDS}, or a list of them")
     kinds = [kind] * len(features) if isinstance(kind, str) else list(kind)
     if len(kinds) != len(features):
         raise OptionError(f"kind={kind!r} must have as many entries as features={features!r}")
@@ -197,7 +202,7 @@ def groups_of(features: Any, kinds: list[Any], header: Header) -> list[Columns]:
 def check_subsample(subsample: Any) -> None:
     """Refuse a subsample that is no number of rows and no share of them."""
     most = np.inf if isinstance(subsample, (int, np.integer)) else 1
-    if subsample is not None and not 0 < subsample < most:
+    if subsample is not None and (not isinstance(subsample, Real) or not 0 < float(subsample) < most):
         raise OptionError(
             f"subsample={subsample!r} must be a number of rows, a share of them, or None for all"
         )

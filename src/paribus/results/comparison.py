@@ -60,7 +60,8 @@ class Comparison(PlotMixin):
         mean distance of the two over the data on the grid of the latter. None without both.
     distance : ndarray of shape (n_outputs,) or None
         Largest distance between the aligned curves, in units of the prediction. Within a bin, ALE is known
-        to lie between the values at its edges only, and the distance is that from this range.
+        to lie between the values at its edges only, and the distance is that from this range. It is not
+        noted if the two are over different samples of the rows.
     share : ndarray of shape (n_outputs,) or None
         That distance relative to the range of both curves.
     at : tuple or None
@@ -300,7 +301,9 @@ def comparison_of(parts: Mapping[str, Part]) -> Comparison:
         notes += [] if far is None else [far]  # the two that matter most come first
         if isinstance(local, AccumulatedLocalEffect):
             distance, different = _ale_distance(effect, local)
-            notes += different
+            # Another sample of the rows is no evidence of dependent features or interactions.
+            same_sample = _rows_of(effect)[1:] == _rows_of(local)[1:]
+            notes += different if same_sample else []
     for part in parts.values():
         # The effect reports missing values already.
         known = isinstance(part, Marginal) and effect is not None
@@ -398,10 +401,8 @@ def difference_of(
     comparison: Comparison, part: str | None, reference: str | None, curve: str | None, independent: bool
 ) -> Difference:
     """Return one part of a comparison less another."""
-    part, reference = _part_names(tuple(comparison.parts), part, reference)
+    part, reference = _part_names(comparison.parts, part, reference)
     one, other = pair = comparison.parts[part], comparison.parts[reference]
-    if type(one) is not type(other):
-        raise InputError("difference() needs two parts of one type, such as two models; these are estimands")
     basis, reason = _error_basis(pair, (part, reference), independent)
     grids, nominal = (one.grid_values[0], other.grid_values[0]), one.kinds[0] in NOMINAL
     values = shared_values(*grids, nominal)
@@ -444,18 +445,26 @@ def difference_of(
     )
 
 
-def _part_names(names: tuple[str, ...], part: str | None, reference: str | None) -> tuple[str, str]:
-    """Return the part and what it is compared with: of two, the second less the first."""
+def _part_names(parts: dict[str, Part], part: str | None, reference: str | None) -> tuple[str, str]:
+    """Return the part and the one it is compared with: of two, the second and the first."""
+    names = tuple(parts)
     for argument, name in (("part", part), ("reference", reference)):
         if name is not None and name not in names:
             raise OptionError(f"{argument}={name!r} is not a part{did_you_mean(str(name), names)}")
-    reference = reference or next(name for name in names if name != part)
+    if len(names) < 2:
+        raise InputError("difference() needs two parts; pass several results by name to paribus.compare")
+    if reference is None:
+        reference = next(name for name in names if name != part)
     others = [name for name in names if name != reference]
     if part is None and len(others) > 1:
         raise OptionError(f"difference() compares two of {len(names)} parts; pass part= one of {others}")
-    part = part or others[0]
+    part = others[0] if part is None else part
     if part == reference:
         raise OptionError(f"part={part!r} and reference={reference!r} are the same; name two")
+    if type(parts[part]) is not type(parts[reference]):
+        raise InputError(
+            "difference() needs two parts of one type, such as two models; for PD and ALE see distance"
+        )
     return part, reference
 
 
@@ -477,6 +486,12 @@ def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -
         return one - other
 
 
+def _rows_of(part: Part) -> tuple[Any, ...]:
+    """Return the identity of the rows of a part: the same data, and the same sample of them."""
+    provenance = part.provenance
+    return provenance.fingerprint, provenance.sampled_rows, provenance.seed
+
+
 def _error_basis(
     pair: tuple[Part, Part], names: tuple[str, str], independent: bool
 ) -> tuple[ErrorBasis, str]:
@@ -485,7 +500,7 @@ def _error_basis(
     Other fingerprints do not show other rows: those of some columns of a table, of its rows in another order
     or of a slice of it are other ones, too.
     """
-    same_rows = len({part.provenance.fingerprint for part in pair}) == 1
+    same_rows = len({_rows_of(part) for part in pair}) == 1
     if not isinstance(independent, bool):
         raise OptionError(f"independent={independent!r} must be True or False")
     if independent and same_rows:

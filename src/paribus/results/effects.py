@@ -48,8 +48,8 @@ class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
     ``number`` (None for categories and dates), for effects of several features the same with ``_2``, ``_3``,
     ..., then ``output`` and the numbers of the table of one effect. For partial dependence these are
     ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation between models if
-    there are several, and ``q10``, ``q25``, ... of the spread. A table of comparisons begins with ``part``,
-    or ``curve`` for several estimands.
+    there are several, and quantiles ``q10``, ``q25``, ... A table of comparisons begins with ``part``, or
+    ``curve`` for several estimands.
 
     Attributes
     ----------
@@ -221,7 +221,8 @@ def compare(*results: Any) -> Comparison | Effects[Comparison]:
     Returns
     -------
     Comparison or Effects
-        For one feature, or for every feature with a one-way effect in all results.
+        For one feature, or for every feature with a one-way effect in all results of a mapping. Of several
+        estimands, for every feature with a partial dependence; ``skipped`` lists those that others lack.
 
     Examples
     --------
@@ -258,7 +259,7 @@ def compare(*results: Any) -> Comparison | Effects[Comparison]:
         comparison_of({part: many[name] for part, many in parts.items() if name in many})
         for name in everywhere
     )
-    return Effects(tuple(compared), tuple(skipped) if named else ())
+    return Effects(tuple(compared), tuple(skipped))
 
 
 def _named_results(results: Mapping[Any, Any]) -> dict[str, Any]:
@@ -292,6 +293,8 @@ def _estimands(results: tuple[Any, ...]) -> dict[str, Any]:
                 "results for several models or slices of the data"
             )
         parts[name] = part
+    if not parts:
+        raise InputError("compare() needs results; pass partial dependence, ALE or averages of one feature")
     if "PD" not in parts:
         raise InputError("compare() compares others with partial dependence; pass that as well")
     if len({isinstance(part, Effects) for part in parts.values()}) > 1:
