@@ -694,12 +694,12 @@ def test_columns_to_spare_are_refused_where_scikit_learn_refuses_them(rng):
 
 def test_panels_that_scikit_learn_does_not_draw_are_refused_with_a_way_out(people):
     with pytest.raises(
-        paribus.errors.FeatureError, match=r"no pair of a number and a category; paribus\.effects"
+        paribus.errors.FeatureError, match=r"not draw a pair of a number and a category; paribus\.effects"
     ):
         PartialDependenceDisplay.from_estimator(crossed, people, [("age", "city")])
     for kind in ("both", "individual"):
         with pytest.raises(
-            paribus.errors.OptionError, match=rf"kind='{kind}': scikit-learn draws no individual"
+            paribus.errors.OptionError, match=rf"kind='{kind}': scikit-learn does not draw individual"
         ):
             PartialDependenceDisplay.from_estimator(crossed, people, ["city"], kind=kind)
 

@@ -477,7 +477,7 @@ def test_a_difference_is_drawn_around_zero(frame):
     np.testing.assert_array_equal(line.y, every["age"].difference[0])
     (points,) = (mark for mark in categories.marks if isinstance(mark, Points))
     np.testing.assert_allclose(points.error, 2 * every["city"].standard_error[0])
-    assert numbers.y.label == "flat less steep: prediction"
+    assert numbers.y.label == "flat minus steep: prediction"
     assert every.figure().panels
 
 
@@ -501,3 +501,19 @@ def test_difference_of_a_single_part_is_refused_and_any_name_is_a_part(frame):
         paribus.compare(paribus.effects(flat, frame, ["age"])).difference()
     found = paribus.compare({"a": age, "": age, "c": age}).difference("", reference="c")
     assert (found.part, found.reference) == ("", "c")
+
+
+def test_a_difference_at_a_missing_value_counts(rng):
+    X = pd.DataFrame({"a": np.where(rng.random(200) < 0.5, np.nan, 1.0), "b": rng.normal(size=200)})
+    models = {
+        gap: lambda t, gap=gap: np.where(t["a"].isna(), gap, 0.0) + t["b"] * (gap / 10) for gap in (0.0, 10.0)
+    }
+    found = paribus.compare(
+        {str(gap): paribus.effects(model, X) for gap, model in models.items()}
+    ).difference()
+    assert list(found) == ["a", "b"]
+    assert found["a"].strength == abs(found["a"].missing_difference[0])
+    assert "at a missing value" in repr(found).splitlines()[1]
+    missing = paribus.partial_dependence(models[10.0], X, "a").missing
+    assert "None" not in repr(missing)
+    assert "average=" in repr(missing)

@@ -273,13 +273,13 @@ def check_categories(effects: list[PartialDependence], kinds: list[Any]) -> None
         nominal = [own in NOMINAL for own in effect.kinds]
         if any(nominal) and kind != "average":
             raise OptionError(
-                f"kind={kind!r}: scikit-learn draws no individual curves of categories such as "
+                f"kind={kind!r}: scikit-learn does not draw individual curves of categories such as "
                 f"{effect.feature_names[0]!r}; paribus.effects(..., kind={kind!r}).plot() does"
             )
         if any(nominal) and not all(nominal):
             raise FeatureError(
-                f"features={effect.feature_names!r}: scikit-learn draws no pair of a number and a category; "
-                "paribus.effects(...).plot() does"
+                f"features={effect.feature_names!r}: scikit-learn does not draw a pair of a number and a "
+                "category; paribus.effects(...).plot() does"
             )
 
 

@@ -277,9 +277,14 @@ class Difference(Result):
 
     @property
     def strength(self) -> float:
-        """Largest absolute difference; NaN if none is known."""
-        known = np.abs(self.difference[np.isfinite(self.difference)])
-        return float(known.max()) if known.size else float("nan")
+        """Largest absolute difference, at a missing value too; NaN if none is known."""
+        missing = np.empty(0) if self.missing_difference is None else self.missing_difference
+        every = np.abs(np.append(self.difference, missing))
+        return (
+            float(np.max(every, where=np.isfinite(every), initial=-1.0))
+            if np.isfinite(every).any()
+            else np.nan
+        )
 
     def _at_missing(self) -> dict[str, Any]:
         if self.missing_difference is None:

@@ -275,7 +275,13 @@ def _largest(result: Difference, o: int) -> list[str]:
 
 
 def _largest_of_all(result: Difference) -> str:
+    """Return the largest difference of all outputs, at a missing value too."""
     size = np.abs(np.where(np.isfinite(result.difference), result.difference, 0.0))
+    if result.missing_difference is not None and result.missing_error is not None:
+        o = int(np.argmax(np.nan_to_num(np.abs(result.missing_difference))))
+        if abs(result.missing_difference[o]) > size.max():
+            missing = float(result.missing_difference[o]), float(result.missing_error[o])
+            return f"{with_error(*missing)} at a missing value"
     found = _largest(result, int(size.max(axis=1).argmax()))
     return found[0].removeprefix("largest ") if found else "not finite"
 

@@ -117,7 +117,7 @@ def _opened_s3(address: str) -> tuple[Any, str]:
     unknown = sorted(set(options) - S3_OPTIONS)
     if unknown:
         raise ValueError(
-            f"{unknown[0]!r} is no option of an address, which are {', '.join(sorted(S3_OPTIONS))}"
+            f"{unknown[0]!r} is not an option of an address, which are {', '.join(sorted(S3_OPTIONS))}"
         )
     secret, _, bucket = parts.netloc.rpartition("@")
     if ":" in bucket:

@@ -41,7 +41,7 @@ def height_axis(result: Effect, outputs: list[int]) -> PanelAxis:
         joint = "joint " if len(result.feature_names) > 1 else ""
         return PanelAxis(f"{joint}effect on {label}")
     if isinstance(result, Difference):
-        return PanelAxis(f"{result.part} less {result.reference}: {label}")
+        return PanelAxis(f"{result.part} minus {result.reference}: {label}")
     return PanelAxis(label, unit=scale.base if scale.is_probability else None)
 
 
