@@ -231,7 +231,7 @@ def test_what_is_missing_is_named(store):
     within(20, "no file matches", X=f"s3://{BUCKET}/data/plain/*.csv")
     within(20, "as text", X=Path(f"s3://{BUCKET}/data/plain"))
     within(20, "fsspec.filesystem", X="nosuch://bucket/x.parquet")
-    within(20, "'regoin' is no option", X=f"s3://{BUCKET}/data/plain?regoin=eu-west-1")
+    within(20, "'regoin' is not an option", X=f"s3://{BUCKET}/data/plain?regoin=eu-west-1")
 
 
 @pytest.mark.parametrize(
