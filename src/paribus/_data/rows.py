@@ -149,6 +149,8 @@ class Block:
 
     ``start`` is the number of the first row, ``number`` that of the block. ``share`` is the fraction of all
     points that these grids have. ``target`` holds the observed values, ``(n,)`` or ``(n, o)``, or None.
+    ``by`` is the column that defines groups of out-of-core rows. ``numbers`` are the row numbers if some of
+    the consecutive rows were left out.
     """
 
     table: Table
@@ -158,6 +160,15 @@ class Block:
     share: float = 1.0
     number: int = 0
     target: Array | None = None
+    by: Column | None = None
+    numbers: Integers | None = None
+
+    @property
+    def positions(self) -> Integers:
+        """The row numbers."""
+        if self.numbers is not None:
+            return self.numbers
+        return np.arange(self.start, self.start + len(self.table))
 
     @property
     def work(self) -> float:
@@ -186,10 +197,20 @@ class Block:
         """Return the block without rows of weight zero, which must not affect any result."""
         if self.weights is None or self.weights.all():
             return self
-        mask = self.weights > 0
-        target = None if self.target is None else self.target[mask]
-        kept = replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
-        vars(kept)["_derived"] = self.derived("weighted", Derived)
+        return self.keep(self.weights > 0, "weighted")
+
+    def keep(self, mask: Flags, name: Any) -> Self:
+        """Return the rows where ``mask`` holds, which ``name`` identifies among the rows of the block."""
+        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
+        kept = replace(
+            self,
+            table=self.table.keep(mask),
+            weights=weights,
+            target=target,
+            by=None,
+            numbers=self.positions[mask],
+        )
+        vars(kept)["_derived"] = self.derived(name, Derived)
         return kept
 
     def between(self, first: int, stop: int) -> Self:
@@ -198,7 +219,10 @@ class Block:
             None if array is None else array[first:stop] for array in (self.weights, self.target)
         )
         table, start = self.table.slice(first, stop), self.start + first
-        return replace(self, table=table, weights=weights, target=target, start=start)
+        numbers = None if self.numbers is None else self.numbers[first:stop]
+        return replace(
+            self, table=table, weights=weights, target=target, start=start, by=None, numbers=numbers
+        )
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows; the block itself if it is small enough."""

@@ -188,9 +188,7 @@ class ExactEffects(SinglePass):
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of a block: weight, sums, curves, and values of sampled rows."""
-        positions = np.arange(block.start, block.start + len(block.table))
-        if not self.request.individual and block.weights is not None and not block.weights.all():
-            positions = positions[block.weights > 0]
+        if not self.request.individual:
             block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -203,7 +201,7 @@ class ExactEffects(SinglePass):
         if self.request.individual or self._sizes is not None or not self.linear:
             states |= self._curve_states(codes, weights, block.start)
         if self.samples_errors:
-            chosen, squares = self._chosen(positions, weights)
+            chosen, squares = self._chosen(block.positions, weights)
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
             states["squares", 0] = RowCurves(((block.start, squares[None]),))
         return Keyed(states)

@@ -39,8 +39,7 @@ class RowsTaker:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sampled rows of a block."""
-        stop = block.start + len(block.table)
-        here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
+        here = np.flatnonzero(np.isin(block.positions, self.numbers))
         if not len(here):
             return Keyed({})
         table = cast(ModelTable, block.table).arrow.native.take(here)
