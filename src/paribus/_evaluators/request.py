@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -64,7 +64,8 @@ class EvaluationRequest:
     are cut too, which changes the rounding of sums; this requires a memory bound from the user. ``few_calls``
     says that a call of the model is expensive even for few rows. ``background`` are the rows of the passes,
     None for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows,
-    if the structure of the model gives it.
+    if the structure of the model gives it. ``shared`` is for what requests of the same grids on other rows
+    need, too.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -84,6 +85,7 @@ class EvaluationRequest:
     few_calls: bool = False
     background: Background | None = None
     strengths: bool = False
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     def among(self, rows: Rows) -> Self:
         """Return the request for some rows in memory, all with positive weight."""

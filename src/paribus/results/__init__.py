@@ -8,6 +8,7 @@ from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, 
 from paribus.results.drift import Change, Drift, EffectDrift
 from paribus.results.effects import Effects
 from paribus.results.explanation import Explanation
+from paribus.results.groups import Group, GroupedResults
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
@@ -30,6 +31,8 @@ __all__ = [
     "Estimand",
     "Explanation",
     "Extrapolation",
+    "Group",
+    "GroupedResults",
     "HStatistics",
     "IceQuantiles",
     "Importance",
