@@ -55,7 +55,9 @@ from paribus.results.curve_parts import Extrapolation
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
 QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
-SAMPLE = 1_024  # sampled rows for standard errors, whose relative error is then about 2 %
+SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
+LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
+SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
 # The weight around the points of each grid, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
 
@@ -220,7 +222,7 @@ class EffectsStatistic:
             context.memory,
             context.threads,
             rows.weighted,
-            rows.sample(SAMPLE, SEED),
+            rows.sample(sampled_rows(sum(grid.n_points for grid in grids)), SEED),
             out_of_core=not rows.in_memory,
             quantiles=quantiles,
             memory_was_given=context.memory_was_given,
@@ -358,6 +360,15 @@ class SupportCounts:
         """Return the counts of a state."""
         joint = None if self.occupancy is None else self.occupancy.finish(state, self.outlook)
         return self.support.finish(state, self.unit), joint
+
+
+def sampled_rows(points: int) -> int:
+    """Return the number of rows whose curves at so many points give standard errors.
+
+    >>> sampled_rows(41), sampled_rows(200), sampled_rows(2_000)
+    (4096, 2621, 1024)
+    """
+    return min(SAMPLE, max(LEAST_SAMPLE, SAMPLED_POINTS // max(1, points)))
 
 
 def _sampled_notes(rows: Background) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from paribus._api.combine import label
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.runner import Pass
 from paribus._api.statistics.axis_options import AxisOptions, Groups
-from paribus._api.statistics.effects_statistic import SAMPLE, EffectsStatistic
+from paribus._api.statistics.effects_statistic import LEAST_SAMPLE, EffectsStatistic
 from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows, Sample
@@ -106,7 +106,7 @@ class ShapeStatistic:
         cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(context)))
         largest = max((grid.n_points for grid in grids), default=1)
         held = max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
-        many = min(counted, SAMPLE, cheap, held)
+        many = min(counted, LEAST_SAMPLE, cheap, held)
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
             few = min(few, self.max_predictions // (points * len(context.models)))
