@@ -246,7 +246,7 @@ def _combined(effect: Curve, weights: Floats, label: str) -> Contrast:
     own, error = weights[used], np.full(len(effect.output_names), np.nan)
     with ignore_fp_errors():
         if curves is not None:
-            moments = moments_of((curves[..., used] * own).sum(axis=-1)[..., None], effect["row_weights"])
+            moments = moments_of((curves[..., used] * own).sum(axis=-1)[..., None], effect.get("row_weights"))
             estimate, error = moments.mean[:, 0], moments.standard_error()[:, 0]
         elif effect.covariance is not None:
             pairs = effect.covariance[:, used[:, None], used]
