@@ -124,7 +124,7 @@ class AccumulatedLocalEffect(Result):
         >>> X = np.array([[0.0, 1.0], [0.5, 2.0], [1.0, 3.0], [1.5, 5.0], [2.0, 6.0]])
         >>> effect = paribus.accumulated_local_effects(lambda X: X[:, 0] * X[:, 1], X, 0)["x0"]
         >>> start, stop = effect.grid_values[0][[0, -1]]
-        >>> float(effect.contrast(start, stop).estimate[0]) == effect.ale[0, -1] - effect.ale[0, 0]
+        >>> bool(effect.contrast(start, stop).estimate[0] == effect.ale[0, -1] - effect.ale[0, 0])
         True
         """
         return contrast(self, start, stop)

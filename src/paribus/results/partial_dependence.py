@@ -343,7 +343,7 @@ class PartialDependence(Result):
         >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
         >>> effect.contrast(30, 50)
         Contrast of x0: 50 - 30
-          60.00 ± 30.55 (95 % interval 0.12 to 119.88)
+          60 ± 31 (95 % interval 0.1221 to 119.9)
         """
         return contrast(self, start, stop)
 
