@@ -2,8 +2,8 @@
 Contrasts: the number behind a sentence
 =======================================
 
-"From 30 to 50 square meters the rent rises by 214 ± 0.6." A curve shows such a change, but the errors of its two
-points do not give that of their difference: both are averages over the same rows. A contrast has it.
+"From 30 to 50 square meters the rent rises by 214 ± 0.6." A curve shows such a change. The errors of its two
+points do not give that of their difference, because both are averages over the same rows. A contrast has it.
 """
 
 # %%
@@ -31,8 +31,8 @@ rent = 200 + per_meter * X["area"] - 60 * X["old"] + 5 * X["floor"] + rng.normal
 model = lightgbm.LGBMRegressor(n_estimators=200, learning_rate=0.05, verbose=-1).fit(X, rent)
 
 # %%
-# The curve of the area at values that sentences use. The contrast compares the predictions of the same rows at
-# 30 and 50: simulated is 20 times 11.2, the average price of a meter.
+# The curve of the area at values that sentences use. The contrast compares the predictions of the same rows
+# at 30 and 50: simulated is 20 times 11.2, the average price of a meter.
 
 effect = paribus.partial_dependence(model, X, "area", custom_values={"area": np.arange(25.0, 106.0, 5.0)})
 effect.plot()

@@ -23,7 +23,8 @@ from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.support import RowsTaker
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import Axis, Grid
-from paribus._states import Keyed
+from paribus._kernels import reference
+from paribus._states import CurveProducts, Keyed
 from paribus.errors import MemoryBoundError, OptionError, RefusalError
 from paribus.results.curve_values import CurveCovariance
 
@@ -202,4 +203,5 @@ def _curve_covariance(
     each = [one.estimates[number].individual[..., :points] for one in estimated]
     curves: Floats = each[0] if len(each) == 1 else sum(each) / len(each)  # shape (o, i, g)
     sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
-    return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)
+    products = CurveProducts.of(curves.transpose(0, 2, 1), sample.squares, reference.multiply)
+    return CurveCovariance(products, rows.total, len(sample.squares), rows.n_weighted)
