@@ -3,6 +3,7 @@
 from paribus.meaning import Association, Estimand, Refusal, Scale
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.comparison import Comparison, Difference
+from paribus.results.contrasts import Contrast
 from paribus.results.cost_estimate import CostEstimate
 from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.drift import Change, Drift, EffectDrift
@@ -23,6 +24,7 @@ __all__ = [
     "AtMissing",
     "Change",
     "Comparison",
+    "Contrast",
     "CostEstimate",
     "Difference",
     "Drift",

@@ -127,6 +127,7 @@ class EffectBuilder:
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
+            covariance=estimate.covariance if averaged else None,
         )
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks))
@@ -199,6 +200,7 @@ class EffectBuilder:
             strength=strength_of(values, weights),
             notes=(*notes, *remarks, *model_spread_notes(by_model, estimate.ale, named)),
             by_model=by_model,
+            covariance=estimate.covariance,
         )
 
     def marginal(

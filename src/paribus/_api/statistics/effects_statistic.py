@@ -55,8 +55,10 @@ from paribus.results.curve_parts import Extrapolation
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
 QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
-LEAST_SAMPLE = 256  # sampled rows of a group, with a relative error of about 4 %
-SAMPLE = 1_024  # sampled rows for standard errors, whose relative error is then about 2 %
+SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
+LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
+GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
+SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
 # The weight around the points of each grid and at missing, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
 
@@ -233,7 +235,7 @@ class EffectsStatistic:
             context.memory,
             context.threads,
             rows.weighted,
-            rows.sample(SAMPLE if context.parent is None else group_sample(context.n_groups), SEED),
+            rows.sample(sampled_rows(sum(grid.n_points for grid in grids), context.n_groups), SEED),
             out_of_core=not rows.in_memory,
             quantiles=quantiles,
             memory_was_given=context.memory_was_given,
@@ -377,9 +379,14 @@ class SupportCounts:
         return self.support.finish(state, self.unit), joint
 
 
-def group_sample(groups: int) -> int:
-    """Return the sampled rows of each group for standard errors: fewer for many groups, to save time."""
-    return max(LEAST_SAMPLE, 2 * SAMPLE // groups)
+def sampled_rows(points: int, groups: int = 1) -> int:
+    """Return the number of rows of each group whose curves at so many points give standard errors.
+
+    >>> sampled_rows(41), sampled_rows(200), sampled_rows(2_000), sampled_rows(2_000, groups=5)
+    (4096, 2621, 1024, 409)
+    """
+    rows = min(SAMPLE, max(LEAST_SAMPLE, SAMPLED_POINTS // max(1, points)))
+    return rows if groups == 1 else min(rows, max(GROUP_SAMPLE, 2 * rows // groups))
 
 
 def _sampled_notes(rows: Background) -> tuple[Note, ...]:

@@ -222,6 +222,11 @@ class TreeExact(ExactEffects):
         found = super().finish(state, threads)
         return [estimate.spread(points.place) for estimate, points in zip(found, self.points, strict=True)]
 
+    def multiply(self, curves: Floats) -> Floats:
+        """Return the sums over rows of products of points, ``(o, g, g)`` of curves ``(o, g, i)``."""
+        products: Floats = kernels().multiply(curves)
+        return products
+
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
         computed = kernels().curves(self.program, self._trace(group), rows)
