@@ -123,6 +123,12 @@ class NoteCode(StrEnum):
         "tip",
         "a calibration with steps follows margins of single precision, whose rounding it amplifies",
     )
+    GROUP_BIAS = (
+        "PAR314",
+        "issue",
+        "in a group of rows, the observed average differs from the predicted one",
+        LAST,
+    )
     TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
     RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence", IN_UNITS
     RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
@@ -162,6 +168,7 @@ class NoteCode(StrEnum):
     )
     NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature", ALWAYS
     DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features", ALWAYS
+    GROUPS_DIFFER = "PAR415", "tip", "an effect differs between groups of rows by more than chance", IN_UNITS
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SummarySpec
 from paribus.errors import RefusalError
 from paribus.results.groups import Group, GroupedResults
+from paribus.results.performance import Performance
 
 GROUPED_ROWS = 65_536  # rows read at a time when only groups are counted
 
@@ -63,7 +65,26 @@ class GroupedStatistic:
     def evaluate(self, context: RunContext) -> Steps:
         """Form the groups, then evaluate the statistic of each in shared passes."""
         grouping = column_groups(context, self.by)
-        return (yield from by_group(context, grouping, self.statistic))
+        groups, builders = yield from by_group(context, grouping, self.statistic)
+        return partial(self._result, grouping, groups, builders)
+
+    def _result(
+        self, grouping: ColumnGroups, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
+    ) -> GroupedResults:
+        """Build the results of all groups."""
+        return GroupedResults(grouping.name, groups, tuple(build() for build in builders), grouping.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPerformance(GroupedStatistic):
+    """Performance of each group of rows, by label."""
+
+    def _result(  # type: ignore[override]
+        self, grouping: ColumnGroups, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
+    ) -> dict[str, Performance]:
+        """Return the performance of each group; empty without a target."""
+        measured = {group.label: build().performance for group, build in zip(groups, builders, strict=True)}
+        return {label: own for label, own in measured.items() if own is not None}
 
 
 SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
@@ -71,6 +92,11 @@ SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUAN
 
 def column_groups(context: RunContext, by: By) -> ColumnGroups:
     """Return the groups that the argument ``by`` defines; the column of out-of-core rows is read."""
+    found: ColumnGroups = context.once(by, partial(_column_groups, context, by))
+    return found
+
+
+def _column_groups(context: RunContext, by: By) -> ColumnGroups:
     if by.values is None:
         return ColumnGroups.of(by.name, _column_data(context).summary(0, {0: SPEC}), by.cuts)
     column, rows = by.values, context.rows
@@ -104,35 +130,50 @@ def _column_data(context: RunContext) -> OutOfCoreData:
 
 def group_contexts(context: RunContext, grouping: Grouping, seeds: tuple[int, ...]) -> Rounds:
     """Return the context of each group that has rows of positive weight, by its number."""
-    rows = context.rows
-    if isinstance(rows, Rows):
-        codes = grouping.codes(Block(rows.table, rows.weights, 0))
-        counted = codes if rows.weights is None else codes[rows.weights > 0]
-        present = np.unique(counted[counted >= 0]).tolist()
-        groups: Mapping[int, Background] = {group: rows.group(codes == group) for group in present}
-    else:
-        assert isinstance(rows, ScannedRows)
-        read, totals = rows, GroupTotals(grouping, seeds)
-        if isinstance(grouping, ColumnGroups):  # no other column is needed
-            column = _column_data(context).rows
-            assert isinstance(column, ScannedRows)
-            read = replace(column, reading=replace(column.reading, weight_scale=rows.weight_scale))
-        name = f"groups-{digest(grouping.name, grouping.labels)[:8]}"
-        identity = context.identity(rows, None, grouping.labels)
-        blocks = read.blocks(GROUPED_ROWS)
-        (state,) = yield [Pass(name, totals, blocks, context.threads or 1, identity=identity, rows=read)]
-        if isinstance(state, RefusalError):
-            raise state
-        groups = totals.finish(state, rows)
-    name = grouping.name
-    return {
-        group: context.group(f"{name} = {grouping.labels[group]}", own, len(groups))
-        for group, own in groups.items()
-    }
+    shared: dict[Any, Any] = context.once(grouping, dict)  # by all statistics of a run
+    if seeds not in shared:
+        rows = context.rows
+        if isinstance(rows, Rows):
+            groups: Mapping[int, Background] = _groups_in_memory(grouping, rows)
+        else:
+            assert isinstance(rows, ScannedRows)
+            totals = shared.setdefault(("pass", seeds), _counting_pass(context, grouping, rows, seeds))
+            (state,) = yield [totals]
+            if isinstance(state, RefusalError):
+                raise state
+            groups = totals.evaluator.finish(state, rows)
+        shared[seeds] = {
+            group: context.group(f"{grouping.name} = {grouping.labels[group]}", own, len(groups))
+            for group, own in groups.items()
+        }
+    return shared[seeds]
+
+
+def _groups_in_memory(grouping: Grouping, rows: Rows) -> dict[int, Rows]:
+    """Return the rows of each group."""
+    codes = grouping.codes(Block(rows.table, rows.weights, 0))
+    counted = codes if rows.weights is None else codes[rows.weights > 0]
+    present = np.unique(counted[counted >= 0]).tolist()
+    return {group: rows.group(codes == group) for group in present}
+
+
+def _counting_pass(
+    context: RunContext, grouping: Grouping, rows: ScannedRows, seeds: tuple[int, ...]
+) -> Pass:
+    """Return the pass that counts the rows of each group, and samples some of them."""
+    read = rows
+    if isinstance(grouping, ColumnGroups):  # no other column is needed
+        column = _column_data(context).rows
+        assert isinstance(column, ScannedRows)
+        read = replace(column, reading=replace(column.reading, weight_scale=rows.weight_scale))
+    name = f"groups-{digest(grouping.name, grouping.labels, seeds)[:8]}"
+    identity = context.identity(rows, None, grouping.labels, seeds)
+    totals = GroupTotals(grouping, seeds)
+    return Pass(name, totals, read.blocks(GROUPED_ROWS), context.threads or 1, identity=identity, rows=read)
 
 
 def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:
-    """Evaluate a statistic for each group; return the function that builds the results by group."""
+    """Evaluate a statistic for each group; return the groups, and the function that builds each result."""
     contexts: dict[int, RunContext] = yield from group_contexts(context, grouping, statistic.seeds)
     limit, rows = statistic.max_predictions, context.rows.n_weighted
     generators = []
@@ -142,22 +183,12 @@ def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:
             one = replace(one, max_predictions=max(1, limit * own.rows.n_weighted // rows))
         generators.append(_renamed(one.evaluate(own), group, context.rows))
     builders = yield from _merged(lockstep(generators))
-    return lambda: grouped_results(context, grouping, contexts, builders)
-
-
-def grouped_results(
-    context: RunContext,
-    grouping: Grouping,
-    contexts: Mapping[int, RunContext],
-    builders: Sequence[Callable[[], Any]],
-) -> GroupedResults:
-    """Return the results of all groups, with the number of rows and the weight of each."""
     total = context.rows.total
     groups = tuple(
         Group(grouping.labels[group], own.rows.n_weighted, own.rows.total / total)
         for group, own in contexts.items()
     )
-    return GroupedResults(grouping.name, groups, tuple(build() for build in builders), grouping.notes)
+    return groups, builders
 
 
 def _renamed(steps: Steps, group: int, whole: Any) -> Generator[Any, Any, Any]:
@@ -220,6 +251,7 @@ class SharedPass(NamedTuple):
             identity = {**identity, "settings": settings}
         whole = replace(
             first,
+            name=f"{first.name}-groups",
             evaluator=evaluator,
             blocks=rows.blocks(max(own.whole.size for own in blocks), blocks[0].parts),
             threads=max(one.threads for one in passes),

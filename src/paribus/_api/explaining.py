@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from paribus._api.by_group import GroupedStatistic, GroupPerformance
+from paribus._api.data import By
 from paribus._api.model_facts import (
     data_files,
     declared_features,
@@ -42,6 +44,7 @@ from paribus._typing import AUTO, GridResolution
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
 from paribus.results.curve_values import root_mean_square
+from paribus.results.group_comparison import compare_groups
 from paribus.results.shape import shapes_of
 from paribus.results.verdict import Parts, muted_codes, verdict_of
 
@@ -133,6 +136,7 @@ class ExplainOptions(Options[Explanation]):
         if rows < SUBSAMPLE and self.subsample == AUTO and self.max_predictions is None:
             # Strengths use the default number of rows, even if fewer are crossed for pairs.
             found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
+        found |= grouped_statistics(curves, found["averages"], subject.data.by)
         if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
@@ -194,6 +198,16 @@ class ExplainOptions(Options[Explanation]):
         return share
 
 
+def grouped_statistics(curves: EffectsStatistic, averages: Statistic, by: By | None) -> dict[str, Statistic]:
+    """Return the statistics of groups of rows, effects and performance; none without groups."""
+    if by is None:
+        return {}
+    return {
+        "by effects": GroupedStatistic.of(replace(curves, quantiles=None), by),
+        "by performance": GroupPerformance.of(averages, by),
+    }
+
+
 def crossed_rows(features: int) -> int:
     """Return the number of rows to cross with each other for a number of features and their pairs.
 
@@ -227,6 +241,8 @@ def explanation_of(
         shapes_of(effects, found["shapes"], directions),
         performance,
     )
+    if "by effects" in found:
+        parts = replace(parts, by_group=compare_groups(found["by effects"], found["by performance"]))
     verdict, checks = verdict_of(parts, options.mute)
     return Explanation(
         **{one.name: getattr(parts, one.name) for one in fields(parts)},

@@ -23,6 +23,7 @@ examples:
   paribus explain model.json year=2025/ -o report.html --save new.json --title "Motor, 2025" \\
       --about owner=pricing --about period=2025
   paribus explain model.json data.csv -o report.html --compare old.json
+  paribus explain model.json data.csv --target claims --by region -o report.html
   paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
   paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
 
@@ -51,6 +52,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--save", metavar="FILE", help="also write the result as .json")
     parser.add_argument("--target", metavar="COL", help="column of what came out, for performance")
     parser.add_argument("--weight", metavar="COL", help="column of the weights of rows")
+    parser.add_argument("--by", metavar="COL", help="column whose groups of rows are compared")
     _add_statistic_options(parser)
     parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
     parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
@@ -150,6 +152,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         model,
         data.X,
         data.y,
+        by=arguments.by,
         sample_weight=data.sample_weight,
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,

@@ -29,6 +29,7 @@ from paribus.results import (
     Comparison,
     Difference,
     Drift,
+    GroupedResults,
     HStatistics,
     Importance,
     PartialDependence,
@@ -38,11 +39,14 @@ from paribus.results.effects import Effects
 from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
 
+OVERLAID = 5  # groups whose curves share a panel
 FLAT = 20  # a curve looks flat on an axis that is this many times longer than its range
 
 
 def figure_for(result: Any, *options: Any) -> Figure:
     """Return the figure of a result of any type; ``options`` are the arguments of its ``figure`` in order."""
+    if isinstance(result, GroupedResults):
+        return _groups_figure(result, *options)
     if isinstance(result, HStatistics):
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
@@ -81,6 +85,49 @@ def _effects_figure(
         panels, columns=columns, share_y=share_y, title=title, background=background, notes=notes
     )
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
+
+
+def _groups_figure(
+    result: GroupedResults, output: str | int | None, outputs: str | None, k: int, *options: Any
+) -> Figure:
+    """Return the curves of groups in one panel for each feature, or one for each group if these are many."""
+    columns, share_y, title, figsize = options
+    _check_figure_options(k, columns, share_y, title, figsize)
+    if isinstance(result.results[0], (HStatistics, Importance)):
+        raise DrawingError(f"plot one group, such as result[{next(iter(result))!r}]; to_frame() has all")
+    if len(result) == 1:
+        return _effects_figure(result.results[0], output, outputs, k, *options)
+    several = [list(one.values()) if isinstance(one, Effects) else [one] for one in result.results]
+    single = all(len(effect.feature_names) == 1 for one in several for effect in one)
+    if len(result) <= OVERLAID and single:
+        figure = _effects_figure(result.compare(), output, outputs, k, *options)
+        return replace(figure, legend_title=result.by)
+    chosen_outputs = chosen(several[0][0].output_names, output)
+    keys = [effect.feature_names for effect in several[0]]
+    panels = []
+    for label, one in zip(result, several, strict=True):
+        by_name = {effect.feature_names: effect for effect in one}
+        panels += [
+            replace(_panel_of_result(by_name[key], chosen_outputs), title=f"{result.by} = {label}")
+            for key in keys
+            if key in by_name
+        ]
+    # A row for each group if there are several features.
+    figure = figure_of(
+        panels[:k],
+        columns=columns if len(keys) == 1 else len(keys),
+        share_y=share_y,
+        title=title,
+        background=(_groups_line(result),),
+        notes=tuple(result.notes),
+    )
+    return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
+
+
+def _groups_line(result: GroupedResults) -> str:
+    """Return the line that names the model and the rows of each group."""
+    rows = ", ".join(f"{group.label}: {group.rows:,}" for group in result.groups)
+    return f"{result.provenance.model}; rows by {result.by}: {rows}"
 
 
 def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:
@@ -189,6 +236,9 @@ def _background_lines(result: Any) -> tuple[str, ...]:
         known = result.provenances
     elif isinstance(result, Comparison) and not result.several_estimands:
         known = {name: part.provenance for name, part in result.parts.items()}
+    if len(known) > 1 and all(one.group is not None for one in known.values()):
+        rows = ", ".join(f"{name}: {one.rows:,}" for name, one in known.items())
+        return (f"{result.provenance.model}; rows of each group: {rows}",)
     lines = {name: background_of(provenance) for name, provenance in known.items()}
     if len(set(lines.values())) == 1:
         return tuple(set(lines.values()))

@@ -9,6 +9,7 @@ from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, 
 from paribus.results.drift import Change, Drift, EffectDrift
 from paribus.results.effects import Effects
 from paribus.results.explanation import Explanation
+from paribus.results.group_comparison import GroupComparison, GroupDifference
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
@@ -34,6 +35,8 @@ __all__ = [
     "Explanation",
     "Extrapolation",
     "Group",
+    "GroupComparison",
+    "GroupDifference",
     "GroupedResults",
     "HStatistics",
     "IceQuantiles",

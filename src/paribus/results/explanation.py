@@ -14,6 +14,7 @@ from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.build_drift import bounds_of, drift_of
 from paribus.results.effects import Effects
 from paribus.results.feature_table import FeatureTable
+from paribus.results.group_comparison import GroupComparison
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # features that are shown
 FINDINGS = 5  # of the verdict that are shown
+DIFFERENCES = 3  # between groups that are shown
 PANELS = 9  # of the strongest features
 
 
@@ -70,6 +72,8 @@ class Explanation(ReportMixin):
         Distribution of ``y`` for each output; empty where no metrics were computed.
     files : tuple of FileRecord
         Files that the rows were read from; empty for rows in memory.
+    by_group : GroupComparison or None
+        Effects and performance of each group of rows, and where effects differ most; None without ``by``.
     """
 
     stored = "explanation"
@@ -89,6 +93,7 @@ class Explanation(ReportMixin):
     checks: tuple[Check, ...]
     target: tuple[TargetRecord, ...] = ()
     files: tuple[FileRecord, ...] = ()
+    by_group: GroupComparison | None = None
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
@@ -252,6 +257,8 @@ class Explanation(ReportMixin):
         yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
         yield from brute_lines(p)
         yield from self.table.lines(SHOWN)
+        if self.by_group is not None:
+            yield from self.by_group.lines(DIFFERENCES)
         shown = shown_of(len(self.verdict), FINDINGS)
         yield from map(finding_line, self.verdict[:shown])
         if len(self.verdict) > shown:

@@ -17,6 +17,7 @@ from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.effects import Effects, compare
+from paribus.results.group_comparison import GroupComparison
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
@@ -405,6 +406,7 @@ class Parts:
     surfaces: Effects[PartialDependence] | None
     shapes: tuple[Shape, ...]
     performance: Performance | None
+    by_group: GroupComparison | None = None
 
     @property
     def results(self) -> list[Any]:
@@ -417,6 +419,7 @@ class Parts:
             self.interactions,
             self.surfaces,
             self.performance,
+            self.by_group,
         )
         return [part for part in named if part is not None]
 
@@ -466,6 +469,8 @@ class Parts:
         if any(metric.name in CALIBRATION for metric in metrics):
             codes += [NoteCode.POOR_CALIBRATION, NoteCode.SHRUNKEN_PREDICTIONS]
         codes += [NoteCode.TARGET_AMONG_FEATURES] * bool(metrics)
+        if self.by_group is not None:
+            codes += [NoteCode.GROUPS_DIFFER, *[NoteCode.GROUP_BIAS] * bool(self.by_group.performance)]
         return codes
 
 

@@ -231,7 +231,7 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
 def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
     """Return the same estimate by several models, or of several slices of the data, for one output.
 
-    The strip of data is plotted only if all parts have the same data.
+    The strip of data is plotted only if all parts have the same data, or are groups of it.
     """
     parts = {
         name: part if isinstance(part, AccumulatedLocalEffect) else trimmed(part)
@@ -249,6 +249,11 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
         curves += [replace(curve, name=name, color=color_of(series)) for curve in own]
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = _data_of(first) if alike and len(place.values) == len(first.grid_values[0]) else None
+    if data is not None and len({part.provenance.group for part in parts.values()}) == len(parts):
+        every = [one for part in parts.values() if (one := _data_of(part)) is not None]
+        support = np.sum([one.support for one in every], axis=0)
+        whole, missing = sum(one.whole for one in every), sum(one.missing for one in every)
+        data = replace(data, support=support, whole=whole, missing=missing)
     return _panel_of_curves(place, curves, data, height_axis(first, [o]))
 
 

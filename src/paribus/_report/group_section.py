@@ -1,0 +1,103 @@
+"""Section of groups of rows: effects that differ between groups, and performance of each group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paribus._report.figures import SMALL, References, figure
+from paribus._report.markup import Content, Markup, at, element, joined, measured, name_of, share, table
+from paribus._text import count
+from paribus.results.effects import compare
+from paribus.results.group_comparison import GroupComparison, GroupDifference
+
+CURVES = 4  # features with a plot of the curves of all groups, at most
+OVERLAID = 5  # groups in one plot, at most
+METRICS = 6  # metrics in the table, at most
+
+
+def group_section(refs: References) -> Markup | None:
+    """Return the section of groups, None without any."""
+    groups = refs.explanation.by_group
+    if groups is None:
+        return None
+    title = "Groups"
+    found = sum(one.significant for one in groups.differences)
+    text = (
+        "A curve of a group averages over the rows of the group, on the grid of all rows. Curves are "
+        "compared apart from their levels: each is centered by its average over the data. p-values are "
+        "adjusted for the points of a curve, and by Holm's method for "
+        f"{count(groups.comparisons, 'comparison')}. "
+        f"{found} of {count(len(groups.differences), 'effect')} differ by more than chance."
+    )
+    return element(
+        "section",
+        element("h2", title, " by ", name_of(groups.by)),
+        element("p", text),
+        _sizes_table(groups),
+        _differences_table(refs, groups),
+        *_curves(groups),
+        id="groups",
+        aria_label=title,
+    )
+
+
+def _sizes_table(groups: GroupComparison) -> Markup:
+    """Return the table of rows and performance, with one line for each group."""
+    names = dict.fromkeys(
+        (metric.name, metric.output) for own in groups.performance.values() for metric in own.metrics
+    )
+    shown = list(names)[:METRICS]
+    several = len({output for _, output in names}) > 1
+    rows = []
+    for group in groups.effects.groups:
+        own = groups.performance.get(group.label)
+        known = {} if own is None else {(one.name, one.output): one for one in own.metrics}
+        cells = (known.get(key) for key in shown)
+        numbers = ("–" if one is None else measured(one.value, one.standard_error) for one in cells)
+        rows.append([name_of(group.label), f"{group.rows:,}", share(group.share), *numbers])
+    heads: list[Content] = [
+        joined(name, joined(", ", name_of(output or "all", 30)) if several else None)
+        for name, output in shown
+    ]
+    caption = "Rows and performance of each group" if shown else "Rows of each group"
+    return table(caption, ["Group", "Rows", "Share", *heads], rows)
+
+
+def _differences_table(refs: References, groups: GroupComparison) -> Markup:
+    """Return the table of the largest difference of each feature."""
+    several = len(refs.explanation.output_names) > 1
+    rows = [
+        [
+            refs.feature(one.feature),
+            *([name_of(one.output, 30)] if several else []),
+            joined(name_of(one.group), " minus ", name_of(one.reference)),
+            measured(one.difference, one.standard_error),
+            at(one.value),
+            _chance(one),
+        ]
+        for one in groups.differences
+    ]
+    heads = ["Feature", *["Output"] * several, "Groups", "Largest difference", "At", "p-value"]
+    return table("Effects that differ most between groups", heads, rows)
+
+
+def _chance(one: GroupDifference) -> str:
+    """Return an adjusted p-value as text."""
+    if one.p_value != one.p_value:
+        return "–"
+    return "under 0.001" if one.p_value < 0.001 else f"{one.p_value:.2g}"
+
+
+def _curves(groups: GroupComparison) -> list[Content]:
+    """Return plots of the features that differ most, with the curves of the largest groups."""
+    labels = sorted(groups.effects.groups, key=lambda group: -group.share)[:OVERLAID]
+    kept = [group.label for group in groups.effects.groups if group in labels]
+    features = dict.fromkeys(one.feature for one in groups.differences if one.significant)
+    if len(kept) < 2:
+        return []
+    drawn = []
+    for place, feature in enumerate(list(features)[:CURVES]):
+        drawing = compare({label: groups.effects[label][feature] for label in kept}).figure()
+        caption = joined("Partial dependence on ", name_of(feature), " in each group.")
+        drawn.append(figure(replace(drawing, size=SMALL), caption, f"group-{place}"))
+    return [element("div", *drawn, class_="figures")] if drawn else []

@@ -1,0 +1,237 @@
+"""Comparison of the groups of rows of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._text import at_value, count, short, with_error
+from paribus._typing import FrameBackend
+from paribus.notes import Note, NoteCode
+from paribus.results.effects import Effects
+from paribus.results.groups import GroupedResults
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.performance import Performance
+from paribus.results.provenance import Provenance
+from paribus.results.schema import record
+from paribus.results.storage import Saveable
+from paribus.results.tidy import native
+
+LEVEL = 0.05  # probability of any false difference among all comparisons
+ROUNDING = 1e-9  # relative difference that counts as rounding
+RESIDUAL = "mean residual"  # metric of calibration in each group
+
+
+@dataclass(frozen=True)
+class GroupDifference:
+    """The largest difference between the curves of a feature in two groups, apart from their levels.
+
+    Attributes
+    ----------
+    feature, output : str
+        The feature and the output.
+    group, reference : str
+        Labels of the two groups.
+    value : Any
+        The grid value at which the centered curves differ most.
+    difference, standard_error : float
+        Centered curve of ``group`` minus that of ``reference`` there, in units of the prediction.
+    p_value : float
+        Probability of a difference as large by chance, adjusted for the points of the curve and by Holm's
+        method for all comparisons; NaN without a standard error.
+    """
+
+    feature: str
+    output: str
+    group: str
+    reference: str
+    value: Any
+    difference: float
+    standard_error: float
+    p_value: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference passes Holm's method at 5 %."""
+        return self.p_value < LEVEL
+
+    def __str__(self) -> str:
+        apart = f"{self.group} minus {self.reference} is {with_error(self.difference, self.standard_error)}"
+        chance = "more than chance" if self.significant else "not more than chance"
+        return f"{self.feature}: {apart} at {at_value(self.value)}, {chance}"
+
+
+@record
+class GroupComparison(Saveable):
+    r"""Effects and performance by group of rows, and where effects differ most.
+
+    Curves are compared apart from their levels: each is centered by its average over the data on the grid.
+    With the covariance :math:`C_g` of the points of the curve of group :math:`g`, and the share :math:`p_x`
+    of the data at each point, the difference of two groups and its standard error are
+
+    .. math:: D_x = \sum_z (1[z = x] - p_z) (PD^g_z - PD^h_z), \qquad
+              SE_x^2 = v_x^T (C_g + C_h) v_x, \quad v_{xz} = 1[z = x] - p_z
+
+    because the rows of two groups are disjoint.
+
+    Attributes
+    ----------
+    effects : GroupedResults
+        Partial dependence on every feature in each group.
+    performance : dict of str to Performance
+        How well the rows of each group are predicted; empty without ``y``.
+    differences : tuple of GroupDifference
+        For each feature and output the pair of groups that differ most, largest first.
+    comparisons : int
+        Number of comparisons, of pairs of groups for each feature and output, that Holm's method adjusts for.
+    """
+
+    stored = "group_comparison"
+
+    effects: GroupedResults
+    performance: dict[str, Performance]
+    differences: tuple[GroupDifference, ...]
+    comparisons: int
+
+    @property
+    def by(self) -> str:
+        """Name of the column or variable that defines the groups."""
+        return self.effects.by
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the effects of the first group were computed."""
+        return self.effects.provenance
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Which effects differ between groups, and which groups are predicted with a bias."""
+        small = (note for note in self.effects.notes if note.code is NoteCode.SMALL_GROUP)
+        return (*self._difference_notes(), *self._bias_notes(), *self.effects.joined, *small)
+
+    def _difference_notes(self) -> Iterator[Note]:
+        for one in self.differences:
+            if one.significant:
+                apart = with_error(abs(one.difference), one.standard_error)
+                text = (
+                    f"the effect of {one.feature} differs between {self.by} = {one.group} and "
+                    f"{one.reference}: by {apart} at {at_value(one.value)}, apart from their levels"
+                )
+                yield Note(NoteCode.GROUPS_DIFFER, text, one.feature, abs(one.difference))
+
+    def _bias_notes(self) -> Iterator[Note]:
+        limit = NormalDist().inv_cdf(1 - LEVEL / (2 * max(1, len(self.performance))))
+        for label, own in self.performance.items():
+            for metric in own.metrics:
+                off = abs(metric.value) / metric.standard_error if metric.standard_error else 0.0
+                if metric.name == RESIDUAL and off > limit:
+                    apart = f"{with_error(metric.value, metric.standard_error)}, {short(off)} standard errors"
+                    text = (
+                        f"in the group {self.by} = {label}, the observed average differs from the predicted "
+                        f"one by {apart}"
+                    )
+                    yield Note(NoteCode.GROUP_BIAS, text, None, abs(metric.value))
+
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
+        """Return the table of the largest differences, one row per feature and output.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+        """
+        names = ("feature", "output", "group", "reference", "difference", "standard_error", "p_value")
+        columns = {name: [getattr(one, name) for one in self.differences] for name in names}
+        columns["value"] = [at_value(one.value) for one in self.differences]
+        return native(columns, self.provenance.backend, backend)
+
+    def lines(self, most: int) -> Iterator[str]:
+        """Yield the groups, and the ``most`` largest differences that are more than chance."""
+        sizes = ", ".join(f"{group.label} {group.share:.0%}" for group in self.effects.groups)
+        yield f"by {self.by} ({sizes}):"
+        found = [one for one in self.differences if one.significant]
+        yield from (f"  {one}" for one in found[:most])
+        if not found:
+            yield f"  no effect differs by more than chance in {count(self.comparisons, 'comparison')}"
+
+
+def compare_groups(effects: GroupedResults, performance: dict[str, Performance]) -> GroupComparison:
+    """Compare the curves of all pairs of groups for each feature and output."""
+    several: list[GroupDifference] = []
+    first: Effects[PartialDependence] = effects.results[0]  # type: ignore[assignment]
+    for name in first:
+        curves = {label: one[name] for label, one in effects.items() if name in one}
+        several += _feature_differences(curves)
+    adjusted = _holm(several)
+    largest: dict[tuple[str, str], GroupDifference] = {}
+    for one in sorted(adjusted, key=lambda one: (not one.significant, -abs(one.difference))):
+        largest.setdefault((one.feature, one.output), one)
+    return GroupComparison(effects, performance, tuple(largest.values()), len(several))
+
+
+def _feature_differences(curves: dict[str, PartialDependence]) -> Iterator[GroupDifference]:
+    """Yield the largest difference of each pair of groups, with a p-value adjusted for the points."""
+    centered = {label: _centered(one, list(curves.values())) for label, one in curves.items()}
+    for group, reference in combinations(curves, 2):
+        (one, first), (other, second) = centered[group], centered[reference]
+        for o, output in enumerate(curves[group].output_names):
+            apart = one[o] - other[o]
+            if not len(apart) or not np.isfinite(apart).any():
+                continue
+            at = int(np.nanargmax(np.abs(apart)))
+            error = float(np.sqrt(first[o, at] + second[o, at]))
+            size = float(np.nanmax(np.abs(curves[group].average[o]), initial=0.0))  # type: ignore[index]
+            yield GroupDifference(
+                curves[group].feature_names[0],
+                output,
+                group,
+                reference,
+                curves[group].grid_values[0][at],
+                float(apart[at]),
+                error,
+                _p_value(float(apart[at]), error, size, len(apart)),
+            )
+
+
+def _centered(curve: PartialDependence, every: Sequence[PartialDependence]) -> tuple[Floats, Floats]:
+    """Return the centered curve ``(o, g)`` and its variance; the center is that of the data of all groups."""
+    assert curve.average is not None
+    weight = np.sum([one.support for one in every], axis=0)
+    share = weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1 / max(1, len(weight)))
+    centered = curve.average - (curve.average @ share)[:, None]
+    if curve.covariance is None:
+        return centered, np.full_like(centered, np.nan)
+    points = len(share)
+    covariance = curve.covariance[:, :points, :points]
+    mean = covariance @ share
+    variance = np.einsum("ogg->og", covariance) - 2 * mean + (mean @ share)[:, None]
+    return centered, np.maximum(variance, 0.0)
+
+
+def _p_value(difference: float, error: float, size: float, points: int) -> float:
+    """Return the probability of so large a difference at any of the points, by chance."""
+    if not np.isfinite(error):
+        return float("nan")
+    if abs(difference) <= ROUNDING * size:
+        return 1.0
+    z = abs(difference) / error if error > 0 else np.inf
+    return float(min(1.0, 2 * points * NormalDist().cdf(-z)))
+
+
+def _holm(differences: Sequence[GroupDifference]) -> list[GroupDifference]:
+    """Return the differences with p-values adjusted for their number by Holm's method."""
+    order = sorted(range(len(differences)), key=lambda place: differences[place].p_value)
+    adjusted, largest = list(differences), 0.0
+    for rank, place in enumerate(order):
+        own = differences[place]
+        if np.isnan(own.p_value):
+            continue
+        largest = max(largest, min(1.0, (len(order) - rank) * own.p_value))
+        adjusted[place] = replace(own, p_value=largest)
+    return adjusted
