@@ -30,11 +30,13 @@ from paribus._evaluators.survey import (
     WeightTotals,
     survey_states,
 )
+from paribus._kernels import reference
 from paribus._states import (
     BinnedSum,
     CellMoments,
     CodeTuples,
     Counts,
+    CurveProducts,
     ExactSum,
     Keyed,
     Moments,
@@ -72,6 +74,7 @@ def states():
         "moments": Moments.of(rng.normal(size=(2, 3, 5)), None),
         "weighted moments": Moments.of(rng.normal(size=(2, 3, 5)), np.arange(1.0, 6)),
         "infinite moments": Moments.of(np.full((1, 2, 3), np.inf), None),
+        "products": CurveProducts.of(rng.normal(size=(2, 3, 5)), np.arange(1.0, 6), reference.multiply),
         "values at points": PointValues.of(rng.normal(size=(2, 3, 5)), None, most=9, capacity=4),
         "weighted values at points": PointValues.of(x.reshape(1, 1, 30), weights, most=30, capacity=4),
         "thinned values at points": PointValues.of(x.reshape(1, 1, 30), weights, most=9, capacity=4),
