@@ -32,4 +32,4 @@ Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # best value
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
 Presence: TypeAlias = Literal["both", "old", "new"]  # explanations that have a feature
 DriftKind: TypeAlias = Literal["level", "rows", "effect", "interaction"]  # part of a model that changed
-BandRole: TypeAlias = Literal["standard_error", "models", "rows"]  # meaning of a band in a plot
+BandRole: TypeAlias = Literal["standard_error", "refits", "rows"]  # meaning of a band in a plot

@@ -169,6 +169,12 @@ class NoteCode(StrEnum):
     NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature", ALWAYS
     DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features", ALWAYS
     GROUPS_DIFFER = "PAR415", "tip", "an effect differs between groups of rows by more than chance", IN_UNITS
+    CURVES_INCOMPLETE = (
+        "PAR416",
+        "tip",
+        "the curves alone leave part of the variance of the prediction",
+        WITH_PAIRS,
+    )
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"

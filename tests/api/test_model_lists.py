@@ -765,17 +765,17 @@ def dots(panel):
 def test_pictures_draw_each_model_and_say_what_the_band_is():
     effect = paribus.partial_dependence(refits(), table(), "gap", progress=False)
     (panel,) = effect.figure().panels
-    words = [f"each of {MODELS} models", f"average ± 2 standard deviations of {MODELS} models"]
+    words = [f"each of {MODELS} models", "rows and refits as folds, 95 %", "average ± 2 standard errors"]
     assert said(panel) == explained(effect.plot().figure) == words
     assert_array_equal(of_models(panel), effect.by_model.values[:, 0])
-    (band,) = [mark for mark in panel.marks if isinstance(mark, Band)]
-    around = 2 * effect.by_model.standard_deviation[0]
-    assert_allclose(band.high, effect.average[0] + around)
-    assert_allclose(band.low, effect.average[0] - around)
+    wide, rows = [mark for mark in panel.marks if isinstance(mark, Band)]
+    low, high = effect.refit_interval()
+    assert_allclose((wide.low, wide.high), (low[0], high[0]))
+    assert_allclose(rows.high, effect.average[0] + 2 * effect.standard_error[0])
     assert_array_equal([mark.y[0] for mark in dots(panel.right)], effect.by_model.missing[:, 0])
     mean = panel.right.marks[-1]
     assert mean.y[0] == effect.missing.average[0]
-    assert mean.error[0] == pytest.approx(2 * effect.by_model.missing_deviation[0])
+    assert mean.error[0] == pytest.approx(2 * effect.missing.standard_error[0])
 
 
 def test_pictures_of_levels_local_effects_and_several_outputs():
@@ -784,16 +784,16 @@ def test_pictures_of_levels_local_effects_and_several_outputs():
     (panel,) = city.figure().panels
     order = np.argsort(city.average[0])
     assert_array_equal([mark.y for mark in dots(panel)], city.by_model.values[:, 0][:, order])
-    assert said(panel)[-1] == "average ± 2 standard deviations of 4 models"
+    assert said(panel)[-2:] == ["rows and refits as folds, 95 %", "average ± 2 standard errors"]
     local = paribus.accumulated_local_effects(refits(), X, ["gap"], progress=False)["gap"]
     (panel,) = local.figure().panels
-    words = ["each of 4 models", "ALE ± 2 standard deviations of 4 models"]
+    words = ["each of 4 models", "rows and refits as folds, 95 %", "ALE ± 2 standard errors"]
     assert said(panel) == explained(local.plot().figure) == words
     assert_array_equal(of_models(panel), local.by_model.values[:, 0])
     for verb in (paribus.effects, paribus.accumulated_local_effects):
         found = verb(refits("classes"), X, ["gap"], progress=False)["gap"]
         (panel,) = found.figure().panels
-        assert "± 2 standard deviations of 4 models" in panel.legend_title
+        assert "± rows and refits as folds, 95 %" in panel.legend_title
         assert said(panel) == ["0", "1", "2"]
         assert len(of_models(panel)) == 3 * MODELS
     page = paribus.effects(refits(), X, ["temp", "gap", ("temp", "wind")], progress=False).plot()

@@ -613,7 +613,8 @@ def test_models_of_a_list_have_a_line_each_and_one_alone_none(rng):
     *own, mean = of(panel, Line)
     assert_allclose(own[2].y, 4 * own[0].y)
     assert mean.width > own[0].width
-    assert said(panel) == ["each of 3 models", "average ± 2 standard deviations of 3 models"]
+    words = ["each of 3 models", "rows and refits as folds, 95 %", "average ± 2 standard errors"]
+    assert said(panel) == words
     assert said(panel_of(effect_of(models[:1], X, 0))) == ["average ± 2 standard errors"]
 
 

@@ -8,6 +8,8 @@ import pytest
 
 import paribus
 from paribus._display.figure import Band, Bars, Line, Points, Strip
+from paribus._text import number
+from paribus.results.refits import half_width
 
 
 def of(panel, kind):
@@ -143,7 +145,7 @@ def test_models_and_rows_are_told_apart_where_both_are_around_curves(table):
         panel = only(paribus.compare(parts))
         assert panel.legend_title is None
         words = {line.label for line in of(panel, Line)}
-        assert words == {"one ± 2 standard errors", "three ± 2 standard deviations of 3 models"}
+        assert words == {"one ± 2 standard errors", "three ± rows and refits as folds, 95 %"}
     same = only(paribus.compare({"one": one, "again": one}))
     assert same.legend_title == "± 2 standard errors"
     near = paribus.marginal(None, table, "a", y=table["k"].to_numpy())["a"]
@@ -153,15 +155,16 @@ def test_models_and_rows_are_told_apart_where_both_are_around_curves(table):
 def test_a_pointer_tells_what_is_drawn_around_a_curve_of_models(table):
     effect = paribus.partial_dependence(fits(), table, "a")
     (line,) = [line for line in curves(only(effect)) if line.hover]
-    deviation = effect.by_model.standard_deviation[0, 0]
-    assert f"standard deviation of 3 models {deviation:.2g}" in line.hover[0]
+    low, high = (end[0, 0] for end in effect.refit_interval())
+    assert f"rows and refits as folds, 95 %: {number(low)} to {number(high)}" in line.hover[0]
 
 
 def test_models_points_stand_beside_their_mean():
     frame = pd.DataFrame({"town": ["x", "y"] * 20, "z": np.arange(40.0)})
     models = [lambda t, k=k: (t["town"] == "x") * (1.0 + k) for k in range(2)]
-    mean, *own = of(only(paribus.partial_dependence(models, frame, "town")), Points)[::-1]
+    mean, interval, *own = of(only(paribus.partial_dependence(models, frame, "town")), Points)[::-1]
     assert own
+    assert (interval.x == mean.x).all()
     assert all((points.x > mean.x).all() for points in own)
 
 
@@ -205,9 +208,10 @@ def test_rows_are_averaged_over_pooled_levels_before_their_quantiles(towns):
 def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
     models = [lambda t, k=k: (t["town"].str[1:].astype(int) % 3 == k) * 1.0 for k in range(3)]
     effect = paribus.partial_dependence(models, towns, "town")
-    mean = of(only(effect), Points)[-1]
+    interval = of(only(effect), Points)[-2]
     deviation = np.std(pooled(effect, effect.by_model.values[:, 0]), ddof=1)
-    assert mean.error[-1] == pytest.approx(2 * deviation)
+    refits = np.array([effect.by_model.error_factor * deviation])
+    assert interval.error[-1] == pytest.approx(half_width(np.zeros(1), refits, 3, 0.95)[0])
 
 
 # --- rows, surfaces, figures

@@ -219,7 +219,7 @@ def test_folders_above_files_are_not_in_what_is_shown(tmp_path):
         assert "good.parquet" in sent
         assert "bad.parquet" in sent
         assert tmp_path.name not in sent
-    caption, printed = found.effects["a"].figure().notes[0], repr(found).splitlines()[1]
+    caption, printed = found.effects["a"].figure().notes[0], repr(found).splitlines()[2]
     for shown in (caption, printed):
         assert "read from rows/good.parquet, 1 row group" in shown
 

@@ -12,7 +12,7 @@ from paribus._api.model_facts import of_model
 from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.runner import digest
 from paribus._contracts import Floats
-from paribus._evaluators.interactions import InteractionStatistics, Ratio
+from paribus._evaluators.interactions import InteractionStatistics, Ratio, VarianceShares
 from paribus._evaluators.request import EffectEstimate
 from paribus._text import counted_names
 from paribus.notes import Note
@@ -84,8 +84,11 @@ def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionS
         for name in ("main", "left_out", "pairwise", "overall", "total")
         if getattr(statistics[0], name) is not None
     }
+    shares = [vars(one.explained) for one in statistics]
+    known = [name for name, values in shares[0].items() if values is not None]
     return replace(
         statistics[0],
+        explained=VarianceShares(**{name: _mean([one[name] for one in shares]) for name in known}),
         variance=_mean([one.variance for one in statistics]),
         predictions=sum(one.predictions for one in statistics),
         floor=np.max([np.broadcast_to(one.floor, one.variance.shape) for one in statistics], axis=0),

@@ -196,7 +196,9 @@ def _exceeded_changes(drift: Drift, arguments: argparse.Namespace) -> Iterator[t
 
 
 def _error_condition(drift: Drift, arguments: argparse.Namespace) -> str:
-    """Return the text of the bound in standard errors, which applies if the rows differ."""
+    """Return the text of the bound in standard errors, which applies if the rows differ or with refits."""
+    if drift.refits is not None:
+        return " and the error over refits" if drift.same_data else " and the error over rows and refits"
     if drift.same_data:
         return ""
     return f" and {drift.threshold(arguments.measure, arguments.confidence):.2g} standard errors"

@@ -40,7 +40,10 @@ def drift_section(refs: References, old: Explanation) -> Markup:
     moved = drift.above(0.0)
     counted = len({change.name for change in moved if change.kind == "effect"})
     errors = (
-        "The rows are the same, so that every change is one of the models."
+        f"Beyond the error over {'' if drift.same_data else 'rows and '}refits, {drift.refits[0]} old and "
+        f"{drift.refits[1]} new ones, are {counted} of {len(drift.effects)} features."
+        if drift.refits is not None
+        else "The rows are the same, so that every change is one of the models."
         if drift.same_data
         else f"Beyond sampling error is what exceeds {drift.threshold():.1f} standard errors, a bound that "
         f"allows for the number of comparisons. {counted} of {len(drift.effects)} features do."

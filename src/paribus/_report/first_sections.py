@@ -38,7 +38,7 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
 
 
 def summary(explanation: Explanation) -> str:
-    """Return the verdict in one sentence."""
+    """Return what the curves explain, and the verdict, in a sentence each."""
     kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
@@ -46,7 +46,9 @@ def summary(explanation: Explanation) -> str:
     checks = (
         f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
     )
-    return f"{found}{checks}."
+    headline = explanation.headline
+    first = f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
+    return f"{first}{found}{checks}."
 
 
 def verdict_section(refs: References) -> Markup:

@@ -10,11 +10,12 @@ from paribus.results.contrasts import Contrast, check_covariance, contrast, slop
 from paribus.results.curve_parts import AtMissing, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
+from paribus.results.refits import RefitMixin
 from paribus.results.schema import array, labels, nested, record
 
 
 @record
-class AccumulatedLocalEffect(Result):
+class AccumulatedLocalEffect(Result, RefitMixin):
     """Accumulated local effects (ALE) of one feature, or of two together.
 
     Fields are available as attributes and as keys; optional keys are absent if they were not requested.

@@ -15,6 +15,7 @@ from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import INDEPENDENT
+from paribus.results.curve_parts import ModelSpread, between
 from paribus.results.curve_values import as_numbers, at_values, check_same, neighbor_range, shared_values
 from paribus.results.drift import (
     OTHER_ROWS,
@@ -43,6 +44,8 @@ SOME_ROWS = (
     "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
+WITH_REFITS = "standard errors of level, effects and interactions are over rows and refits"
+AS_FOLDS = ", which are taken for folds of a cross-validation; with_correction() declares others"
 PAIRED = "those of losses, accuracy, R² and AUC are of differences row by row"
 SQUARED = ("mean squared error", "root mean squared error", "Brier score")  # of one output
 BISECTIONS = 60  # halves an interval to the last bit
@@ -56,6 +59,7 @@ class ComparedCurve(NamedTuple):
     error: Floats  # of the average
     centered_error: Floats  # of the average relative to its mean over the data
     weights: Floats  # (g,), share of the data
+    models: Floats | None  # (m, o, g), averages by model
 
     @property
     def grid(self) -> Array:
@@ -71,6 +75,7 @@ class Moved(NamedTuple):
     level: Floats
     level_error: Floats
     weights: Floats
+    refits: Floats | None  # (2, o, g), errors over refits of the old and of the new curve
 
 
 @ignore_fp_errors()
@@ -95,27 +100,78 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     more = f"; {PAIRED}" if any(one.paired for one in metrics) else ""
     if rows is None:
         more = f"; predictions of single rows, {OTHER_ROWS}, may have changed"
-    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
+    factors = _refit_factors(old, new)
+    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {_error_text(old, new)}{more}")]
     uneven = [name for name in names if _interpolated(old, new, name)]
     if uneven:
         text = f"the grids of {len(uneven)} features differ: what lies between grid values is no change"
         notes.append(Note(NoteCode.INTERPOLATED, text, value=len(uneven)))
+    level_error = combine(old.predictions.standard_error, new.predictions.standard_error)
+    levels = _refit_errors(factors, *(one.predictions.by_model for one in (old, new)))
     return Drift(
         output_names=old.output_names,
         effects=tuple(effects),
-        interactions=_interactions(old.interactions, new.interactions, combine),
+        interactions=_interactions(old.interactions, new.interactions, combine, factors),
         metrics=metrics,
         rows=rows,
         level_old=old.predictions.mean,
         level_new=new.predictions.mean,
-        level_error=combine(old.predictions.standard_error, new.predictions.standard_error),
+        level_error=_with_refits(level_error, levels),
         spread=2 * old.predictions.deviation,
         errors=basis,
         same_model=old.provenance.model_digest == new.provenance.model_digest,
         same_data=same_data,
         notes=tuple(notes),
         provenances={"old": old.provenance, "new": new.provenance},
+        refits=None if factors is None else (_models(old), _models(new)),
+        level_refit_errors=levels,
     )
+
+
+def _spread(explanation: Explanation) -> ModelSpread | None:
+    """Return the models of an explanation, None unless there are several."""
+    spread = next((one.by_model for one in explanation.effects.effects), None)
+    return spread if spread is not None and len(spread.models) > 1 else None
+
+
+def _models(explanation: Explanation) -> int:
+    spread = _spread(explanation)
+    return 1 if spread is None else len(spread.models)
+
+
+def _error_text(old: Explanation, new: Explanation) -> str:
+    """Return whether errors are over refits, and how these were taken for fitted unless that was declared."""
+    spreads = [_spread(one) for one in (old, new)]
+    if None in spreads:
+        return REFITS
+    assumed = any(one is not None and one.correction is None for one in spreads)
+    return f"{WITH_REFITS}{AS_FOLDS if assumed else ''}"
+
+
+def _refit_factors(old: Explanation, new: Explanation) -> tuple[float, ...] | None:
+    """Return standard errors over refits as multiples of standard deviations; None unless both have some."""
+    spreads = [_spread(one) for one in (old, new)]
+    known = tuple(spread.error_factor for spread in spreads if spread is not None)
+    return known if len(known) == len(spreads) else None
+
+
+def _refit_errors(factors: tuple[float, ...] | None, *models: Floats | None) -> Floats | None:
+    """Return the standard errors over refits ``(2, ...)`` of numbers by model ``(m, ...)``.
+
+    None is of a curve that one explanation lacks: it has no error.
+    """
+    if factors is None:
+        return None
+    errors = [
+        None if one is None else factor * between(one) for factor, one in zip(factors, models, strict=True)
+    ]
+    known = next(one for one in errors if one is not None)
+    return np.stack([np.zeros_like(known) if one is None else one for one in errors])
+
+
+def _with_refits(rows: Floats, refits: Floats | None) -> Floats:
+    """Return standard errors over rows and refits; the models of each side are fitted independently."""
+    return rows if refits is None else np.hypot(rows, np.hypot(*refits))
 
 
 def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
@@ -147,7 +203,10 @@ def _curve(explanation: Explanation, name: str) -> ComparedCurve | None:
         average = np.column_stack([average, missing.average])
         error, centered = np.column_stack([error, last]), np.column_stack([centered, last + bound[:, 0]])
         shares = np.append(shares * (1 - missing.share), missing.share)
-    return ComparedCurve(effect, average, error, centered, shares)
+    spread, models = effect.by_model, None
+    if spread is not None:
+        models = spread.values if spread.missing is None else np.dstack([spread.values, spread.missing])
+    return ComparedCurve(effect, average, error, centered, shares, models)
 
 
 def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
@@ -158,15 +217,11 @@ def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[An
     presence: Presence = "both" if both else "old" if curves[0] is not None else "new"
     one, two = (curve or _flat(known) for curve in curves)
     values, last = _shared(one, two)
-    moved = _moved(one, two, values, last, combine)
+    moved = _moved(one, two, values, last, combine, _refit_factors(old, new))
     size = len(values)
-    largest, errors, at = _largest(moved, values)
+    largest, errors, at, peaks = _largest(moved, values)
     nominal = known.effect.kinds[0] in NOMINAL and both
     lost = [_others(a.grid, b.grid) if nominal else () for a, b in ((one, two), (two, one))]
-    typical, typical_error = (
-        np.sqrt(np.square(part) @ moved.weights) if len(moved.weights) else np.full(len(part), np.nan)
-        for part in (moved.change, moved.error)
-    )
     return EffectDrift(
         feature=name,
         presence=presence,
@@ -181,8 +236,8 @@ def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[An
         missing_weight=float(moved.weights[-1]) if last else 0.0,
         level=moved.level,
         level_error=moved.level_error,
-        typical=typical,
-        typical_error=typical_error,
+        typical=_typical(moved.change, moved.weights),
+        typical_error=_typical(moved.error, moved.weights),
         largest=largest,
         largest_error=errors,
         at=at,
@@ -190,13 +245,22 @@ def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[An
         ranks=(_rank(old, name), _rank(new, name)),
         only_old=lost[0],
         only_new=lost[1],
+        typical_refit_errors=None if moved.refits is None else _typical(moved.refits, moved.weights),
+        largest_refit_errors=peaks,
     )
+
+
+def _typical(numbers: Floats, weights: Floats) -> Floats:
+    """Return the root mean square over the data."""
+    if not len(weights):
+        return np.full(numbers.shape[:-1], np.nan)
+    return np.asarray(np.sqrt(np.square(numbers) @ weights))
 
 
 def _flat(like: ComparedCurve) -> ComparedCurve:
     """Return the curve of a feature that a model does not have."""
     nothing = np.zeros_like(like.average)
-    return like._replace(average=nothing, error=nothing, centered_error=nothing)
+    return like._replace(average=nothing, error=nothing, centered_error=nothing, models=None)
 
 
 def _nominal(curve: ComparedCurve) -> bool:
@@ -214,7 +278,12 @@ def _shared(one: ComparedCurve, two: ComparedCurve) -> tuple[Array, bool]:
 
 
 def _moved(
-    one: ComparedCurve, two: ComparedCurve, values: Array, last: bool, combine: Callable[[Any, Any], Any]
+    one: ComparedCurve,
+    two: ComparedCurve,
+    values: Array,
+    last: bool,
+    combine: Callable[[Any, Any], Any],
+    factors: tuple[float, ...] | None,
 ) -> Moved:
     """Return the change of the curve beyond that of its level, and beyond what interpolation leaves open."""
     weights = sum(_weights(curve, values, last) for curve in (one, two)) / 2
@@ -229,9 +298,17 @@ def _moved(
         combine(*(_at(curve, getattr(curve, name), values, last) for curve in (one, two)))
         for name in ("centered_error", "error")
     )
-    return Moved(
-        change, errors, level if len(weights) else np.full(len(level), np.nan), own @ weights, weights
-    )
+    refits = _refit_errors(factors, *(_shapes_by_model(curve, values, last, weights) for curve in (one, two)))
+    level = level if len(weights) else np.full(len(level), np.nan)
+    return Moved(change, _with_refits(errors, refits), level, own @ weights, weights, refits)
+
+
+def _shapes_by_model(curve: ComparedCurve, values: Array, last: bool, weights: Floats) -> Floats | None:
+    """Return the curve of each model ``(m, o, g)`` at shared values, apart from its level."""
+    if curve.models is None:
+        return None
+    found = np.stack([_at(curve, one, values, last) for one in curve.models])
+    return np.asarray(found - (found @ weights)[..., None])
 
 
 def _beyond(least: Floats, most: Floats, level: Floats) -> Floats:
@@ -288,15 +365,17 @@ def _between(curve: ComparedCurve, values: Array, last: bool) -> tuple[Floats, F
     return low, high
 
 
-def _largest(moved: Moved, values: Array) -> tuple[Floats, Floats, tuple[Any, ...]]:
-    """Return the largest change of each output, its error, and where it is."""
-    outputs = range(len(moved.change))
+def _largest(moved: Moved, values: Array) -> tuple[Floats, Floats, tuple[Any, ...], Floats | None]:
+    """Return the largest change of each output, its error, where it is, and its errors over refits."""
+    outputs, refits = range(len(moved.change)), moved.refits
     if not moved.change.shape[1]:
         nothing = np.full(len(outputs), np.nan)
-        return nothing, nothing, (None,) * len(outputs)
+        at_none = (None,) * len(outputs)
+        return nothing, nothing, at_none, None if refits is None else np.full(refits.shape[:2], np.nan)
     places = np.argmax(np.nan_to_num(np.abs(moved.change), nan=np.inf), axis=1)
     at = tuple(values[place] if place < len(values) else None for place in places)
-    return moved.change[outputs, places], moved.error[outputs, places], at
+    peaks = None if refits is None else refits[:, outputs, places]
+    return moved.change[outputs, places], moved.error[outputs, places], at, peaks
 
 
 def _others(grid: Array, other: Array) -> tuple[str, ...]:
@@ -334,33 +413,43 @@ def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
 
 
 def _interactions(
-    old: HStatistics | None, new: HStatistics | None, combine: Callable[[Any, Any], Any]
+    old: HStatistics | None,
+    new: HStatistics | None,
+    combine: Callable[[Any, Any], Any],
+    factors: tuple[float, ...] | None,
 ) -> InteractionDrift | None:
     """Return the change of the pairs that interact in one of the two, strongest first."""
     if old is None or new is None:
         return None
-    parts = [_strengths(one) for one in (old, new)]
+    each = factors or (0.0, 0.0)
+    parts = [_strengths(one, factor) for one, factor in zip((old, new), each, strict=True)]
     pairs = list(dict.fromkeys((*parts[0], *parts[1])))
-    nothing = np.zeros((2, len(old.output_names)))
+    nothing = np.zeros((3, len(old.output_names)))
     numbers = np.array([[part.get(pair, nothing) for part in parts] for pair in pairs])
-    numbers = numbers.reshape(len(pairs), 2, 2, len(old.output_names))
+    numbers = numbers.reshape(len(pairs), 2, 3, len(old.output_names))
     peak = np.nan_to_num(numbers[:, :, 0]).max(axis=(1, 2), initial=0.0)
     order = [int(p) for p in np.argsort(-peak, kind="stable") if peak[p] > 0]
+    refits = None if factors is None else numbers[order, :, 2].transpose(1, 0, 2).copy()
     return InteractionDrift(
         output_names=old.output_names,
         pairs=tuple(pairs[p] for p in order),
         old=numbers[order, 0, 0],
         new=numbers[order, 1, 0],
-        standard_error=combine(numbers[order, 0, 1], numbers[order, 1, 1]),
+        standard_error=_with_refits(combine(numbers[order, 0, 1], numbers[order, 1, 1]), refits),
+        refit_errors=refits,
     )
 
 
-def _strengths(found: HStatistics) -> dict[tuple[str, str], Floats]:
-    """Return strengths and their errors ``(2, o)`` by the names of a pair, in alphabetical order."""
-    result = {}
+def _strengths(found: HStatistics, factor: float) -> dict[tuple[str, str], Floats]:
+    """Return strengths and their errors over rows and refits ``(3, o)`` by the names of a pair, sorted."""
+    result, by_model = {}, found.strength_by_model
+    refits = np.zeros_like(found.pairwise.strength)
+    if factor and by_model is not None:
+        refits = factor * between(by_model)
     for p, (first, second) in enumerate(found.pairs):
         one, two = sorted((found.feature_names[first], found.feature_names[second]))
-        result[one, two] = np.stack([found.pairwise.strength[p], found.pairwise.strength_error[p]])
+        pairwise = found.pairwise
+        result[one, two] = np.stack([pairwise.strength[p], pairwise.strength_error[p], refits[p]])
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ class InteractionBuilder:
             triples=found.triples,
             variance=found.variance,
             main_effect=found.main,
+            explained=found.explained,
             pairwise=found.pairwise,
             overall=found.overall,
             threeway=found.threeway,
@@ -95,6 +96,7 @@ class InteractionBuilder:
             with_interactions=lost,
             standard_error_with_interactions=lost_errors,
             repeats=None,
+            explained=replace(self.statistics.explained, pairs=None, pairs_error=None),
             notes=tuple(self._call_notes()),
             by_model=np.stack([_strengths(one.main)[0] for one in self.every]) if self.every else None,
         )

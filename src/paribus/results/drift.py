@@ -27,6 +27,7 @@ from paribus.notes import Note
 from paribus.results.drift_text import drift_lines
 from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
+from paribus.results.refits import student_quantile
 from paribus.results.schema import Record, array, labels, record
 from paribus.results.tidy import native
 
@@ -85,6 +86,9 @@ class EffectDrift(Record):
         Rank of the old and the new importance, 1 for the most important.
     only_old, only_new : tuple of str
         Categories that only one of the two has on its grid, as text.
+    typical_refit_errors, largest_refit_errors : ndarray of shape (2, n_outputs) or None
+        Standard errors of ``typical`` and ``largest`` over the refits of the old and of the new explanation.
+        None unless both are of a list of models; then ``standard_error`` includes them.
     """
 
     feature: str
@@ -109,6 +113,8 @@ class EffectDrift(Record):
     ranks: tuple[int | None, ...] = array(2)
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
+    typical_refit_errors: Floats | None = array(2, "output", default=None)
+    largest_refit_errors: Floats | None = array(2, "output", default=None)
 
 
 @record
@@ -123,6 +129,8 @@ class InteractionDrift(Record):
         Names of the two features of each pair that interacts in one of the explanations.
     old, new, standard_error : ndarray of shape (p, n_outputs)
         The strengths, 0 where an explanation lacks the pair, and the standard error of their difference.
+    refit_errors : ndarray of shape (2, p, n_outputs) or None
+        Standard errors of the strengths over refits, as in `EffectDrift`.
     """
 
     output_names: tuple[str, ...] = labels("output")
@@ -130,6 +138,7 @@ class InteractionDrift(Record):
     old: Floats = array("pair", "output")
     new: Floats = array("pair", "output")
     standard_error: Floats = array("pair", "output")
+    refit_errors: Floats | None = array(2, "pair", "output", default=None)
 
 
 @record
@@ -254,6 +263,9 @@ class Change:
         Size of the change as a share of the spread of the old predictions.
     at : str
         Where the change is, for ``measure="largest"``; else empty.
+    refit_errors : tuple of float or None
+        Standard errors over the refits of the old and of the new explanation, which ``standard_error``
+        includes. None unless both are of a list of models, and for rows.
     """
 
     kind: DriftKind
@@ -265,6 +277,7 @@ class Change:
     standard_error: float
     share: float
     at: str = ""
+    refit_errors: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -280,7 +293,7 @@ class Change:
 
 @record
 class Drift(BarsMixin):
-    """The change from one explanation to another: of a challenger, or of rows of another time.
+    r"""The change from one explanation to another: of a challenger, or of rows of another time.
 
     Attributes
     ----------
@@ -309,12 +322,19 @@ class Drift(BarsMixin):
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
         Of the two, as ``"old"`` and ``"new"``.
+    refits : tuple of int or None
+        Number of models of the old and of the new explanation; None unless both are of a list of models.
+    level_refit_errors : ndarray of shape (2, n_outputs) or None
+        Standard errors of the levels over refits, as in `EffectDrift`.
 
     Notes
     -----
     Standard errors are those of averages over rows: how much the numbers would vary with other rows from the
-    same source. A model that is fitted again varies as well, and no error here accounts for that; a bound has
-    to leave room for it.
+    same source. A model that is fitted again varies as well. If both explanations are of a list of refitted
+    models, standard errors of level, effects and interactions are over rows and refits: :math:`V = r^2 +
+    q_{old}^2 + q_{new}^2` with the error :math:`r` over rows and the errors :math:`q = \sqrt{1/m + c} \, s`
+    over refits (`Explanation.with_correction`). Otherwise no error accounts for that, and a bound has to
+    leave room for it.
 
     The table of `to_frame` has the columns ``kind``, ``feature``, ``feature_2``, ``output``, ``old``, ``new``
     (levels, strengths or metrics), ``change``, ``standard_error``, ``share`` (of the spread), ``largest``,
@@ -337,6 +357,8 @@ class Drift(BarsMixin):
     same_data: bool
     notes: tuple[Note, ...]
     provenances: dict[str, Provenance]
+    refits: tuple[int, ...] | None = array(2, default=None)
+    level_refit_errors: Floats | None = array(2, "output", default=None)
 
     def _check(self) -> None:
         if set(self.provenances) != {"old", "new"}:
@@ -381,28 +403,39 @@ class Drift(BarsMixin):
         numbers: tuple[Any, ...]
 
         def change(
-            kind: DriftKind, features: tuple[str, ...], ends: Any, size: Any, error: Any, at: str = ""
+            kind: DriftKind,
+            features: tuple[str, ...],
+            ends: Any,
+            size: Any,
+            error: Any,
+            refits: Any = None,
+            at: str = "",
         ) -> Change:
             old, new = (math.nan if end is None else float(end) for end in ends)
             share = _share(float(size), spread)
-            return Change(kind, features, name, old, new, float(size), float(error), share, at)
+            both = None if refits is None else (float(refits[0]), float(refits[1]))
+            return Change(kind, features, name, old, new, float(size), float(error), share, at, both)
 
-        levels = self.level_old[o], self.level_new[o]
-        found = [change("level", (), levels, levels[1] - levels[0], self.level_error[o])]
+        def of_output(refits: Floats | None) -> Floats | None:
+            return None if refits is None else refits[..., o]
+
+        levels, refits = (self.level_old[o], self.level_new[o]), of_output(self.level_refit_errors)
+        found = [change("level", (), levels, levels[1] - levels[0], self.level_error[o], refits)]
         if self.rows is not None:
             numbers = self.rows.typical[o], self.rows.typical_error[o]
             found.append(change("rows", (), (None, None), *numbers))
         for one in self.effects:
-            numbers = one.typical[o], one.typical_error[o]
+            numbers = one.typical[o], one.typical_error[o], of_output(one.typical_refit_errors)
             if measure == "largest":
-                numbers = (one.largest[o], one.largest_error[o], point_text(one, o, plain_value))
+                numbers = one.largest[o], one.largest_error[o], of_output(one.largest_refit_errors)
+                numbers += (point_text(one, o, plain_value),)
             found.append(change("effect", (one.feature,), one.strengths, *numbers))
-        if self.interactions is not None:
-            pairs = self.interactions
-            for names, *ends, error in zip(
-                pairs.pairs, pairs.old[:, o], pairs.new[:, o], pairs.standard_error[:, o], strict=True
-            ):
-                found.append(change("interaction", names, ends, ends[1] - ends[0], error))
+        pairs = self.interactions
+        for p, names in enumerate(() if pairs is None else pairs.pairs):
+            assert pairs is not None
+            ends, of_pairs = (pairs.old[p, o], pairs.new[p, o]), of_output(pairs.refit_errors)
+            numbers = pairs.standard_error[p, o], None if of_pairs is None else of_pairs[:, p]
+            found.append(change("interaction", names, ends, ends[1] - ends[0], *numbers))
         return found
 
     def threshold(self, measure: DriftMeasure = "typical", confidence: float = 0.95) -> float:
@@ -428,13 +461,29 @@ class Drift(BarsMixin):
         .. [1] G. J. Székely and N. K. Bakirov, "Extremal probabilities for Gaussian quadratic forms",
            Probability Theory and Related Fields 126 (2003).
         """
+        return NormalDist().inv_cdf((1 + self._coverage(measure, confidence)) / 2)
+
+    def _coverage(self, measure: DriftMeasure, confidence: float) -> float:
+        """Return the confidence level of each comparison."""
         check_choice("measure", measure, DriftMeasure)
         _check_confidence(confidence)
         points = [len(one.weights) + (one.missing_change is not None) for one in self.effects]
         effects = sum(points) if measure == "largest" else len(points)
         pairs = 0 if self.interactions is None else len(self.interactions.pairs)
         comparisons = len(self.output_names) * (1 + effects + pairs)
-        return NormalDist().inv_cdf(1 - (1 - confidence) / (2 * comparisons))
+        return 1 - (1 - confidence) / comparisons
+
+    def _exceeds_error(self, change: Change, coverage: float) -> bool:
+        """Return whether a change is more than sampling error; over the same rows only refits have any."""
+        if change.refit_errors is None or self.refits is None:
+            return self.same_data or change.in_errors > NormalDist().inv_cdf((1 + coverage) / 2)
+        error = math.hypot(*change.refit_errors) if self.same_data else change.standard_error
+        if not error > 0:
+            return abs(change.change) > 0
+        parts = zip(change.refit_errors, self.refits, strict=True)
+        spent = sum((one / error) ** 4 / (models - 1) for one, models in parts)
+        bound = student_quantile(coverage, 1 / spent if spent > 0 else math.inf)
+        return abs(change.change) > error * float(bound)
 
     def above(
         self,
@@ -450,6 +499,10 @@ class Drift(BarsMixin):
         A change counts if its size is above ``bound`` *and* above `threshold` standard errors. Over the same
         rows ``bound`` alone decides: there a change is one of the models, exactly. What cannot be compared,
         because a curve is not finite or the grids have nothing in common, counts as well.
+
+        If both explanations are of a list of refitted models, a change of level, effect or interaction also
+        has to exceed their standard errors over refits, over the same rows too. The quantile is then that of
+        Student's distribution, with the degrees of freedom of Welch and Satterthwaite.
 
         Parameters
         ----------
@@ -484,13 +537,12 @@ class Drift(BarsMixin):
             _check_bound("rows", rows)
             if self.rows is None:
                 raise OptionError(f"rows={rows!r} bounds changes of single rows, {OTHER_ROWS}; omit it")
-        errors = self.threshold(measure, confidence)
+        coverage = self._coverage(measure, confidence)
         found = []
         for change in self.ranked(measure):
             size = change.share if unit == "spread" else abs(change.change)
             limit = rows_bound(bound, rows) if change.kind == "rows" else bound
-            beyond_errors = self.same_data or change.in_errors > errors
-            if math.isnan(size) or (size > limit and beyond_errors):
+            if math.isnan(size) or (size > limit and self._exceeds_error(change, coverage)):
                 found.append(change)
         return found
 

@@ -23,11 +23,14 @@ from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, 
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
+from paribus.results.refits import CorrectionMixin
+from paribus.results.repr_text import explained_text
 from paribus.results.schema import record
 from paribus.results.shape import Shapes
 from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
+    from paribus._evaluators.interactions import VarianceShares
     from paribus.results.drift import Bounds, Drift
     from paribus.results.mixins import Figure
 
@@ -38,7 +41,7 @@ PANELS = 9  # of the strongest features
 
 
 @record
-class Explanation(ReportMixin):
+class Explanation(ReportMixin, CorrectionMixin):
     """What a model does with its features: every statistic of one model on one background.
 
     Attributes
@@ -113,6 +116,22 @@ class Explanation(ReportMixin):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs."""
         return self.effects.effects[0].output_names
+
+    @property
+    def explained(self) -> VarianceShares | None:
+        """Shares of the variance of the prediction that curves reproduce, and that pairs add."""
+        return (self.importance if self.interactions is None else self.interactions).explained
+
+    @property
+    def headline(self) -> str:
+        """What the curves alone explain, as a sentence; empty if the prediction does not vary."""
+        if self.explained is None:
+            return ""
+        source = self.importance if self.interactions is None else self.interactions
+        part = len(self.columns) < max(2, len(self.predictions.column_digests))
+        text = explained_text(self.explained, self.output_names, len(self.columns) if part else None)
+        sampled = source.provenance.sampled_rows
+        return text if not text or sampled is None else f"{text}, on {count(sampled, 'row')}"
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -254,6 +273,7 @@ class Explanation(ReportMixin):
         p, outputs = self.provenance, len(self.output_names)
         scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
+        yield from [self.headline] * bool(self.headline)
         yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
         yield from brute_lines(p)
         yield from self.table.lines(SHOWN)

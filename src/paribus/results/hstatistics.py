@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._evaluators.interactions import Ratio
+from paribus._evaluators.interactions import Ratio, VarianceShares
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
@@ -101,6 +101,9 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     strength_by_model : ndarray of shape (m, p, n_outputs) or None
         For a list of models, the strength of each pair in each of them. All else is then the mean of the
         models' own statistics: mean squares, and :math:`H^2`.
+    explained : VarianceShares or None
+        Share of the variance of the prediction that the curves of these features reproduce, and that their
+        pairs add, with standard errors.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     notes: tuple[Note, ...]
     provenance: Provenance
     strength_by_model: Floats | None = array("model", "pair", "output", default=None)
+    explained: VarianceShares | None = nested("output", default=None)
 
     def _check(self) -> None:
         positions = set(range(len(self.features)))

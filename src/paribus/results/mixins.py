@@ -128,8 +128,8 @@ class PlotMixin(NotebookReprMixin):
         Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
         sparse, and missing values have a narrow panel of their own. Categories without an order are sorted by
         effect, numbers and booleans are not; beyond twenty the rarest are pooled. The legend explains the
-        bands: ± two standard errors, ± two standard deviations between models, or quantiles of the rows.
-        Notes are shown below.
+        bands: ± two standard errors, the interval over rows and refits for a list of models, or quantiles of
+        the rows. Notes are shown below.
 
         Parameters
         ----------

@@ -18,6 +18,7 @@ from paribus.results.contrasts import Contrast, check_covariance, contrast, slop
 from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
+from paribus.results.refits import RefitMixin
 from paribus.results.schema import Record, array, labels, nested, record
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
@@ -157,7 +158,7 @@ def _sentence(inner: PartialDependence, tails: Tails, code: NoteCode, o: int, at
 
 
 @record
-class PartialDependence(Result):
+class PartialDependence(Result, RefitMixin):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
     Fields are available as attributes and as keys; optional keys are absent if they were not requested.

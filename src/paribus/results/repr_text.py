@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._evaluators.interactions import VarianceShares
 from paribus._text import at_point, at_value, count, exactly_zero, number, short, shown_of, with_error
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
@@ -287,11 +288,52 @@ def _largest_of_all(result: Difference) -> str:
     return found[0].removeprefix("largest ") if found else "not finite"
 
 
+def explained_text(shares: VarianceShares, outputs: tuple[str, ...], features: int | None = None) -> str:
+    """Return the shares as a sentence, empty for a constant prediction.
+
+    ``features`` is the number of features explained, None for all columns.
+
+    >>> known = (np.array([value]) for value in (0.805, 0.01, 0.15, 0.012))
+    >>> explained_text(VarianceShares(*known), ("prediction",))
+    'the curves alone reproduce 80.5 ± 1 % of the variance of the prediction, pairs add 15 ± 1.2 %'
+    """
+    if not np.isfinite(shares.curves).any():
+        return ""
+    whose = (
+        "" if features is None else " of this feature" if features == 1 else f" of these {features} features"
+    )
+    verb = "alone reproduces" if features == 1 else "alone reproduce"
+    curves = f"the curve{'s' * (features != 1)}{whose} {verb} "
+    text = (
+        f"{curves}{_percents(shares.curves, shares.curves_error, outputs)} of the variance of the prediction"
+    )
+    for name, added, error in (
+        ("pairs", shares.pairs, shares.pairs_error),
+        ("regions", shares.regions, shares.regions_error),
+    ):
+        if added is not None and error is not None:
+            text += f", {name} add {_percents(added, error, outputs)}"
+    return text
+
+
+def _percents(shares: Floats, errors: Floats, outputs: tuple[str, ...]) -> str:
+    """Return a share in percent with its standard error, for each of the first outputs."""
+    found = []
+    for name, share, error in list(zip(outputs, 100 * shares, 100 * errors, strict=True))[:OUTPUTS]:
+        name = "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+        digits = f"{share:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) and error > 0 else "")
+        found.append(f"{digits} %" + (f" ({name})" if len(outputs) > 1 else ""))
+    more = len(outputs) - OUTPUTS
+    return ", ".join(found) + (f" and {count(more, 'more output')}" if more > 0 else "")
+
+
 def _interactions(result: HStatistics) -> Iterator[str]:
     p, pairs = result.provenance, count(len(result.pairs), "pair")
     yield f"of {p.model}: {pairs} of {count(len(result.features), 'feature')}, strongest first ({p.scale})"
     if result.total is not None:
         yield f"total H² {_total(result)}"
+    if result.explained is not None:
+        yield from filter(None, [explained_text(result.explained, result.output_names)])
     some = int(np.count_nonzero(result.pairwise.strength))
     strongest = [entry for entry in result.strongest(shown_of(some, SHOWN)) if entry.strength != 0]
     yield from (_entry(result, entry) for entry in strongest)

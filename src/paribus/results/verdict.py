@@ -23,6 +23,7 @@ from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric, Performance, residual_errors
+from paribus.results.repr_text import explained_text
 from paribus.results.schema import Record, record
 from paribus.results.shape import Monotonicity, Shape
 
@@ -36,6 +37,7 @@ THIN_MOVEMENT = 0.5  # and share of the movement of the curve that lies at these
 THIN_POINTS = 3  # of fewer points, one is simply rare
 MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does,
 MOSTLY_LINKED = 0.8  # and on the scale of probabilities, where a model without any has some
+INCOMPLETE = 0.1  # share of the variance of the prediction that the curves alone do not reproduce
 NOTABLE = 0.05  # share of the variance of the prediction below which that changes no decision
 DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to change a reading,
 DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
@@ -185,6 +187,20 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
             )
         text += ", which its curve averages out; see the surfaces of its strongest pairs"
         yield Note(NoteCode.HIDDEN_INTERACTION, text, name, share)
+
+
+def share_notes(interactions: HStatistics) -> Iterator[Note]:
+    """Yield a note if the curves leave a notable share of the variance, of the output where it is largest."""
+    shares = interactions.explained
+    if shares is None or not np.isfinite(shares.curves).any():
+        return
+    o = int(np.nanargmin(shares.curves))
+    left = 1 - float(shares.curves[o])
+    if left > max(INCOMPLETE, NOISE * float(np.nan_to_num(shares.curves_error[o]))):
+        name = interactions.output_names[o]
+        text = explained_text(shares.of_output(o), (name,))
+        text += f" of {name}" * (len(interactions.output_names) > 1) + "; see the surfaces of strong pairs"
+        yield Note(NoteCode.CURVES_INCOMPLETE, text, value=left)
 
 
 def _alone(importance: Importance) -> list[tuple[float, float]]:
@@ -443,6 +459,7 @@ class Parts:
         found += strength_notes(self.effects, self.importance)
         if self.interactions is not None:
             found += interaction_notes(self.interactions, self.importance)
+            found += share_notes(self.interactions)
         found += cell_notes(self.averages, self._deviation())
         if self.performance is not None:
             found += [*skill_notes(self.performance), *calibration_notes(self.performance)]

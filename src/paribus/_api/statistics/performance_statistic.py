@@ -154,9 +154,9 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
     """Return the stored predictions of rows, averaged over several models."""
     each = []
     for one in estimated:
-        means = one.plans[0].evaluator
-        assert isinstance(means, CellMeans)
-        each.append(means.predictions_in(one.state))
+        evaluator = one.plans[0].evaluator
+        assert isinstance(evaluator, CellMeans)
+        each.append(evaluator.predictions_in(one.state))
     first, outputs = each[0], len(each[0].mean)
     predicted = mean_of(np.stack([one.sample.values[:outputs] for one in each]))
     deviation, weights = first.deviation, first.sample.weights
@@ -164,9 +164,10 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
         pairs = PairedMoments.of(predicted.T, predicted.T, weights)
         deviation = np.sqrt(pairs.products[2] / pairs.weight)
     columns, weight_digest = rows.digests()
+    means = np.stack([one.mean for one in each])
     return RowPredictions(
         first.rows,
-        mean_of(np.stack([one.mean for one in each])),
+        mean_of(means),
         mean_of(np.stack([one.error for one in each])),  # an upper bound, because the rows are the same
         deviation,
         first.sample.numbers,
@@ -175,6 +176,7 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
         first.sample.values[outputs:] if len(first.sample.values) > outputs else None,
         columns,
         weight_digest,
+        means if len(each) > 1 else None,
     )
 
 

@@ -51,7 +51,9 @@ from paribus.results import (
     Marginal,
     PartialDependence,
 )
+from paribus.results.curve_parts import between
 from paribus.results.partial_dependence import trimmed
+from paribus.results.refits import LEVEL, half_width
 
 Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
 
@@ -88,26 +90,30 @@ ICE_LINES = 12  # plotted ICE curves
 ICE_SHADES = (0.18, 0.35, 0.5)  # opacities of bands of rows, the widest band first
 ICE_BAR = 0.5  # width of a band of rows at a category
 BEYOND_HEIGHT = 3.0  # times the range of a curve: the lines of its tails extend it by at most that much
-MODELS = 50  # plotted curves of models; mean and standard deviation are always over all models
+MODELS = 50  # plotted curves of models; mean and interval are always over all models
+BAND: BandRole = "standard_error"
+REFITS_COLOR, REFITS_SHADE = PALETTE[1], 0.22  # of the interval over refits of a curve that is alone
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
     """Heights ``(g,)`` and their errors ``(g,)``; ``models (m, g)`` are the heights of several models.
 
-    ``rows (g,)`` is the number of rows in each height of a `Marginal`, else None.
+    ``factor`` is that of `ModelSpread.error_factor`, ``as_folds`` whether it is assumed. ``rows (g,)`` is the
+    number of rows in each height of a `Marginal`, else None.
     """
 
     heights: Floats
     error: Floats | None
     models: Floats | None
+    factor: float
+    as_folds: bool
     rows: Floats | None
 
-    def error_name(self, plural: str = "") -> str:
-        """Return the name of the error; ``plural`` is appended to its noun."""
-        if self.models is None:
-            return f"standard error{plural}"
-        return f"standard deviation{plural} of {len(self.models)} models"
+    @property
+    def has_error(self) -> bool:
+        """Whether an error over rows is known; it is not for a single row, nor relative to a point."""
+        return self.error is not None and bool(np.isfinite(self.error).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +155,25 @@ class Curve:
     marker: Marker
 
     @property
-    def around(self) -> str:
-        """Legend text of the band or error bars; empty if no error is known, as for a single row."""
-        errors = [part.error for part in (self.values, self.missing) if part is not None]
-        known = any(error is not None and np.isfinite(error).any() for error in errors)
-        return f"± 2 {self.values.error_name('s')}" if known else ""
+    def _has_error(self) -> bool:
+        return any(part.has_error for part in (self.values, self.missing) if part is not None)
+
+    @property
+    def interval(self) -> str:
+        """Name of the interval over refits; empty for one model."""
+        if self.values.models is None:
+            return ""
+        assumed = " as folds" if self.values.as_folds else ""
+        return f"{'rows and refits' if self._has_error else 'refits'}{assumed}, {100 * LEVEL:.3g} %"
+
+    def around(self, *, alone: bool) -> str:
+        """Legend text of the band or error bars; empty if there are none.
+
+        The interval over refits has its own text beside a curve that is alone in its panel.
+        """
+        if self.interval and not alone:
+            return f"± {self.interval}"
+        return "± 2 standard errors" if self._has_error else ""
 
 
 # The missing value is plotted as a category.
@@ -338,7 +358,7 @@ def _curves_of(
 def _estimate_values(result: Effect, estimate: str, o: int, offset: float, *, missing: bool) -> Values | None:
     """Return the values of an estimate, or with ``missing`` those at the missing value, if there are any.
 
-    The error is the standard deviation over several models, else the standard error of the average.
+    The error is the standard error over rows.
     """
     source: Any = result
     fields = estimate, ESTIMATES[estimate].error
@@ -354,11 +374,12 @@ def _estimate_values(result: Effect, estimate: str, o: int, offset: float, *, mi
     models = None
     if spread is not None and len(spread.models) > 1:
         models = spread.missing if missing else spread.values
-        error = spread.missing_deviation if missing else spread.standard_deviation
     return Values(
         np.atleast_1d(heights[o]) + offset,
         None if error is None else np.atleast_1d(error[o]),
         None if models is None else models[:, o].reshape(len(models), -1),
+        np.nan if spread is None else spread.error_factor,
+        spread is not None and spread.correction is None,
         None if rows is None else np.atleast_1d(rows).astype(np.float64),
     )
 
@@ -402,10 +423,14 @@ def _panel_of_curves(
 
 def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
     """Return curves and the legend title; the meaning of bands is added to the title or to each label."""
-    around = {curve.around for curve in curves} - {""}
+    texts = [curve.around(alone=len(curves) == 1) for curve in curves]
+    around = set(texts) - {""}
     if common is not None and len(around) < 2:
         return curves, " ".join([common, *around]).strip() or None
-    return [replace(curve, label=f"{curve.label} {curve.around}".strip()) for curve in curves], None
+    return [
+        replace(curve, label=f"{curve.label} {text}".strip())
+        for curve, text in zip(curves, texts, strict=True)
+    ], None
 
 
 def _missing_value_curve(curve: Curve) -> Curve:
@@ -423,18 +448,33 @@ def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) 
         for curve, aside in zip(curves, asides, strict=True):
             yield from _model_marks(curve, aside + 0.12, labeled=count == 1)
     for curve, aside in zip(curves, asides, strict=True):
-        yield from _marks_of_curve(curve, aside, shade)
+        yield from _marks_of_curve(curve, aside, shade, alone=count == 1)
 
 
-def _marks_of_curve(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
-    """Yield a line with its band for numbers, or points with error bars for categories."""
+def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) -> Iterator[Mark]:
+    """Yield a line with its bands for numbers, or points with error bars for categories.
+
+    A curve that is alone has the interval over refits below its band of standard errors, others have the
+    former only.
+    """
     place, data, values = curve.place, curve.data, curve.values
-    y, error = place.average(values.heights), _error_at(place, values)
-    around = None if error is None else 2 * error
+    y, error, refits = place.average(values.heights), _error_at(place, values), _refits_at(place, values)
+    around, role = (None if error is None else 2 * error), BAND
+    if refits is not None and alone:
+        label = curve.interval if curve.label is not None else None
+        if place.discrete:
+            yield Points(place.at, y, REFITS_COLOR, label, "bar", 9.0, error=refits)
+        else:
+            yield from _bands(place, y, refits, REFITS_COLOR, label, REFITS_SHADE, "refits")
+    elif refits is not None:
+        around, role = refits, "refits"
     of_data: list[str] = []
     if data is not None and data.edges is None:
         of_data = shares(place.total(data.support), data.whole)
-    hover = hover_texts(place.texts, curve.name, y, error, of_data, values.error_name())
+    hover = hover_texts(place.texts, curve.name, y, error, of_data, "standard error")
+    if refits is not None:
+        ends = zip(hover, y - refits, y + refits, strict=True)
+        hover = tuple(f"{text}\n{curve.interval}: {number(a)} to {number(b)}" for text, a, b in ends)
     single = None if values.rows is None else place.total(values.rows) == 1
     if place.discrete:
         at = place.at + (aside if place.axis.scale == "category" else 0.0)
@@ -442,13 +482,28 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
         yield replace(points, error=around)
         return
     if around is not None:
-        role: BandRole = "standard_error" if values.models is None else "models"
-        for run in stretches(np.isfinite(y + around)):
-            ends = y[run] - around[run], y[run] + around[run]
-            yield Band(place.at[run], *ends, curve.color, None, shade, place.steps, role)
+        yield from _bands(place, y, around, curve.color, None, shade, role)
     strength = None if data is None else _curve_opacity(place, data)
     line = Line(place.at, y, curve.color, curve.label, curve.dash, hover=hover, single=single)
     yield replace(line, steps=place.steps, strength=strength)
+
+
+def _bands(
+    place: FeatureAxis, y: Floats, around: Floats, color: str, label: str | None, shade: float, role: BandRole
+) -> Iterator[Band]:
+    """Yield a band around heights wherever both are finite."""
+    for run in stretches(np.isfinite(y + around)):
+        ends = y[run] - around[run], y[run] + around[run]
+        yield Band(place.at[run], *ends, color, label, shade, place.steps, role)
+        label = None
+
+
+def _refits_at(place: FeatureAxis, values: Values) -> Floats | None:
+    """Return half the width of the interval over refits at each position; None for one model."""
+    if values.models is None:
+        return None
+    refits = values.factor * between(place.average(values.models))
+    return half_width(_error_at(place, values), refits, len(values.models), LEVEL)
 
 
 def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
@@ -456,8 +511,6 @@ def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
     if values.error is None:
         return None
     error = place.average(values.error)
-    if values.models is not None and any(len(group) > 1 for group in place.groups):
-        error = np.std(place.average(values.models), axis=0, ddof=1)
     return np.where(np.isfinite(error), error, np.nan) if np.isfinite(error).any() else None
 
 

@@ -24,6 +24,7 @@ from paribus._evaluators.interactions.requests import (
     InteractionRequest,
     InteractionStatistics,
     Ratio,
+    VarianceShares,
 )
 from paribus._evaluators.request import EvaluationRequest, Fold, Passes
 from paribus._grid import ObservedValues
@@ -190,10 +191,12 @@ class AdditiveInteractions(ExactInteractions):
                 ratios["total"] = self._none(variance[None], zero)
         if request.pairwise:
             ratios["joint"] = self._none(_group_mean_squares(products, request.pairs), zero)
+        explained = self._explained(products, functions, influence_rows, zero)
         triples = strongest_triples(ratios, len(every), request.threeway)
         return InteractionStatistics(
             zero.above(variance),
             ratios["main"],
+            explained,
             ratios.get("left_out"),
             ratios.get("joint"),
             ratios.get("overall"),
@@ -202,6 +205,21 @@ class AdditiveInteractions(ExactInteractions):
             triples,
             floor=zero.own,
         )
+
+    def _explained(
+        self, products: Floats, functions: Floats, influence_rows: InfluenceSample, zero: ZeroThresholds
+    ) -> VarianceShares:
+        """Return the share of the variance that the terms of these features reproduce; pairs add nothing."""
+        variance, sign = products[:, -1, -1], np.append(-np.ones(len(self.request.features)), 1.0)
+        left = np.einsum("j,mjk,k->m", sign, products, sign)
+        if self.request.every_column:
+            left = np.zeros_like(left)
+        rest = np.einsum("j,jmi->mi", sign, influence_rows.centered(functions))
+        square = influence_rows.centered(functions[-1]) ** 2
+        found = influence_rows.ratio(left[None], variance[None], rest[None] ** 2, square[None], zero.own)
+        known = np.where(found.denominator[0] > 0, found.share[0], np.nan)
+        nothing = np.zeros_like(known) if self.request.pairwise else None
+        return VarianceShares(1 - known, found.ratio_error[0], nothing, nothing)
 
     def _none(self, squares: Floats, zero: ZeroThresholds) -> Ratio:
         """Return interactions of zero, with the mean squares that are their denominators."""

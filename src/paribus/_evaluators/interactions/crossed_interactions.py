@@ -19,6 +19,7 @@ from paribus._evaluators.interactions.effect_moments import (
     ZeroThresholds,
     ratios_of,
     strongest_triples,
+    variance_shares,
 )
 from paribus._evaluators.interactions.requests import (
     FeatureCurves,
@@ -198,6 +199,8 @@ class CrossedInteractions(InteractionPasses):
         chosen = self._pairs(evidence, zero)
         pairs = yield from self._joint("pairs", chosen, single, influence_rows)
         ratios = ratios_of(evidence, pairs.joint, influence_rows, zero, threads)
+        together = None if pairs.joint is None else pairs.joint.interaction.sum(axis=0)
+        explained = variance_shares(ratios["rest"], evidence, together, influence_rows, zero)
         triples = strongest_triples(ratios, len(single), self.request.threeway)
         three = yield from self._joint("triples", triples, single, influence_rows)
         threeway = (
@@ -206,10 +209,11 @@ class CrossedInteractions(InteractionPasses):
         return InteractionStatistics(
             zero.above(evidence.variance),
             ratios["main"],
+            explained,
             ratios.get("left_out"),
             ratios.get("joint"),
             ratios.get("overall"),
-            ratios.get("total"),
+            ratios["rest"] if self.request.has_total else None,
             threeway,
             triples,
             self.predicted(pairs.crossed + three.crossed),
@@ -241,13 +245,13 @@ class CrossedInteractions(InteractionPasses):
         loss = loss - (loss @ share)[..., None]
         centered = full - (full @ share)[:, None]
         rest = centered - effect.sum(axis=0)
-        overall, every = self.request.overall, self.request.every_column
+        overall = self.request.overall
         evidence = EffectMoments(
             variance=centered**2 @ share,
             main=effect**2 @ share,
             lost=loss**2 @ share if overall else None,
             overall=(loss - effect) ** 2 @ share if overall else None,
-            total=rest**2 @ share if overall and every else None,
+            rest=rest**2 @ share,
             full=centered,
             effect=effect,
             loss=loss if overall else None,

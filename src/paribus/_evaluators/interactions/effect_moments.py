@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._evaluators.interactions.requests import FeatureCurves, InfluenceSample, Ratio
+from paribus._evaluators.interactions.requests import FeatureCurves, InfluenceSample, Ratio, VarianceShares
 from paribus._states.sums import ignore_fp_errors
 
 NEGLIGIBLE = 1e-8  # strengths up to this share of the prediction's standard deviation are zero
@@ -57,8 +57,8 @@ class EffectMoments:
     main, lost, overall : (f, o)
         Mean squares of each feature's effect, of the change of the prediction if it is averaged out, and of
         its interaction with all others; the last two None if not requested.
-    total : (o,) or None
-        Mean square of the prediction without the effects of single features.
+    rest : (o,)
+        Mean square of the prediction without the effects of these features.
     full : (o, i)
         The prediction at the influence rows.
     effect, loss : (f, o, i)
@@ -71,7 +71,7 @@ class EffectMoments:
     main: Floats
     lost: Floats | None
     overall: Floats | None
-    total: Floats | None
+    rest: Floats
     full: Floats
     effect: Floats
     loss: Floats | None
@@ -218,12 +218,49 @@ def _of_singles(
         if numerator is not None:
             floor = zero.averages if name == "main" else zero.own
             ratios[name] = influence_rows.ratio(numerator, every, np.array(influence), square, floor)
-    if evidence.total is not None:
-        of_total = functions.rest**2 - 2 * np.sum([one.rest for one in found], axis=0)
-        ratios["total"] = influence_rows.ratio(
-            evidence.total[None], evidence.variance[None], of_total[None], square, zero.own
-        )
+    of_rest = functions.rest**2 - 2 * np.sum([one.rest for one in found], axis=0)
+    ratios["rest"] = influence_rows.ratio(
+        evidence.rest[None], evidence.variance[None], of_rest[None], square, zero.own
+    )
     return ratios
+
+
+def variance_shares(
+    rest: Ratio,
+    evidence: EffectMoments,
+    pairs: Floats | None,
+    influence_rows: InfluenceSample,
+    zero: ZeroThresholds,
+) -> VarianceShares:
+    r"""Return the shares of the variance of the prediction that curves reproduce, and that pairs add.
+
+    With the prediction :math:`R_1` without curves and :math:`R_2 = R_1 - \sum I_{jk}` these are :math:`1 -
+    \langle R_1^2 \rangle / V` and :math:`\langle R_1^2 - R_2^2 \rangle / V`. The sum ``pairs (o, i)`` of all
+    interactions of two is known at the influence rows; None if none were requested. Where these are a sample,
+    :math:`\langle R_2^2 \rangle` is :math:`\langle R_1^2 \rangle` of every row times the ratio in the sample.
+    The error of the second share holds the averages fixed that interactions are made of.
+    """
+    left, variance = rest.numerator[0], rest.denominator[0]
+    some = np.where(variance > 0, variance, np.nan)
+    curves, curves_error = 1 - left / some, rest.ratio_error[0]
+    if pairs is None:
+        return VarianceShares(curves, curves_error)
+    with ignore_fp_errors():
+        full, *effects = influence_rows.centered(
+            np.stack([evidence.full, evidence.effect.sum(axis=0), pairs])
+        )
+        before = full - effects[0]
+        after = before - effects[1]
+        known, unknown = before**2 @ influence_rows.share, after**2 @ influence_rows.share
+        kept = np.divide(unknown, known, out=np.zeros_like(known), where=(known > 0) & (left > 0))
+        kept = np.where(kept * left <= zero.own, 0.0, kept)
+        added = left * (1 - kept) / some
+        change = before**2 - after**2 - added[:, None] * full**2
+        drawn = np.sqrt(influence_rows.rows / len(influence_rows.share) - 1)
+        sampled = drawn * influence_rows.error(after**2 - kept[:, None] * before**2)
+        error = np.hypot(influence_rows.error(change), sampled) / some
+    certain = 0.0 if influence_rows.rows > 1 else np.nan
+    return VarianceShares(curves, curves_error, added, np.where(left > 0, error, certain))
 
 
 def _of_groups(

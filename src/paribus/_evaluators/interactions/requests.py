@@ -97,6 +97,11 @@ class InteractionRequest(WholeRequest):
         """Whether all columns are requested, so that the remainder is interaction."""
         return len(self.features) == len(self.rows.table.names)
 
+    @property
+    def has_total(self) -> bool:
+        """Whether the interaction of all features together is requested."""
+        return self.overall and self.every_column
+
 
 class InteractionPasses(StatisticEvaluator):
     """Base class of interaction evaluators; those that set ``crosses`` take n x n steps for n rows."""
@@ -206,6 +211,53 @@ def _frozen(array: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class VarianceShares:
+    r"""Shares of the variance of the prediction that effects reproduce; every array is ``(n_outputs,)``.
+
+    With the centered prediction F, the sum :math:`F_1` of the centered curves of the features explained, and
+    the sum :math:`F_2` of these and of the interactions of every two of them,
+
+    .. math:: curves = 1 - \frac{\langle (F - F_1)^2 \rangle}{\langle F^2 \rangle}, \qquad
+        pairs = \frac{\langle (F - F_1)^2 \rangle - \langle (F - F_2)^2 \rangle}{\langle F^2 \rangle}
+
+    as averages over the rows, with their weights. The first is :math:`1 - H^2` of all features together.
+    Shares may be negative: effects of dependent features can add up to more than the prediction.
+
+    Attributes
+    ----------
+    curves, curves_error
+        Share that the curves alone reproduce, and its standard error. NaN for a constant prediction.
+    pairs, pairs_error
+        Share that interactions of two features add; None if there are none. Its error holds the averages
+        fixed that interactions are made of. With many rows it includes that of the rows it is known at.
+    regions, regions_error
+        Share that curves by region add; None without regions.
+    """
+
+    curves: Floats
+    curves_error: Floats
+    pairs: Floats | None = None
+    pairs_error: Floats | None = None
+    regions: Floats | None = None
+    regions_error: Floats | None = None
+
+    def of_output(self, o: int) -> VarianceShares:
+        """Return the shares of one output."""
+        known = {name: array[o : o + 1] for name, array in vars(self).items() if array is not None}
+        return VarianceShares(**known)
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            if array is not None:
+                array.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Floats | None]) -> None:
+        """Set the arrays of a copy or of an unpickled object, and make them read-only."""
+        vars(self).update(state)
+        self.__post_init__()
+
+
+@dataclass(frozen=True, eq=False)
 class InteractionStatistics:
     """Interaction statistics, None for those that were not requested.
 
@@ -218,6 +270,7 @@ class InteractionStatistics:
 
     variance: Floats
     main: Ratio
+    explained: VarianceShares
     left_out: Ratio | None = None
     pairwise: Ratio | None = None
     overall: Ratio | None = None

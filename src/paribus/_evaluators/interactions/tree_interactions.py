@@ -19,6 +19,7 @@ from paribus._evaluators.interactions.effect_moments import (
     ZeroThresholds,
     ratios_of,
     strongest_triples,
+    variance_shares,
 )
 from paribus._evaluators.interactions.requests import (
     ExactInteractions,
@@ -275,6 +276,9 @@ class TreeInteractions(ExactInteractions):
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
         zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
         ratios = ratios_of(evidence, joint, influence_rows, zero, threads)
+        pairs = np.zeros_like(evidence.full) if self.request.pairwise else None
+        pairs = pairs if joint is None else joint.interaction.sum(axis=0)
+        explained = variance_shares(ratios["rest"], evidence, pairs, influence_rows, zero)
         if self.request.pairwise:
             together = sums.parts["together", 0].cells / tables.total
             ratios["joint"] = self._of_all_pairs(
@@ -292,10 +296,11 @@ class TreeInteractions(ExactInteractions):
         return InteractionStatistics(
             zero.above(evidence.variance),
             ratios["main"],
+            explained,
             ratios.get("left_out"),
             ratios.get("joint"),
             ratios.get("overall"),
-            ratios.get("total"),
+            ratios["rest"] if self.request.has_total else None,
             threeway,
             triples,
             floor=zero.own,
@@ -342,7 +347,7 @@ class TreeInteractions(ExactInteractions):
             main=np.array(main)[position],
             lost=square[2 : 2 + features][position] if self.request.overall else None,
             overall=square[2 + features :][position] if self.request.overall else None,
-            total=square[1] if self.request.overall and self.request.every_column else None,
+            rest=square[1],
             full=full,
             effect=effect[position],
             loss=lost[position] if self.request.overall else None,

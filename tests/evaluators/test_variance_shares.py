@@ -1,0 +1,180 @@
+"""The share of the variance of the prediction that curves reproduce and that pairs add, against naive code."""
+
+from itertools import combinations
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LinearRegression
+
+import paribus
+
+QUIET = {"progress": False}
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    X["b"] += 0.6 * X["a"]
+    X.loc[::7, "c"] = np.nan
+    X["d"] = np.round(X["d"])
+    return X
+
+
+def target(X):
+    c = X["c"].fillna(1)
+    return X["a"] * X["b"] + c + X["a"] * c * X["d"] + 0.3 * X["d"]
+
+
+def naive(predict, X, features, w=None):
+    """Return the two shares ``(o,)`` by loops over rows and pairs."""
+    w = np.ones(len(X)) if w is None else w
+    w = w / w.sum()
+
+    def centered(values):
+        return values - w @ values
+
+    def effect(names):
+        found = []
+        for i in range(len(X)):
+            moved = X.copy()
+            for name in names:
+                moved[name] = X[name].iloc[i]
+            found.append(w @ predict(moved))
+        return centered(np.array(found))
+
+    full = centered(predict(X))
+    curves = {name: effect([name]) for name in features}
+    first = full - sum(curves.values())
+    second = first.copy()
+    for one, other in combinations(features, 2):
+        second -= effect([one, other]) - curves[one] - curves[other]
+    variance = w @ full**2
+    return 1 - w @ first**2 / variance, (w @ first**2 - w @ second**2) / variance
+
+
+def fitted(kind, X):
+    y = target(X)
+    if kind == "trees":
+        return lightgbm.LGBMRegressor(n_estimators=15, min_child_samples=4, verbose=-1).fit(X, y)
+    if kind == "forest":
+        return RandomForestClassifier(8, max_depth=4, random_state=0).fit(X.fillna(1), y > 0)
+    if kind == "additive":
+        return LinearRegression().fit(X.fillna(1), y)
+    return lambda t: np.asarray(np.tanh(target(t)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("features", [list("abcd"), ["c", "a", "b"]])
+@pytest.mark.parametrize("kind", ["trees", "forest", "additive", "function"])
+def test_shares_equal_naive_code(kind, features, weighted):
+    X = table(45)
+    X = X if kind in ("trees", "function") else X.fillna(1)
+    model = fitted(kind, X)
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(X)) if weighted else None
+    predict = model if callable(model) else model.predict
+    if kind == "forest":
+        predict = lambda t: model.predict_proba(t)[:, 1]  # noqa: E731
+    options = {"response_method": "predict_proba"} if kind == "forest" else {}
+    H = paribus.h_statistic(model, X, features, sample_weight=weight, **options, **QUIET)
+    assert H.provenance.evaluator == {"trees": "tree_exact", "additive": "additive_exact"}.get(
+        kind, H.provenance.evaluator
+    )
+    curves, pairs = naive(predict, X, features, weight)
+    assert_allclose(H.explained.curves[-1], curves, rtol=1e-10, atol=1e-10)
+    assert_allclose(H.explained.pairs[-1], pairs, rtol=1e-10, atol=1e-10)
+    if len(features) == 4:
+        assert_allclose(H.explained.curves, 1 - H.total.share[0], rtol=1e-12)
+        assert_allclose(H.explained.curves_error, H.total.ratio_error[0], rtol=1e-12)
+    importance = paribus.feature_importance(model, X, features, sample_weight=weight, **options, **QUIET)
+    assert_allclose(importance.explained.curves, H.explained.curves, rtol=1e-9, atol=1e-12)
+    assert importance.explained.pairs is None
+
+
+def test_ways_agree():
+    X = table(60)
+    model = fitted("trees", X)
+    exact, brute = (paribus.h_statistic(model, X, method=way, **QUIET).explained for way in ("auto", "brute"))
+    for name in ("curves", "curves_error", "pairs", "pairs_error"):
+        assert_allclose(getattr(exact, name), getattr(brute, name), rtol=1e-9)
+
+
+def test_share_by_pairs_of_many_rows_comes_from_a_sample_with_its_error():
+    X = table(6_000)
+    model = HistGradientBoostingRegressor(max_iter=30, max_depth=4).fit(X, target(X))
+    whole = paribus.h_statistic(model, X, **QUIET)
+    assert whole.provenance.standard_error_rows < 6_000
+    found = [paribus.h_statistic(model, X, random_state=seed, **QUIET).explained for seed in range(12)]
+    assert np.ptp([one.curves[0] for one in found]) < 1e-12  # of every row
+    spread = np.std([one.pairs[0] for one in found], ddof=1)
+    assert 0 < spread < 1.5 * found[0].pairs_error[0]
+    assert 0.2 < found[0].pairs[0] < 0.9
+
+
+def test_errors_are_the_spread_over_samples():
+    def model(X):
+        return X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * X[:, 0] * X[:, 1] * X[:, 2]
+
+    shares = []
+    for seed in range(120):
+        X = np.random.default_rng(seed).normal(size=(150, 3))
+        one = paribus.h_statistic(model, X, **QUIET).explained
+        shares.append([one.curves[0], one.pairs[0], one.curves_error[0], one.pairs_error[0]])
+    values = np.array(shares)
+    ratio = values[:, 2:].mean(axis=0) / values[:, :2].std(axis=0, ddof=1)
+    assert (np.abs(np.log(ratio)) < np.log(1.35)).all(), ratio
+
+
+def test_lists_of_models_have_the_mean_share():
+    X = table(60)
+    models = [fitted("trees", X), fitted("trees", table(60, 5))]
+    H = paribus.h_statistic(models, X, **QUIET)
+    each = [paribus.h_statistic(model, X, **QUIET).explained for model in models]
+    for name in ("curves", "pairs"):
+        assert_allclose(getattr(H.explained, name), np.mean([getattr(one, name) for one in each], axis=0))
+
+
+def test_constant_predictions_have_no_share():
+    H = paribus.h_statistic(lambda t: np.ones(len(t)), np.random.default_rng(0).normal(size=(20, 2)), **QUIET)
+    assert np.isnan(H.explained.curves).all()
+    assert "reproduce" not in str(H)
+
+
+def test_headline_is_the_second_line_of_an_explanation_and_in_the_report(tmp_path):
+    X = table(400)
+    model = fitted("trees", X)
+    done = paribus.explain(model, X, target(X), **QUIET)
+    assert str(done).split("\n")[1].strip() == done.headline
+    known = done.explained
+    assert done.headline.startswith(f"the curves alone reproduce {100 * known.curves[0]:.3g} ± ")
+    assert f"pairs add {100 * known.pairs[0]:.3g} ± " in done.headline
+    done.report(tmp_path / "report.html")
+    assert "the curves alone reproduce" in (tmp_path / "report.html").read_text().lower()
+    assert "urves alone reproduce" in done.to_markdown()
+    again = paribus.load(tmp_path / "report.html")
+    assert again.headline == done.headline
+    some = paribus.explain(model, X, features=["a", "b"], **QUIET)
+    assert some.headline.startswith("the curves of these 2 features alone reproduce ")
+    one = paribus.explain(model, X, features=["a"], **QUIET)
+    assert one.interactions is None
+    assert one.headline.startswith("the curve of this feature alone reproduces ")
+    assert ", pairs" not in one.headline
+    sampled = paribus.explain(fitted("function", X), table(700), **QUIET)
+    assert sampled.headline.endswith(", on 500 rows")
+    flat = paribus.explain(lambda t: np.zeros(len(t)), X, **QUIET)
+    assert flat.headline == ""
+
+
+def test_verdict_says_where_curves_are_incomplete():
+    X = table(400)
+    noted = [
+        note for note in paribus.explain(fitted("trees", X), X, **QUIET).verdict if note.code == "PAR416"
+    ]
+    assert len(noted) == 1
+    assert "of the variance of the prediction" in noted[0].text
+    linear = paribus.explain(fitted("additive", X.fillna(1)), X.fillna(1), **QUIET)
+    assert not [note for note in linear.verdict if note.code == "PAR416"]
+    assert "PAR416" in [check.code for check in linear.checks]

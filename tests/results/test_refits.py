@@ -1,0 +1,289 @@
+"""Uncertainty over refitted models: against naive code, in a simulation, in plots and in the gate."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose, assert_array_equal
+
+import paribus
+from paribus._display.figure import Band, Line, Points
+from paribus.results.refits import student_quantile
+
+QUIET = {"progress": False}
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[::9, 2] = np.nan
+    return X
+
+
+def models(m=5, seed=1, slope=1.0):
+    rng = np.random.default_rng(seed)
+    return [
+        lambda t, b=b: (
+            (slope + b[0]) * t[:, 0] + np.nan_to_num(t[:, 2]) * (1 + b[1]) + t[:, 0] * t[:, 1] * b[2]
+        )
+        for b in 0.2 * rng.normal(size=(m, 3))
+    ]
+
+
+def naive_interval(fits, X, j, x, c, level, w=None):
+    """Return the interval at one value by loops: rows of the mean model, refits, and their degrees."""
+    moved = X.copy()
+    moved[:, j] = x
+    rows = np.array([fit(moved) for fit in fits])
+    w = np.ones(len(X)) if w is None else w
+    each = [float(np.sum(w * row) / w.sum()) for row in rows]
+    n, m = len(X), len(fits)
+    errors = []
+    for row, mean in zip(rows, each, strict=True):
+        errors.append(np.sqrt(n / (n - 1) * np.sum(w**2 * (row - mean) ** 2)) / w.sum())
+    row_variance = np.mean(errors) ** 2
+    middle = sum(each) / m
+    refit_variance = (1 / m + c) * sum((one - middle) ** 2 for one in each) / (m - 1)
+    total = row_variance + refit_variance
+    freedom = (m - 1) * (total / refit_variance) ** 2
+    half = scipy.stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(total)
+    return middle - half, middle + half
+
+
+def test_student_quantile_is_that_of_scipy():
+    freedom = np.array([[1.0, 1.5, 2.0, 4.0], [9.7, 80.0, 3000.0, np.inf]])
+    for level in (0.5, 0.95, 0.999, 1 - 1e-5):
+        want = scipy.stats.t.ppf((1 + level) / 2, freedom)
+        rtol = np.where((freedom == 1.5) & (level > 0.999), 0.02, 1e-9)  # its density is steep at the end
+        assert (np.abs(student_quantile(level, freedom) - want) <= rtol * want).all()
+    assert student_quantile(0.95, np.nan) == pytest.approx(1.959964, abs=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("correction", [None, 0.0, 0.58])
+def test_refit_interval_equals_naive_code(correction, weighted):
+    X, fits = table(), models()
+    weight = np.random.default_rng(3).uniform(0.5, 2, len(X)) if weighted else None
+    effect = paribus.partial_dependence(
+        fits, X, 2, custom_values={2: [-1.0, 0.0, 2.0]}, sample_weight=weight, **QUIET
+    )
+    c = 3 if correction is None else correction
+    found = effect if correction is None else effect.with_correction(correction)
+    assert found.by_model.correction == correction
+    low, high = found.refit_interval(0.9)
+    for k, x in enumerate((-1.0, 0.0, 2.0)):
+        want = naive_interval(fits, X, 2, x, c, 0.9, weight)
+        assert_allclose((low[0, k], high[0, k]), want, rtol=1e-10)
+    at_missing = found.refit_interval(0.9, at_missing=True)
+    want = naive_interval(fits, X, 2, np.nan, c, 0.9, weight)
+    assert_allclose([end[0] for end in at_missing], want, rtol=1e-10)
+    assert_allclose(
+        found.by_model.standard_error,
+        np.sqrt(1 / 5 + c) * found.by_model.values.std(axis=0, ddof=1),
+        rtol=1e-12,
+    )
+
+
+def test_interval_of_local_effects_and_of_relative_curves_is_over_what_is_known():
+    X, fits = table(), models()
+    local = paribus.accumulated_local_effects(fits, X, [0], **QUIET)["x0"]
+    low, high = local.refit_interval()
+    assert_allclose((low + high) / 2, local.ale, atol=1e-12)
+    assert (high - low >= 2 * 1.95 * local.standard_error - 1e-12).all()
+    relative = (
+        paribus.partial_dependence(fits, X, 0, grid_resolution=4, **QUIET).with_correction(0).centered()
+    )
+    assert relative.by_model.correction == 0
+    low, high = relative.refit_interval()
+    assert_allclose(
+        (high - low)[0, 1:] / 2,
+        scipy.stats.t.ppf(0.975, 4) * relative.by_model.standard_error[0, 1:],
+        rtol=1e-6,
+    )
+    assert high[0, 0] == low[0, 0]
+
+
+def test_correction_reaches_every_curve_of_an_explanation_and_its_file(tmp_path):
+    done = paribus.explain(models(), table(), **QUIET).with_correction(0.3)
+    for part in (done.effects, done.ale, done.surfaces):
+        assert all(one.by_model.correction == 0.3 for one in part.effects)
+    done.save(tmp_path / "done.json")
+    again = paribus.load(tmp_path / "done.json")
+    assert again.effects["x0"].by_model.correction == 0.3
+    assert_array_equal(again.predictions.by_model, done.predictions.by_model)
+    want = [model(table()).mean() for model in models()]
+    assert_allclose(done.predictions.by_model[:, 0], want, rtol=1e-12)
+
+
+def test_wrong_corrections_and_single_models_are_refused():
+    X = table()
+    effect = paribus.partial_dependence(models(), X, 0, **QUIET)
+    for wrong in (-0.1, np.inf, np.nan, "folds"):
+        with pytest.raises(paribus.errors.OptionError, match="correction="):
+            effect.with_correction(wrong)
+    for wrong in (0, 1, "most"):
+        with pytest.raises(paribus.errors.OptionError, match="level="):
+            effect.refit_interval(wrong)
+    with pytest.raises(paribus.errors.OptionError, match="no effect at a missing value"):
+        effect.refit_interval(at_missing=True)
+    alone = paribus.partial_dependence(models()[0], X, 0, **QUIET)
+    for call in (alone.refit_interval, lambda: alone.with_correction(0)):
+        with pytest.raises(paribus.errors.OptionError, match="needs several models"):
+            call()
+    one = paribus.partial_dependence(models(1), X, 0, **QUIET)
+    assert np.isnan(one.refit_interval()).all()
+
+
+def covered(seed, way):
+    """Return whether intervals at three values contain the effect of the average fit.
+
+    Linear fits of y = x0 + x0 x1 + noise, averaged over 150 other rows. ``way`` is how refits share rows.
+    """
+    rng = np.random.default_rng(seed)
+
+    def drawn(n):
+        X = rng.normal(size=(n, 2)) + 1
+        design = np.column_stack([np.ones(n), X[:, 0], X[:, 1], X[:, 0] * X[:, 1]])
+        return X, design, X[:, 0] + X[:, 0] * X[:, 1] + rng.normal(size=n)
+
+    def fitted(design, y):
+        b = np.linalg.lstsq(design, y, rcond=None)[0]
+        return lambda t: b[0] + b[1] * t[:, 0] + b[2] * t[:, 1] + b[3] * t[:, 0] * t[:, 1]
+
+    n, m, correction = (
+        100,
+        *{"independent": (6, 0), "folds": (6, None), "splits": (12, 2), "bootstrap": (12, 1)}[way],
+    )
+    if way == "independent":
+        fits = [fitted(*drawn(n)[1:]) for _ in range(m)]
+    else:
+        _, design, y = drawn(n)
+        folds = rng.permutation(n) % m
+        chosen = {
+            "folds": lambda k: np.flatnonzero(folds != k),
+            "splits": lambda k: rng.choice(n, 2 * n // 3, replace=False),
+            "bootstrap": lambda k: rng.integers(0, n, n),
+        }[way]
+        fits = [fitted(design[rows], y[rows]) for rows in map(chosen, range(m))]
+    values = np.array([-1.0, 1.0, 3.0])
+    X = drawn(150)[0]
+    effect = paribus.partial_dependence(fits, X, 0, custom_values={0: values}, method="brute", **QUIET)
+    effect = effect if correction is None else effect.with_correction(correction)
+    low, high = effect.refit_interval()
+    truth = values * 2  # x + x E[x1]: the average linear fit is unbiased
+    return (low[0] <= truth) & (truth <= high[0])
+
+
+@pytest.mark.parametrize("way", ["independent", "folds", "splits", "bootstrap"])
+def test_intervals_cover_the_effect_of_the_average_fit(way):
+    share = np.mean([covered(seed, way) for seed in range(200)])
+    assert 0.91 <= share <= 0.985, share
+
+
+def test_plots_have_a_named_band_of_refits_apart_from_that_of_rows():
+    effect = paribus.partial_dependence(models(), table(), 2, **QUIET)
+    (panel,) = effect.figure().panels
+    wide, narrow = (mark for mark in panel.marks if isinstance(mark, Band))
+    assert (wide.role, wide.label) == ("refits", "rows and refits as folds, 95 %")
+    assert (narrow.role, narrow.label) == ("standard_error", None)
+    assert wide.color != narrow.color
+    low, high = effect.refit_interval()
+    assert_allclose((wide.low, wide.high), (low[0], high[0]))
+    assert_allclose(narrow.high, effect.average[0] + 2 * effect.standard_error[0])
+    bar = next(mark for mark in panel.right.marks if isinstance(mark, Points) and mark.marker == "bar")
+    low, high = effect.refit_interval(at_missing=True)
+    assert bar.error[0] == pytest.approx((high - low)[0] / 2)
+    words = ["each of 5 models", "rows and refits as folds, 95 %", "average ± 2 standard errors"]
+    page = effect.plot().figure
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    assert [text.get_text() for text in legend.get_texts()] == words
+    assert all(word in effect.to_svg() for word in words)
+    drawn = [trace.name for trace in effect.plot(backend="plotly").data]
+    assert set(words) <= set(drawn)
+    line = [mark for mark in panel.marks if isinstance(mark, Line)][-1]
+    assert "rows and refits as folds, 95 %: " in line.hover[0]
+
+
+def test_relative_curves_have_the_interval_of_refits_only():
+    (panel,) = paribus.partial_dependence(models(), table(), 0, **QUIET).centered().figure().panels
+    (band,) = (mark for mark in panel.marks if isinstance(mark, Band) and mark.role == "refits")
+    assert band.label == "refits as folds, 95 %"
+
+
+def explained(m, seed, X, slope=1.0):
+    return paribus.explain(models(m, seed, slope), X, **QUIET)
+
+
+def test_drift_of_refits_equals_naive_code():
+    X = table(200)
+    old, new = explained(4, 1, X), explained(6, 2, X, 1.5)
+    drift = old.compare(new)
+    assert drift.refits == (4, 6)
+    effect = next(one for one in drift.effects if one.feature == "x0")
+    squares = []
+    for one, m in ((old, 4), (new, 6)):
+        values = one.effects["x0"].by_model.values[:, 0]
+        shapes = np.array([curve - curve @ effect.weights for curve in values])
+        squares.append((1 / m + m - 2) * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0) / (m - 1))
+    assert_allclose(effect.typical_refit_errors[:, 0] ** 2, [s @ effect.weights for s in squares], rtol=1e-10)
+    peak = np.argmax(np.abs(effect.change[0]))
+    assert_allclose(effect.largest_refit_errors[:, 0] ** 2, [s[peak] for s in squares], rtol=1e-10)
+    levels = [one.predictions.by_model[:, 0] for one in (old, new)]
+    want = [np.sqrt(1 / m + m - 2) * level.std(ddof=1) for level, m in zip(levels, (4, 6), strict=True)]
+    assert_allclose(drift.level_refit_errors[:, 0], want, rtol=1e-10)
+    rows = old.predictions.standard_error[0] + new.predictions.standard_error[0]
+    assert drift.level_error[0] == pytest.approx(np.sqrt(rows**2 + want[0] ** 2 + want[1] ** 2), rel=1e-10)
+    strengths = [one.interactions.strength_by_model for one in (old, new)]
+    want = [
+        np.sqrt(1 / m + m - 2) * s[:, 0].std(axis=0, ddof=1) for s, m in zip(strengths, (4, 6), strict=True)
+    ]
+    assert old.interactions.pairs[0] == (0, 1)
+    assert_allclose(drift.interactions.refit_errors[:, 0, 0], np.ravel(want), rtol=1e-10)
+    changes = {one.name: one for one in drift.ranked()}
+    assert changes["x0"].refit_errors == tuple(effect.typical_refit_errors[:, 0])
+    assert changes["rows"].refit_errors is None
+    assert "refits" in str(drift.notes[0])
+
+
+def test_gate_of_refits_passes_other_refits_and_fails_a_model_that_moved():
+    """Over the same rows, where a bound alone would fail every refit."""
+    X = table(300)
+    single = paribus.explain(models(1, 1)[0], X, **QUIET).compare(
+        paribus.explain(models(1, 2)[0], X, **QUIET)
+    )
+    assert single.refits is None
+    assert "x0" in [change.name for change in single.above(0.0)]
+    names = []
+    for seed in range(8):
+        old, new = (explained(6, 10 + seed + 100 * side, X) for side in (0, 1))
+        moved = old.compare(new).above(0.0)
+        names += [change.name for change in moved if change.kind != "rows"]
+    assert len(names) <= 1, names
+    drift = explained(6, 10, X).compare(explained(6, 110, X, 2.5))
+    assert "x0" in [change.name for change in drift.above(0.0)]
+
+
+def test_gate_of_one_list_only_has_errors_of_rows(tmp_path, capsys):
+    from paribus._command.entry import main
+
+    X = table(200)
+    old, new = explained(3, 1, X), explained(4, 5, X)
+    alone = paribus.explain(models(1)[0], X, **QUIET)
+    assert old.compare(alone).refits is None
+    assert old.compare(alone).effects[0].typical_refit_errors is None
+    old.save(tmp_path / "old.json")
+    new.save(tmp_path / "new.json")
+    main(
+        [
+            "compare",
+            str(tmp_path / "old.json"),
+            str(tmp_path / "new.json"),
+            "--fail-above",
+            "0.5",
+            "--fail-rows",
+            "9",
+        ]
+    )
+    assert "and the error over refits" in "".join(capsys.readouterr())
+    saved = old.compare(new)
+    saved.save(tmp_path / "drift.json")
+    assert paribus.load(tmp_path / "drift.json").refits == (3, 4)
