@@ -7,6 +7,7 @@ EXAMPLES = [
     "linear_model",
     "iris_classes",
     "rentals_categories",
+    "one_hot_columns",
     "missing_values",
     "rentals_ice",
     "contrasts",

@@ -40,7 +40,8 @@ def trees(X):
 def shapes(model, X, *, max_predictions=None, **options):
     explainer = paribus.Explainer(model, X, **options)
     arguments = {**GRID, "max_predictions": max_predictions, "features": ["a", "b", "c"]}
-    statistics = explainer._statistics([("effects", arguments)])
+    ((_, effects),) = explainer._requests([("effects", arguments)])
+    statistics = {"effects": effects.statistic(explainer._subject)}
     statistics["shapes"] = ShapeStatistic.beside(statistics["effects"])
     found = explainer._run_named(statistics)
     return found["effects"], {one.feature: one for one in shapes_of(found["effects"], found["shapes"], {})}

@@ -13,7 +13,7 @@ from paribus._api.data import By, OutOfCoreData, SurveyRequest
 from paribus._api.run import Rounds, RunContext, Statistic, Steps, Verification, lockstep
 from paribus._api.runner import Pass, digest
 from paribus._contracts import NOMINAL
-from paribus._data.grouping import MOST_VALUES, QUANTILES, ColumnGroups, Grouping
+from paribus._data.grouping import MOST_VALUES, QUANTILES, Grouping, GroupsByColumn
 from paribus._data.rows import Background, Block, Rows
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import TableReader
@@ -69,7 +69,7 @@ class GroupedStatistic:
         return partial(self._result, grouping, groups, builders)
 
     def _result(
-        self, grouping: ColumnGroups, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
+        self, grouping: GroupsByColumn, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
     ) -> GroupedResults:
         """Build the results of all groups."""
         return GroupedResults(grouping.name, groups, tuple(build() for build in builders), grouping.notes)
@@ -80,7 +80,7 @@ class GroupPerformance(GroupedStatistic):
     """Performance of each group of rows, by label."""
 
     def _result(  # type: ignore[override]
-        self, grouping: ColumnGroups, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
+        self, grouping: GroupsByColumn, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
     ) -> dict[str, Performance]:
         """Return the performance of each group; empty without a target."""
         measured = {group.label: build().performance for group, build in zip(groups, builders, strict=True)}
@@ -90,15 +90,15 @@ class GroupPerformance(GroupedStatistic):
 SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
 
 
-def column_groups(context: RunContext, by: By) -> ColumnGroups:
+def column_groups(context: RunContext, by: By) -> GroupsByColumn:
     """Return the groups that the argument ``by`` defines; the column of out-of-core rows is read."""
-    found: ColumnGroups = context.once(by, partial(_column_groups, context, by))
+    found: GroupsByColumn = context.once(by, partial(_column_groups, context, by))
     return found
 
 
-def _column_groups(context: RunContext, by: By) -> ColumnGroups:
+def _column_groups(context: RunContext, by: By) -> GroupsByColumn:
     if by.values is None:
-        return ColumnGroups.of(by.name, _column_data(context).summary(0, {0: SPEC}), by.cuts)
+        return GroupsByColumn.of(by.name, _column_data(context).summary(0, {0: SPEC}), by.cuts)
     column, rows = by.values, context.rows
     assert isinstance(rows, Rows)
     if column.kind in NOMINAL:
@@ -106,7 +106,7 @@ def _column_groups(context: RunContext, by: By) -> ColumnGroups:
         column = replace(column, codes=codes, codes_in_use=found)  # found once
     options = {"limit": SPEC.limit, "percentiles": SPEC.percentiles, "bins": SPEC.bins}
     summary = summarize_column(column, rows.weights, nominal=False, **options)  # type: ignore[arg-type]
-    return replace(ColumnGroups.of(by.name, summary, by.cuts), column=column)
+    return replace(GroupsByColumn.of(by.name, summary, by.cuts), column=column)
 
 
 def _column_data(context: RunContext) -> OutOfCoreData:
@@ -162,7 +162,7 @@ def _counting_pass(
 ) -> Pass:
     """Return the pass that counts the rows of each group, and samples some of them."""
     read = rows
-    if isinstance(grouping, ColumnGroups):  # no other column is needed
+    if isinstance(grouping, GroupsByColumn):  # no other column is needed
         column = _column_data(context).rows
         assert isinstance(column, ScannedRows)
         read = replace(column, reading=replace(column.reading, weight_scale=rows.weight_scale))

@@ -76,10 +76,17 @@ def partial_dependence(
         or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
         that returns an iterator of batches. Only the columns the model was fitted on are read, and it
         receives them as pandas (as polars from a ``LazyFrame``).
-    features : str, int, or sequence of them
+    features : str, int, sequence of them, or mapping
         One column by name or position in X as passed, or several that are varied jointly: ``["age", "bmi"]``
         is one two-way effect. A boolean mask selects columns. A tuple is also the label of a column of a
         pandas ``MultiIndex``. Values of rows, such as a target, are refused.
+
+        A mapping from a name to a list of columns makes one feature of them, whose values are the observed
+        combinations: ``{"city": ["city_A", "city_B"]}`` for one-hot columns, also for lagged or paired ones.
+        Combinations of zeros and ones are named by their ones, ``"A"``, or ``"none"``; others by their
+        values, ``"(1.0, 2.5)"``. A single column stands for itself: ``{"city": [...], "age": "age"}`` is a
+        two-way effect. A row in which all columns are missing has a missing value. Out-of-core data is
+        read once more to find the combinations.
     by : str, array of shape (n,) or mapping, optional
         Groups of rows: the result is `GroupedResults`, a mapping from the label of each group to the result
         of its rows, all on the grid of all rows. The name of a column of X, which the model need not use;
@@ -110,7 +117,8 @@ def partial_dependence(
         points is the exact step function. Behind preprocessing they are in the units of X; the columns made
         of a feature must rise or fall with it.
     custom_values : mapping, optional
-        Grid values to use instead, keyed by the name or position of a feature.
+        Grid values to use instead, keyed by the name or position of a feature. Those of a group of columns
+        are names of combinations: ``{"city": ["A", "none"]}``.
     method : {"auto", "exact", "brute", "recursion"}
         ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact shortcut,
         ``"brute"`` brute force. ``"recursion"`` is a different estimand: the average along the paths of a
@@ -190,6 +198,16 @@ def partial_dependence(
     >>> effect = paribus.partial_dependence(models, X, 0)
     >>> effect.average, effect.by_model.standard_deviation.round(3)
     (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
+
+    One-hot columns, as the feature that they encode:
+
+    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [2.0, 0.0, 0.0]])
+    >>> names = ["age", "city_A", "city_B"]
+    >>> effect = paribus.partial_dependence(
+    ...     lambda X: X[:, 1] + 2 * X[:, 2], X, {"city": ["city_A", "city_B"]}, feature_names=names
+    ... )
+    >>> effect.grid_values[0], effect.average
+    (array(['A', 'B', 'none'], dtype=object), array([[1., 2., 0.]]))
     """
     explainer = Explainer(
         estimator,
@@ -252,9 +270,12 @@ def effects(
     ----------
     estimator, X
         As for `partial_dependence`.
-    features : sequence, optional
+    features : sequence or mapping, optional
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
-        surface. All columns by default; columns that cannot be varied are skipped, with a note.
+        surface. All columns by default; columns that cannot be varied are skipped, with a note. A mapping
+        has one effect for each entry, as for `partial_dependence`: ``{"city": ["city_A", "city_B"], "age":
+        "age"}``. In a list, others may refer to its names: ``[{"city": [...]}, ("city", "age")]`` is a curve
+        and a surface.
     by, sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
 custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, max_predictions, progress, \
 verify, executor, checkpoint, on_error
@@ -346,9 +367,10 @@ def accumulated_local_effects(
     estimator, X
         As for `partial_dependence`; for a list of models the mean of their effects, with each of them in
         ``by_model``.
-    features : str, int, tuple or sequence, optional
+    features : str, int, tuple, sequence or mapping, optional
         Names, positions and pairs of them, one effect each. All columns by default; columns that cannot be
-        varied are skipped, with a note. At least one feature of a pair must be numeric or a date.
+        varied are skipped, with a note. At least one feature of a pair must be numeric or a date. A mapping
+        makes groups of columns, as for `effects`; their combinations are arranged as categories are.
     by, sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     grid_resolution : int, optional
@@ -465,9 +487,9 @@ def marginal(
         As for `partial_dependence`; None to average ``y`` alone.
     X
         As for `partial_dependence`.
-    features : sequence, optional
+    features : sequence or mapping, optional
         Names or positions, one result each. All columns by default; columns without a valid grid are skipped,
-        with a note.
+        with a note. A mapping makes groups of columns, as for `effects`.
     y : array of shape (n,) or (n, n_outputs), or str, optional
         The target: numbers, or class labels for a classifier with probabilities, which become indicators of
         the positive class, or of each of several classes. Or the name of its column in X, which is not passed

@@ -13,6 +13,7 @@ import numpy as np
 from paribus._api.alignment import Alignment, aligned, aligned_reading
 from paribus._api.runner import Pass, Runner, digest
 from paribus._contracts import Array
+from paribus._data.column_groups import GroupedTable
 from paribus._data.features import Header
 from paribus._data.read import source_of, table_of
 from paribus._data.rows import Background, Rows, rows_of
@@ -378,6 +379,13 @@ class InMemoryData:
             target[rows.chosen(None, 0)] = given
         return InMemoryData(replace(rows, target=target), self.named, self.by)
 
+    def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> InMemoryData:
+        """Return the data with groups of columns as one feature each."""
+        table = GroupedTable.of(self.rows.table, groups)
+        return InMemoryData(
+            replace(self.rows, table=table, aligned=self.header.grouped(groups)), True, self.by
+        )
+
     def describe(self) -> str:
         """Return a description of the rows and columns."""
         table, weights = self.rows.table, ", weighted" if self.rows.weighted else ""
@@ -485,7 +493,8 @@ class OutOfCoreData:
         reading = replace(self.reading, weight_scale=self.reading.first_unit())
         survey = Survey.of(reading, specs, surveying.seeds, head)
         stamp = None if runner.checkpoint is None else reading.source.stamp
-        settings = digest(reading.read, reading.weight, reading.target, survey)
+        grouped = () if reading.groups is None else (reading.groups,)
+        settings = digest(reading.read, reading.weight, reading.target, survey, *grouped)
         (state,) = runner.fold(
             [
                 Pass(
@@ -519,6 +528,16 @@ class OutOfCoreData:
     def in_memory(self, why: str) -> Rows:
         """Raise, because the rows are out of core."""
         raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
+
+    def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> OutOfCoreData:
+        """Return the data with groups of columns as one feature each, found in one read of all rows."""
+        while True:
+            try:
+                return OutOfCoreData(self.reading.grouped(groups), self.on_error, by=self.by)
+            except SourceError as error:
+                if self.on_error != "skip":
+                    raise
+                self.reading = whole_files(self.reading, error)
 
     def describe(self) -> str:
         """Return a description of the rows and columns."""

@@ -6,7 +6,9 @@ import inspect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, SurveyRequest, open_data
@@ -30,6 +32,7 @@ from paribus._api.runner import Runner
 from paribus._data.features import (
     Features,
     Header,
+    split_groups,
 )
 from paribus._data.table import Table
 from paribus._executors.progress import announce_line, showing_compilation
@@ -62,6 +65,7 @@ ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 # Upper bounds on the predictions of an explanation: per row for surfaces, per row and feature, and for
 # crossed rows. They show without a plan that an explanation is short.
 SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
+Chosen = TypeVar("Chosen", bound=Options[Any])
 # Kernels that a verb usually compiles, for the progress bar of compilation.
 EXPECTED_COMPILATIONS, FEW_COMPILATIONS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
@@ -138,6 +142,7 @@ class Explainer:
         )
         self._models: tuple[Model, ...] | None = None
         self._fingerprint: Future[str] | None = None
+        self._by_groups: dict[Any, Explainer] = {}  # explainers of groups of columns
 
     def __repr__(self) -> str:
         model = counted_names(map(describe, self._subject.estimators)) or "no model"
@@ -186,10 +191,12 @@ class Explainer:
 
         Parameters
         ----------
-        features : str, int, or sequence of them
+        features : str, int, sequence of them, or mapping
             One column by name or position in X as passed, or several that are varied jointly: ``["age",
             "bmi"]`` is one two-way effect. A boolean mask selects columns. A tuple is also the label of a
-            column of a pandas ``MultiIndex``. Values of rows, such as a target, are refused.
+            column of a pandas ``MultiIndex``. Values of rows, such as a target, are refused. A mapping from a
+            name to a list of columns makes one feature of them, whose values are the observed combinations:
+            ``{"city": ["city_A", "city_B"]}``.
         percentiles : (float, float)
             Lower and upper quantile between which the grid of a numeric feature is evenly spaced; linear
             interpolation, weighted if there are weights. Not used if each distinct value is a grid point.
@@ -266,9 +273,11 @@ class Explainer:
 
         Parameters
         ----------
-        features : sequence, optional
+        features : sequence or mapping, optional
             Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
-            surface. All columns by default; columns that cannot be varied are skipped, with a note.
+            surface. All columns by default; columns that cannot be varied are skipped, with a note. A mapping
+            makes groups of columns, one effect for each entry. In a list, others may refer to its names:
+            ``[{"city": [...]}, ("city", "age")]``.
         percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
             As for `partial_dependence`.
 
@@ -306,9 +315,10 @@ class Explainer:
 
         Parameters
         ----------
-        features : str, int, tuple or sequence, optional
+        features : str, int, tuple, sequence or mapping, optional
             Names, positions and pairs of them, one effect each. All columns by default; columns that cannot
-            be varied are skipped, with a note. At least one feature of a pair must be numeric or a date.
+            be varied are skipped, with a note. At least one feature of a pair must be numeric or a date. A
+            mapping makes groups of columns, as for `effects`.
         grid_resolution : int, optional
             Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each
             of two. Bins have about equal weight, and every edge is an observed value. A value with more
@@ -354,9 +364,9 @@ class Explainer:
 
         Parameters
         ----------
-        features : sequence, optional
+        features : sequence or mapping, optional
             Names or positions, one result each. All columns by default; columns without a valid grid are
-            skipped, with a note.
+            skipped, with a note. A mapping makes groups of columns, as for `effects`.
         percentiles, grid_resolution, custom_values
             As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
         max_predictions
@@ -396,8 +406,9 @@ class Explainer:
 
         Parameters
         ----------
-        features : sequence, optional
-            Names or positions of the features, or a boolean mask; all columns by default.
+        features : sequence or mapping, optional
+            Names or positions of the features, or a boolean mask; all columns by default. A mapping makes
+            groups of columns, as for `effects`.
         subsample : int, None or "auto"
             Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if
             that takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n²
@@ -453,9 +464,9 @@ class Explainer:
 
         Parameters
         ----------
-        features : sequence, optional
+        features : sequence or mapping, optional
             Names or positions; all columns by default. For permutation also tuples, whose columns are
-            permuted jointly.
+            permuted jointly. A mapping makes groups of columns, as for `effects`.
         kind : {"effect", "permutation", "model"}
             Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which
             takes one.
@@ -512,8 +523,8 @@ class Explainer:
 
         Parameters
         ----------
-        features : list of str or int, optional
-            The features to explain; all by default.
+        features : list of str or int, or mapping, optional
+            The features to explain; all by default. A mapping makes groups of columns, as for `effects`.
         monotone : mapping, optional
             Features by name or position, and the direction that the model is declared to have in each: 1 or
             ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
@@ -569,11 +580,12 @@ class Explainer:
             max_predictions=max_predictions,
             max_hours=max_hours,
         )
-        statistics = options.statistics(self._subject)
+        own, options = self._for(options)
+        statistics = options.statistics(own._subject)
         if options.max_predictions is None:  # a trial would add to them
-            self._announce(options.likely(self._subject), options.max_hours)
-        found = self._run_named(statistics)
-        return explanation_of(found, options, self._subject, self._models or ())
+            own._announce(options.likely(own._subject), options.max_hours)
+        found = own._run_named(statistics)
+        return explanation_of(found, options, own._subject, own._models or ())
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
@@ -600,16 +612,22 @@ class Explainer:
         >>> list(explainer.run("effects", "accumulated_local_effects"))
         ['effects', 'accumulated_local_effects']
         """
-        return self._run_named(self._statistics(verbs))
+        requests = self._requests(verbs)
+        found: dict[str, Any] = {}
+        for one in dict.fromkeys(explainer for explainer, _ in requests):  # with the same groups of columns
+            own = [options for explainer, options in requests if explainer is one]
+            statistics = {each.verb: one._grouped(each.statistic(one._subject)) for each in own}
+            found |= one._run_named(statistics)
+        return {options.verb: found[options.verb] for _, options in requests}
 
-    def _statistics(self, verbs: Sequence[Any]) -> dict[str, Statistic]:
-        """Return the statistic of each verb, given as in `run`."""
+    def _requests(self, verbs: Sequence[Any]) -> list[tuple[Explainer, StatisticOptions[Any]]]:
+        """Return the options of each verb, given as in `run`, and the explainer with its features."""
         requests = _verb_requests(verbs)
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        options = [options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests]
-        return {one.verb: self._grouped(one.statistic(self._subject)) for one in options}
+        options = (options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests)
+        return [self._for(one) for one in options]
 
     def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         """Return the result of each statistic, computed in shared passes."""
@@ -641,8 +659,23 @@ class Explainer:
         from paribus._api.explaining import ExplainOptions
 
         kinds: tuple[type[Options[Any]], ...] = (*STATISTICS, ExplainOptions)
-        options = [options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _verb_requests(verbs)]
-        return self._forecast([statistic for one in options for statistic in one.likely(self._subject)])
+        asked = (options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _verb_requests(verbs))
+        requests = [self._for(one) for one in asked]
+        own = requests[0][0]
+        if any(other is not own for other, _ in requests):
+            raise OptionError("features= groups columns in several ways; estimate the cost of each by itself")
+        return own._forecast([statistic for _, one in requests for statistic in one.likely(own._subject)])
+
+    def _for(self, options: Chosen) -> tuple[Explainer, Chosen]:
+        """Return the explainer with the groups of columns in ``features=``, and options that name them."""
+        features, groups = split_groups(options.features, self._subject.data.header)
+        named = options if features is options.features else replace(options, features=features)
+        key = tuple(groups.items())
+        if groups and key not in self._by_groups:
+            other = copy(self)
+            other._subject, other._models, other._fingerprint = self._subject.grouped(groups), None, None
+            self._by_groups[key] = other
+        return self._by_groups[key] if groups else self, named
 
     def _announce(self, statistics: Sequence[Statistic], max_hours: float | None) -> None:
         """Announce the estimated duration of a long explanation, and raise above ``max_hours``."""
@@ -698,7 +731,8 @@ class Explainer:
 
     def _compute(self, options: StatisticOptions[Result]) -> Result:
         """Return the result of a single statistic."""
-        result: Result = self._run([self._grouped(options.statistic(self._subject))])[0]
+        own, options = self._for(options)
+        result: Result = own._run([own._grouped(options.statistic(own._subject))])[0]
         return result
 
     def _grouped(self, statistic: Statistic) -> Statistic:

@@ -224,7 +224,7 @@ def directions_of(
     The user's declaration of a feature overrides the constraints of the model. ``estimator`` is None for a
     list of models, whose constraints are not read.
     """
-    own = {} if estimator is None else model_directions(estimator, header.names, outputs)
+    own = {} if estimator is None else model_directions(estimator, header.columns or header.names, outputs)
     joined = own | declared_directions(monotone, header, outputs)
     return {
         name: {output: direction for output, direction in by_output.items() if direction is not None}

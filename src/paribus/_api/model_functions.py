@@ -63,8 +63,9 @@ def h_statistic(
     ----------
     estimator, X
         As for `partial_dependence`.
-    features : sequence, optional
-        Names or positions of the features, or a boolean mask; all columns by default.
+    features : sequence or mapping, optional
+        Names or positions of the features, or a boolean mask; all columns by default. A mapping makes groups
+        of columns, as for `effects`.
     by : str, array of shape (n,) or mapping, optional
         Groups of rows, as for `partial_dependence`.
     sample_weight : array of shape (n,), or str, optional
@@ -190,9 +191,9 @@ def feature_importance(
     ----------
     estimator, X
         As for `partial_dependence`.
-    features : sequence, optional
+    features : sequence or mapping, optional
         Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
-        jointly.
+        jointly. A mapping makes groups of columns, as for `effects`.
     y : array of shape (n,), or str, optional
         The target, or the name of its column in X; for permutation only.
     kind : {"effect", "permutation", "model"}
@@ -310,8 +311,9 @@ def explain(
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
         The target, for observed averages, residuals and performance, or the name of its column in X; as for
         `marginal`.
-    features : list of str or int, optional
-        The features to explain; all by default.
+    features : list of str or int, or mapping, optional
+        The features to explain; all by default. A mapping makes groups of columns, as for `effects`:
+        ``{"city": ["city_A", "city_B"], "age": "age"}``.
     monotone : mapping, optional
         Features by name or position, and the direction that the model is declared to have in each: 1 or
         ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.

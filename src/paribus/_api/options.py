@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +12,14 @@ import numpy as np
 from paribus._api.data import ExplainerData
 from paribus._api.run import Statistic
 from paribus._api.statistics.axis_options import AxisOptions, Groups, groups_of
-from paribus._data.features import Features, check_no_target, resolve, resolve_each, resolve_groups
+from paribus._data.features import (
+    Features,
+    check_no_target,
+    resolve,
+    resolve_each,
+    resolve_groups,
+    resolve_set,
+)
 from paribus._grid import GridOptions
 from paribus._text import count
 from paribus._typing import (
@@ -134,6 +141,15 @@ class Subject:
         if needs_model and not self.estimators:
             raise ModelError(f"{verb} needs a model, and estimator is None; only marginal averages y alone")
 
+    def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> Subject:
+        """Return the subject with groups of columns as one feature each; those of several are categorical."""
+        header = self.data.header
+        nominal = resolve_set("categorical_features", self.categorical_features, header)
+        taken = {column: (name, len(columns)) for name, columns in groups.items() for column in columns}
+        single = [taken.get(column, (header.names[column], 1)) for column in sorted(nominal)]
+        kept = [name for name, size in single if size == 1]
+        return replace(self, data=self.data.grouped(groups), categorical_features=kept)
+
     def axes(
         self, features: Any, groups: Groups, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
     ) -> AxisOptions:
@@ -142,6 +158,7 @@ class Subject:
         return AxisOptions.of(header, groups, grid, self.categorical_features, custom_values, skip, bins)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Options(ABC, Generic[Result]):
     """The arguments of one function, except those about the data and the computation.
 
@@ -150,11 +167,14 @@ class Options(ABC, Generic[Result]):
 
     verb: ClassVar[str]
 
+    features: Any
+
     @abstractmethod
     def likely(self, subject: Subject) -> list[Statistic]:
         """Check the options, and return statistics with the same cost as the call."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticOptions(Options[Result]):
     """The arguments of a function that computes a single statistic."""
 
@@ -454,7 +474,7 @@ def options_from(
     """Return the options of a verb from named arguments; ``others`` are arguments of `Explainer`."""
     by_verb = {kind.verb: kind for kind in kinds}
     check_choice("verb", verb, tuple(by_verb))
-    own = fields(by_verb[verb])  # type: ignore[arg-type]
+    own = fields(by_verb[verb])
     known = {one.name: one for one in sorted(own, key=lambda one: one.name != "features")}
     for name in arguments:
         if name in others:

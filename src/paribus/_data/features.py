@@ -12,7 +12,7 @@ from paribus._text import count
 from paribus.errors import FeatureError, GridError, InputError, did_you_mean
 
 Feature: TypeAlias = str | int
-Features: TypeAlias = Feature | Sequence[Any]
+Features: TypeAlias = Feature | Sequence[Any] | Mapping[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,33 @@ class Header:
 
     Both are the names that results report. A position in ``features`` counts in ``given``, a column of a
     grid in ``names``. ``unused`` are the columns of X that the call does not use. ``unknown`` describes
-    the values of columns that are not among the model's categories.
+    the values of columns that are not among the model's categories. ``columns`` are the columns the model
+    gets if some of ``names`` stand for several of them, else empty.
     """
 
     names: tuple[str, ...]
     given: tuple[str, ...]
     unused: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, names: Header | tuple[str, ...]) -> Header:
         """Return a header as it is, or the header of a table whose columns all go to the model."""
         return names if isinstance(names, Header) else cls(names, names)
+
+    def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> Header:
+        """Return the header with groups of columns as one feature each, at the place of the first column.
+
+        Positions in X stay as they are; the names of groups of several columns follow.
+        """
+        first = {columns[0]: name for name, columns in groups.items()}
+        taken = {column for columns in groups.values() for column in columns[1:]}
+        names = tuple(first.get(j, own) for j, own in enumerate(self.names) if j not in taken)
+        renamed = {self.names[columns[0]]: name for name, columns in groups.items() if len(columns) == 1}
+        given = tuple(renamed.get(own, own) for own in self.given)
+        given += tuple(name for name in groups if name not in given)
+        return Header(names, given, self.unused, self.unknown, self.names)
 
     def passed(self, feature: int) -> int:
         """Return the position in X, as the user passed it, of a column the model gets."""
@@ -159,6 +174,48 @@ def resolve_groups(
     return tuple(found), tuple(found.values())
 
 
+def split_groups(features: Any, names: Names) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """Return features with the names of groups in place of mappings, and the columns of each group.
+
+    A mapping is one entry per feature. Within a list, others may refer to its names. A column by its own
+    name or position needs no group.
+
+    >>> split_groups([{"city": ["A", "B"]}, ("city", "age")], ("age", "A", "B"))
+    (['city', ('city', 'age')], {'city': (1, 2)})
+    """
+    if isinstance(features, Mapping):
+        features = [features]
+    if not isinstance(features, (list, tuple)) or not any(isinstance(one, Mapping) for one in features):
+        return features, {}
+    tokens: list[Any] = []
+    groups: dict[str, tuple[int, ...]] = {}
+    for one in features:
+        for name, columns in one.items() if isinstance(one, Mapping) else ():
+            found = tuple(position(token, names) for token in _tokens(columns, names))
+            if len(found) != 1 or (name != columns and name != Header.of(names).names[found[0]]):
+                _check_group(name, found, groups, names)
+                groups[name] = found
+            tokens.append(name)
+        if not isinstance(one, Mapping):
+            tokens.append(one)
+    return tokens, groups
+
+
+def _check_group(
+    name: Any, columns: tuple[int, ...], groups: Mapping[str, tuple[int, ...]], names: Names
+) -> None:
+    """Raise unless a group has a new name, and columns that no other group has."""
+    header = Header.of(names)
+    if not isinstance(name, str) or name in (*header.names, *groups):
+        raise FeatureError(f"features: {name!r} must be text, and not the name of another feature")
+    if not columns:
+        raise FeatureError(f"features: {name!r} has no columns; list at least one")
+    taken = [column for group in (*groups.values(), columns) for column in group]
+    twice = [header.names[column] for column in columns if taken.count(column) > 1]
+    if twice:
+        raise FeatureError(f"features: column {twice[0]!r} is listed twice; a column belongs to one feature")
+
+
 def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
     """Return a possibly empty set of columns, such as ``categorical_features``."""
     if features is None:
@@ -197,6 +254,8 @@ def position(token: Any, names: Names) -> int:
     """Return the position, among the columns the model gets, of a column of X given by name or position."""
     header = Header.of(names)
     passed = header.given[_column_position(token, header.given)]
+    if passed not in header.names and passed in header.columns:
+        raise FeatureError(f"feature {passed!r} is set together with other columns; name the group instead")
     if passed not in header.names:
         raise FeatureError(
             f"feature {passed!r} is a column of X that the model does not use, so predictions do not depend "

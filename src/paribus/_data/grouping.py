@@ -43,7 +43,7 @@ class Grouping(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnGroups:
+class GroupsByColumn:
     """Groups by the values of one column: its categories, or intervals of numbers.
 
     ``categories`` maps each listed value to the number of its group. ``cuts`` are the upper ends of all
@@ -59,7 +59,7 @@ class ColumnGroups:
     column: Column | None = None
 
     @classmethod
-    def of(cls, name: str, summary: Summary, cuts: Any) -> ColumnGroups:
+    def of(cls, name: str, summary: Summary, cuts: Any) -> GroupsByColumn:
         """Form groups from the summary of a column; ``cuts`` are the points given by the user, or None."""
         if cuts is not None:
             return cls._intervals(name, checked_cuts(name, cuts, summary))
@@ -70,14 +70,14 @@ class ColumnGroups:
         return cls._intervals(name, inner)
 
     @classmethod
-    def _intervals(cls, name: str, cuts: Array) -> ColumnGroups:
+    def _intervals(cls, name: str, cuts: Array) -> GroupsByColumn:
         labels = interval_labels([at_value(cut) for cut in cuts])
         if len(set(labels)) < len(labels):  # cut points that round alike are written in full
             labels = interval_labels([plain_value(cut) for cut in cuts])
         return cls(name, (*labels, OTHER, MISSING), {}, cuts)
 
     @classmethod
-    def _categories(cls, name: str, summary: Summary) -> ColumnGroups:
+    def _categories(cls, name: str, summary: Summary) -> GroupsByColumn:
         assert summary.categories is not None
         assert summary.category_weights is not None
         values, weights = summary.categories, summary.category_weights

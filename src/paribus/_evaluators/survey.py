@@ -525,9 +525,9 @@ def _known_categories(reading: TableReader, feature: int, declared: DeclaredCate
         check_known(name, reading.closed[name], declared.categories)
     if name in reading.categories:
         return categories_with(name, reading.categories[name], declared.categories)
-    kind = reading.source.schema.field(name).type
     return pa.array(
-        [category for category in declared.categories if category is not None], type=kind.value_type
+        [category for category in declared.categories if category is not None],
+        type=reading.type(feature).value_type,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus._data.column_groups import owners_of
 from paribus._data.read import table_of
 from paribus._data.table import Table
 from paribus._models.ensemble import Ensemble
@@ -38,6 +39,12 @@ class PipelinePosition:
     sample: Table
     preparation: Preparation | None = None
     columns: tuple[int, ...] | None = None
+
+    @classmethod
+    def first(cls, sample: Table) -> PipelinePosition:
+        """Return the position of a model without steps; columns of a group depend on one feature."""
+        grouped = len(owners_of(sample)) > len(sample.names)
+        return cls(sample, Preparation.of((), sample, 0.0) if grouped else None)
 
     @property
     def raw(self) -> bool:

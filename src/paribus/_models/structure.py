@@ -147,7 +147,8 @@ def _read_structure(model: Model) -> Structure:
             RefusalCode.NO_STRUCTURE,
         )
     evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict)
-    structure = _read_at(model.predictor.target, PipelinePosition(model.sample), model.response, evidence)
+    first = PipelinePosition.first(model.sample)
+    structure = _read_at(model.predictor.target, first, model.response, evidence)
     if not model.row_independent:
         raise RefusalError("it predicts a row by the rows beside it", RefusalCode.NO_STRUCTURE)
     return structure

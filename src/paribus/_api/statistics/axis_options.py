@@ -11,6 +11,7 @@ import numpy as np
 
 from paribus._api.run import RunContext
 from paribus._contracts import Array
+from paribus._data.column_groups import one_hot_groups
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
 from paribus._data.summary import Summary
 from paribus._data.table import Table
@@ -18,7 +19,7 @@ from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
 from paribus._models import Model, trees_of
 from paribus._models.preprocessing.raw_splits import split_sides
-from paribus._text import shown_of
+from paribus._text import count, shown_of
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
 
@@ -136,6 +137,25 @@ def quantile_notes(
     )
     note = Note(NoteCode.QUANTILES_ESTIMATED, text, names[0] if len(names) == 1 else None, largest)
     return [(note,) if any(axis.rank_error > 0 for axis in grid.axes) else () for grid in grids]
+
+
+def one_hot_notes(grids: Sequence[Grid], table: Table) -> list[tuple[Note, ...]]:
+    """Return for each grid of a column that looks one-hot encoded a note on columns to set together."""
+    binary = [
+        grid.axes[0].feature for grid in grids if len(grid.axes) == 1 and set(grid.axes[0].values) == {0, 1}
+    ]
+    by_feature: dict[int, Note] = {}
+    for prefix, group in one_hot_groups(table, binary).items():
+        names = [table.names[j] for j in group]
+        shown = shown_of(len(names), NAMED)
+        listed = ", ".join(map(repr, names[:shown])) + ", ..." * (shown < len(names))
+        text = (
+            f"{count(len(names), 'column')} look like a one-hot encoding of {prefix}, and each curve varies "
+            f"one of them alone; pass {{{prefix!r}: [{listed}]}} among the features to set them together"
+        )
+        by_feature |= dict.fromkeys(group, Note(NoteCode.ONE_HOT_COLUMNS, text, value=len(names)))
+    owners = [grid.axes[0].feature for grid in grids]
+    return [(by_feature[j],) if j in by_feature else () for j in owners]
 
 
 def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], Array]:

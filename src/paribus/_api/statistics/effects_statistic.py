@@ -25,7 +25,7 @@ from paribus._api.run import (
     evaluate_model,
     lockstep,
 )
-from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
+from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
 from paribus._api.statistics.interaction_statistic import (
     STRONGEST_PAIRS,
     SUBSAMPLE,
@@ -120,7 +120,10 @@ class EffectsStatistic:
         supports, joint = counting.finish(estimated[0].state)
         placed = quantile_notes(grids, context, self.wanted)
         computed = combine_remarks([self._remarks(context, one, request) for one in estimated])
-        remarks = [(*first, *second) for first, second in zip(placed, computed, strict=False)]
+        hints: list[tuple[Note, ...]] = [()] * len(grids)
+        if self.axes.skip and context.parent is None:
+            hints = one_hot_notes(grids, context.rows.head_sample(SEED))
+        remarks = [sum(each, ()) for each in zip(placed, hints, computed, strict=False)]
         verified = [self._verified(context, one, every) for one in estimated]
         sampled = fewest_rows(estimated, len(every))
         names = context.data.header.names

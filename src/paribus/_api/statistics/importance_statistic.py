@@ -14,6 +14,7 @@ from paribus._api.cost import bound_note, share_of_largest
 from paribus._api.model_facts import of_estimator, of_model
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._contracts import Floats
+from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
 from paribus._evaluators.planner import Plan, PredictionBound
@@ -196,7 +197,9 @@ class OwnStatistic:
     def _result(self, context: RunContext) -> Importance:
         """Build the result."""
         table, chosen = context.rows.table, list(self.features)
-        own = own_importance(self.estimator, table)
+        own = own_importance(self.estimator, table.whole if isinstance(table, GroupedTable) else table)
+        values = np.zeros(len(table.names))
+        np.add.at(values, list(owners_of(table)), own.values)
         facts: dict[str, Any] = {**of_estimator(self.estimator, "own importance", "share")}
         provenance = context.record(
             **facts,
@@ -215,7 +218,7 @@ class OwnStatistic:
             features=self.tokens,
             feature_names=tuple(table.names[j] for j in chosen),
             output_names=("prediction",),
-            values=own.values[chosen],
+            values=values[chosen],
             standard_error=np.full(len(chosen), np.nan),
             with_interactions=None,
             standard_error_with_interactions=None,

@@ -16,12 +16,12 @@ from paribus._data.categories import recode
 from paribus._data.features import Header
 from paribus._data.frame import FrameTable
 from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, UnchangedBlocks
-from paribus._data.scan.model_table import ModelTable
+from paribus._data.scan.model_table import ModelTable, ReadGroups
 from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
-from paribus._data.scan.streams import as_arrow, between
+from paribus._data.scan.streams import Stream, as_arrow, between
 from paribus._data.table import Column
 from paribus._text import count
-from paribus.errors import InputError, SourceError, WeightError
+from paribus.errors import InputError, SourceError, TableError, WeightError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,8 +120,8 @@ class TableReader:
     ``weight_scale``. ``nullable`` columns have missing values in some row. ``starts`` are the first row
     numbers of a cluster's partitions, and the total. ``categories`` are those the model knows for columns of
     plain values. Models refuse other categories in ``closed`` columns and treat them as missing in ``open``
-    ones. ``aligned`` is the header of X, None if it has the columns ``names``. ``by`` is the column that
-    defines groups of rows.
+    ones. ``aligned`` is the header of X, None if it has the columns ``names``. ``groups`` are groups of
+    columns that are one of ``columns`` each, or None. ``by`` is the column that defines groups of rows.
     """
 
     source: Source
@@ -137,6 +137,7 @@ class TableReader:
     closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     open: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     aligned: Header | None = None
+    groups: ReadGroups | None = None
     by: str | None = None
 
     @property
@@ -148,20 +149,50 @@ class TableReader:
     def read(self) -> tuple[str, ...]:
         """Names of all columns that are read, each once."""
         others = (name for name in (self.weight, self.by) if name is not None)
-        return (*dict.fromkeys((*self.columns, *others, *self.target)),)
+        own = self.columns if self.groups is None else self.groups.columns
+        return (*dict.fromkeys((*own, *others, *self.target)),)
 
     @property
     def coded(self) -> tuple[int, ...]:
         """Positions of the categorical columns, whose categories may differ between files."""
         import pyarrow as pa
 
-        types = [self.source.schema.field(name).type for name in self.columns]
-        return tuple(j for j, kind in enumerate(types) if pa.types.is_dictionary(kind))
+        return tuple(j for j in range(len(self.columns)) if pa.types.is_dictionary(self.type(j)))
+
+    def type(self, column: int) -> pa.DataType:
+        """Return the Arrow type of one of ``columns``."""
+        import pyarrow as pa
+
+        if self.groups is not None and not self.groups.groups[column].single:
+            return pa.dictionary(pa.int32(), pa.string())
+        return self.source.schema.field(self.columns[column]).type
+
+    def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> Self:
+        """Return the reader with groups of columns as one categorical column each; reads all rows."""
+        import pyarrow as pa
+
+        for column in (column for columns in groups.values() for column in columns if len(columns) > 1):
+            name = self.columns[column]
+            known = name in (*self.categories, *self.closed, *self.open)
+            if known or pa.types.is_dictionary(self.type(column)):
+                raise TableError(
+                    f"column {name!r} is categorical, and cannot be set together with others out of core; "
+                    "pass a table in memory"
+                )
+        if isinstance(self.source, Stream):
+            self.source.restart()
+        batches = self.source.batches(self.read, 0, None)
+        found = ReadGroups.of(self.columns, self.names, groups, batches)
+        header = self.header.grouped(groups)
+        return replace(self, columns=found.names, names=header.names, aligned=header, groups=found)
 
     def table(self, rows: pa.Table) -> ModelTable:
         """Return Arrow rows as a table of the model's columns."""
-        chosen = self._with_categories(rows.select(self.columns))
-        return ModelTable.of(chosen, self.names, self.source.library, self.nullable)
+        if self.groups is None:
+            chosen = self._with_categories(rows.select(self.columns))
+            return ModelTable.of(chosen, self.names, self.source.library, self.nullable)
+        chosen = FrameTable(self._with_categories(self.groups.encoded(rows)), self.names)
+        return ModelTable(chosen, self.source.library, self.nullable | self.groups.gaps, self.groups)
 
     def head(self) -> ModelTable:
         """Return a few rows as a table of the model's columns."""

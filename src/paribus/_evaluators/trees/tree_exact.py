@@ -168,7 +168,7 @@ class TreeExact(ExactEffects):
                 states["tuples", number] = CodeTuples.of(rows[columns], MOST_TUPLES, weights)
             elif columns:
                 position = self.program.family.features.index(feature)
-                size = int(cells.size[position])
+                size = int(np.prod(self.program.n_codes[list(columns)], dtype=np.int64))
                 states["cells", number] = Counts(np.bincount(cells.at(position, rows), weights, size))
         return states
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from paribus._contracts import Array, Floats, Integers
+from paribus._data.column_groups import owners_of
 from paribus._data.kinds import missing_objects
 from paribus._data.table import CellValues, ScratchBuffer, Table
 from paribus._models.parameters import METHODS, attribute, package_of, replaced_method, steps_of
@@ -169,18 +170,19 @@ class Dependencies:
 
     def __init__(self, steps: Iterable[Any], sample: Table) -> None:
         steps, columns = tuple(steps), len(sample.names)
-        self.owners, self.joined = self._follow(steps, Rehearsal.of(sample, range(columns)), columns)
+        first = tuple(frozenset((feature,)) for feature in owners_of(sample))
+        self.owners, self.joined = self._follow(steps, Rehearsal.of(sample, range(columns)), first)
         if self.joined:
             # Once more with joined columns permuted together, to show that no other column matters.
             together = _group_numbers([{feature, *met} for feature, (_, met) in self.joined.items()], columns)
-            self._follow(steps, Rehearsal.of(sample, together), columns)
+            self._follow(steps, Rehearsal.of(sample, together), first)
 
     def _follow(
-        self, steps: tuple[Any, ...], rehearsal: Rehearsal, columns: int
+        self, steps: tuple[Any, ...], rehearsal: Rehearsal, owners: Owners
     ) -> tuple[Owners, dict[int, tuple[str, frozenset[int]]]]:
         self._rehearsal = rehearsal
         self._joined: dict[int, tuple[str, frozenset[int]]] = {}
-        tables, owners = rehearsal.tables, tuple(frozenset((j,)) for j in range(columns))
+        tables = rehearsal.tables
         for step in steps:
             tables, owners = self._through(step, tables, owners)
         del self._rehearsal

@@ -158,7 +158,7 @@ class Preparation:
 
     def transform(self, native: Any) -> Any:
         """Return the native input of the last step. The given table stays unchanged."""
-        made = copied(native)
+        made = copied(native) if self.steps else native
         for step in self.steps:
             try:
                 made = step.transform(made)
