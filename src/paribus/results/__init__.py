@@ -14,6 +14,7 @@ from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, Tails
 from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance
+from paribus.results.regions import FeatureRegions, Region, Regions, RegionSplit
 from paribus.results.shape import Shape
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Estimand",
     "Explanation",
     "Extrapolation",
+    "FeatureRegions",
     "HStatistics",
     "IceQuantiles",
     "Importance",
@@ -40,6 +42,9 @@ __all__ = [
     "Performance",
     "Provenance",
     "Refusal",
+    "Region",
+    "RegionSplit",
+    "Regions",
     "Scale",
     "Shape",
     "Tails",

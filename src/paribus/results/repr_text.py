@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paribus.results.marginal import Marginal
     from paribus.results.performance import Metric, Performance
     from paribus.results.provenance import Provenance
+    from paribus.results.regions import FeatureRegions, Regions
 
 SHOWN = 5  # entries of a ranking that are shown
 OUTPUTS = 3  # outputs that are shown
@@ -371,6 +372,21 @@ def _ends_of(values: Floats) -> str:
     return f"{ends} in {count(len(values), 'iteration')}"
 
 
+def _feature_regions(one: FeatureRegions) -> Iterator[str]:
+    yield f"of {one.provenance.model} on {one.feature_names[0]}: {count(len(one.regions), 'region')}"
+    yield from one._lines()
+    yield from _how(one.provenance)
+
+
+def _regions(regions: Regions) -> Iterator[str]:
+    yield f"of {regions.provenance.model}: {count(len(regions), 'feature')}, most heterogeneous first"
+    for name, one in regions.items():
+        first, *rest = one._lines()
+        yield f"{name}: {first}"
+        yield from (f"  {line}" for line in rest)
+    yield from _how(regions.provenance)
+
+
 LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     **dict.fromkeys(("PartialDependence", "AccumulatedLocalEffect", "Marginal"), _effect),
     "Effects": _effects,
@@ -379,4 +395,6 @@ LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     "HStatistics": _interactions,
     "Importance": _importance,
     "Performance": _performance,
+    "FeatureRegions": _feature_regions,
+    "Regions": _regions,
 }
