@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -62,20 +62,40 @@ class RegionSplit(Record):
     @property
     def sides(self) -> tuple[str, str]:
         """Both sides in words, such as ``("age <= 35", "age > 35")``."""
-        if self.threshold is None and self.categories is None:
-            return f"{self.feature} is known", f"{self.feature} is missing"
-        if self.categories is None:
-            value = at_value(self.threshold)
-            sides = [f"{self.feature} <= {value}", f"{self.feature} > {value}"]
-        elif len(self.categories) == 1:
-            value = at_value(self.categories[0])
-            sides = [f"{self.feature} = {value}", f"{self.feature} is not {value}"]
-        else:
-            values = ", ".join(map(at_value, self.categories))
-            sides = [f"{self.feature} in ({values})", f"{self.feature} not in ({values})"]
-        if self.missing is not None:
-            sides[self.missing == "right"] += " or missing"
-        return sides[0], sides[1]
+        return region_text([(self, 0)]), region_text([(self, 1)])
+
+
+def region_text(path: Sequence[tuple[RegionSplit, int]]) -> str:
+    """Return the rows in words that are on given sides of splits: 0 for left, 1 for right.
+
+    Several thresholds of one feature become one interval.
+    """
+    by_feature: dict[str, list[tuple[RegionSplit, int]]] = {}
+    for split, side in path:
+        by_feature.setdefault(split.feature, []).append((split, side))
+    parts = (part for name, own in by_feature.items() for part in _conditions(name, own))
+    return " and ".join(parts) or "all rows"
+
+
+def _conditions(name: str, path: Sequence[tuple[RegionSplit, int]]) -> Iterator[str]:
+    """Yield the conditions on one feature that sides of splits are, in words."""
+    known = [(split, side) for split, side in path if split.threshold is not None]
+    lower = max((split.threshold for split, side in known if side), default=None)
+    upper = min((split.threshold for split, side in known if not side), default=None)
+    missing = [split.missing == ("left", "right")[side] for split, side in path]
+    also = " or missing" if all(missing) else ""
+    if lower is not None and upper is not None:
+        yield f"{at_value(lower)} < {name} <= {at_value(upper)}{also}"
+    elif known:
+        yield f"{name} > {at_value(lower)}{also}" if upper is None else f"{name} <= {at_value(upper)}{also}"
+    for split, side in path:
+        if split.categories is not None:
+            values = ", ".join(map(at_value, split.categories))
+            single = len(split.categories) == 1
+            words = (" =", " is not") if single else (" in", " not in")
+            yield f"{name}{words[side]} {values if single else f'({values})'}{also}"
+        elif split.threshold is None:
+            yield f"{name} is {'missing' if side else 'known'}"
 
 
 @record
@@ -183,10 +203,6 @@ class FeatureRegions(Saveable):
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
-
-        Returns
-        -------
-        DataFrame or Table
         """
         return native(_columns([self]), self.provenance.backend, backend)
 
@@ -264,10 +280,6 @@ class Regions(Saveable, Mapping[str, FeatureRegions]):
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
-
-        Returns
-        -------
-        DataFrame or Table
         """
         return native(_columns(list(self.features)), self.provenance.backend, backend)
 

@@ -37,6 +37,7 @@ from paribus._typing import AUTO
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
 from paribus.results import FeatureRegions, Provenance, Region, Regions, RegionSplit
+from paribus.results.regions import region_text
 
 MOST_FEATURES = 5  # features that are searched unless they are named
 RANKED, RANKED_BRUTE = 4_096, 512  # rows by which these are chosen: of a structure, and of predictions
@@ -261,11 +262,12 @@ class RegionBuilder:
         bounds = self.request.bounds
         splits = tuple(self._split(split, found.whole.measured) for split in found.splits)
         leaves = leaves_of(found)
-        texts = region_texts(splits, leaves)
         return FeatureRegions(
             feature_names=self.request.grids[number].names,
             splits=splits,
-            regions=tuple(self._region(node, texts[node], facts) for node, facts in leaves.items()),
+            regions=tuple(
+                self._region(node, region_text(_path(splits, node)), facts) for node, facts in leaves.items()
+            ),
             rejected=tuple(self._split(split, found.whole.measured) for split in found.rejected),
             heterogeneity=found.whole.heterogeneity / found.whole.measured,
             heterogeneity_within=sum(one.heterogeneity for one in leaves.values()) / found.whole.measured,
@@ -318,14 +320,11 @@ def leaves_of(found: RegionEstimate) -> dict[int, NodeFacts]:
     return below(1, found.whole)
 
 
-def region_texts(splits: Sequence[RegionSplit], leaves: Sequence[int] | Mapping[int, Any]) -> dict[int, str]:
-    """Return each region in words, by its node."""
-    sides = {2 * split.node + side: text for split in splits for side, text in enumerate(split.sides)}
-    texts = {}
-    for leaf in leaves:
-        path = [leaf >> up for up in range(leaf.bit_length() - 1)][::-1]
-        texts[leaf] = " and ".join(sides[node] for node in path) or "all rows"
-    return texts
+def _path(splits: Sequence[RegionSplit], leaf: int) -> list[tuple[RegionSplit, int]]:
+    """Return the splits that lead to a node, each with the side of the node."""
+    nodes = [leaf >> up for up in range(leaf.bit_length() - 1)][::-1]
+    by_node = {split.node: split for split in splits}
+    return [(by_node[node // 2], node % 2) for node in nodes]
 
 
 def grouping_of(request: RegionRequest, regions: FeatureRegions, found: RegionEstimate) -> RegionGrouping:
