@@ -199,7 +199,8 @@ STATISTICS = {
         by_count=("error", "rows"),
         in_units=("weight",),
         additive=no_regions,
-        laws_without=dict([NO_CURVES, SINGLE]) | dict.fromkeys(("integer weights", "order of rows"), HALVES),
+        laws_without=dict([NO_CURVES, SINGLE])
+        | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),
     ),
     "extrapolation": Statistic(
         "effects",

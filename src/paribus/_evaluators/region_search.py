@@ -57,7 +57,7 @@ class RegionRequest(EvaluationRequest):
 
     ``shares`` are the weights ``(g,)`` of the points of each grid. ``candidates`` are the numbers of the
     features among ``cells`` by which the regions of each grid may be split. ``variance`` is that of the
-    predictions, summed over outputs.
+    predictions, summed over outputs. A gain of at most ``least_gain``, relative to the weight, is zero.
     """
 
     statistic: ClassVar[str] = "regions"
@@ -67,12 +67,13 @@ class RegionRequest(EvaluationRequest):
     max_depth: int = 0
     bounds: SplitBounds = SplitBounds(0.0, 0.0, 0.0, 1)
     variance: float = 0.0
+    least_gain: float = 0.0
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
         cells = [(one.name, one.categories) for one in self.cells]
-        options = self.candidates, self.max_depth, self.bounds, self.variance, cells
+        options = self.candidates, self.max_depth, self.bounds, self.variance, self.least_gain, cells
         thresholds = (plain(one.thresholds) for one in self.cells)
         return *super().settings, options, *self.shares, *thresholds
 
@@ -294,6 +295,7 @@ class FeatureSearch:
     def _best(self, task: SearchTask, node: int, sums: Floats) -> FoundSplit | None:
         """Return the split of a node that gains most on the rows that select, None if there is none."""
         best: tuple[float, int, Flags] | None = None
+        least = self.request.least_gain * sums[SELECT, 0, WEIGHT]
         for one, first, stop in zip(task.candidates, task.first[1:-1], task.first[2:], strict=True):
             own = sums[:, first:stop]
             sides = self.request.cells[one].sides(own[SELECT])
@@ -302,7 +304,7 @@ class FeatureSearch:
                 continue
             gains = _gains(own[SELECT], sides)
             at = int(np.argmax(gains >= gains.max() * (1 - TIE)))
-            if gains[at] > 0 and (best is None or gains[at] > best[0] * (1 + TIE)):
+            if gains[at] > least and (best is None or gains[at] > best[0] * (1 + TIE)):
                 best = float(gains[at]), one, sides[at]
         if best is None:
             return None
@@ -408,7 +410,8 @@ class RegionSearch(StatisticEvaluator):
         request, halves = self.request, 2 ** max(1, self.request.max_depth)
         total = 0
         for grid, candidates in zip(request.grids, request.candidates, strict=True):
-            cells = 1 + sum(request.cells[one].n_cells for one in candidates)
+            own = candidates if request.max_depth else ()
+            cells = 1 + sum(request.cells[one].n_cells for one in own)
             total += halves * cells * (CURVE + grid.n_points * self.model.n_outputs) * FLOAT
         return total
 

@@ -42,6 +42,7 @@ from paribus.results.regions import region_text
 MOST_FEATURES = 5  # features that are searched unless they are named
 RANKED, RANKED_BRUTE = 4_096, 512  # rows by which these are chosen: of a structure, and of predictions
 BRUTE_ROWS = 4_000  # default number of rows that are searched if the model predicts
+ROUNDING = 1e-24  # share of the mean squared prediction: a smaller gain is due to rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +91,24 @@ class RegionStatistic:
         (model,) = context.models
         summaries, errors = self._summaries(context)
         grids, skipped = self._grids(context, summaries, errors)
-        weighed = yield from self._weighed(context, model, grids)
-        means, variance = weighed.plans[0].evaluator, _variance(weighed)
-        shares = [_shares(grid, cells) for grid, cells in zip(grids, weighed.estimates, strict=True)]
         cells = tuple(SplitCells.of(j, summary) for j, summary in summaries.items())
-        request = self._request(context, grids, tuple(shares), cells, variance)
+        candidates = _interacting(model, [grid.axes[0].feature for grid in grids], cells)
+        weighed = yield from self._weighed(context, model, grids)
+        means, (variance, square) = weighed.plans[0].evaluator, _moments(weighed)
+        shares = [_shares(grid, own) for grid, own in zip(grids, weighed.estimates, strict=True)]
+        request = replace(
+            self._request(context, grids, tuple(shares), cells),
+            candidates=candidates,
+            variance=variance,
+            least_gain=ROUNDING * square,
+        )
         ranked: int | None = None
         if self.features is None and len(grids) > 1:
             spread = yield from self._searched(context, model, request, RANKED)
             ranked = spread.plans[0].evaluator.request.n_weighted
             order = np.argsort([-one.whole.heterogeneity for one in spread.estimates], kind="stable")
             request = request.only(tuple(order[:MOST_FEATURES].tolist()))
-        candidates = _interacting(model, [grid.axes[0].feature for grid in request.grids], cells)
-        request = replace(request, candidates=candidates, max_depth=self.max_depth)
+        request = replace(request, max_depth=self.max_depth)
         searched = yield from self._searched(context, model, request, None)
         return partial(self._result, context, request, searched, means.predictions, skipped, ranked)
 
@@ -166,7 +172,6 @@ class RegionStatistic:
         grids: tuple[Grid, ...],
         shares: tuple[Floats, ...],
         cells: tuple[SplitCells, ...],
-        variance: float,
     ) -> RegionRequest:
         """Return the request of the heterogeneity of every grid on all rows, without splits."""
         rows = context.rows
@@ -184,9 +189,7 @@ class RegionStatistic:
             strengths=False,
             shares=shares,
             cells=cells,
-            candidates=((),) * len(grids),
             bounds=self.bounds,
-            variance=variance,
         )
 
     def _searched(
@@ -265,9 +268,7 @@ class RegionBuilder:
         return FeatureRegions(
             feature_names=self.request.grids[number].names,
             splits=splits,
-            regions=tuple(
-                self._region(node, region_text(_path(splits, node)), facts) for node, facts in leaves.items()
-            ),
+            regions=tuple(self._region(splits, node, facts) for node, facts in leaves.items()),
             rejected=tuple(self._split(split, found.whole.measured) for split in found.rejected),
             heterogeneity=found.whole.heterogeneity / found.whole.measured,
             heterogeneity_within=sum(one.heterogeneity for one in leaves.values()) / found.whole.measured,
@@ -296,8 +297,8 @@ class RegionBuilder:
             share_of_variance=split.gain / variance if variance else 0.0,
         )
 
-    def _region(self, node: int, text: str, facts: NodeFacts) -> Region:
-        weight = facts.measured
+    def _region(self, splits: Sequence[RegionSplit], node: int, facts: NodeFacts) -> Region:
+        weight, text = facts.measured, region_text(_path(splits, node))
         return Region(
             node=node,
             text=text,
@@ -333,11 +334,13 @@ def grouping_of(request: RegionRequest, regions: FeatureRegions, found: RegionEs
     return RegionGrouping(labels, leaves, found.splits, request.cells)
 
 
-def _variance(weighed: ModelEstimates) -> float:
-    """Return the variance of the predictions of all rows, summed over outputs."""
+def _moments(weighed: ModelEstimates) -> tuple[float, float]:
+    """Return the variance and the mean square of the predictions of all rows, summed over outputs."""
     means = weighed.plans[0].evaluator
     assert isinstance(means, CellMeans)
-    return float((means.predictions_in(weighed.state).deviation ** 2).sum())
+    found = means.predictions_in(weighed.state)
+    variance = float((found.deviation**2).sum())
+    return variance, variance + float((found.mean**2).sum())
 
 
 def _shares(grid: Grid, cells: CellEstimate) -> Floats:
