@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import paribus
-from paribus._data.rows import uniform
+from paribus._data.read import table_of
+from paribus._data.rows import Block, uniform
 from paribus._data.summary import edges_of
-from paribus._evaluators.region_cells import CUT_BINS
+from paribus._evaluators.region_cells import CUT_BINS, NodeSplit, RegionGrouping, SplitCells, _by_direction
 from paribus._evaluators.region_search import HALVES
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -220,3 +222,224 @@ def test_naive_search_finds_splits_by_numbers_categories_and_missing_values():
         seen |= {("number" if one.categories is None else "category", one.missing) for one in result.splits}
     assert {kind for kind, _ in seen} == {"number", "category"}
     assert {side for _, side in seen} >= {"left", "right"}
+
+
+def planted(seed, rows=4_000):
+    """Return rows with correlated columns, a target whose effect of a turns at b = 0.4, and an additive one."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(rows, 6)), columns=list("abcdef"))
+    X["c"] += 0.5 * X["b"]
+    turning = np.where(X["b"] > 0.4, 1, -1) * X["a"] + X["c"] + 0.3 * rng.normal(size=rows)
+    return X, turning, X["a"] + np.sin(X["c"]) + 0.3 * rng.normal(size=rows)
+
+
+def boosted(X, y):
+    return lightgbm.LGBMRegressor(n_estimators=150, verbose=-1, n_jobs=1).fit(X, y)
+
+
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(20), marks=pytest.mark.slow)])
+def test_planted_region_is_found_and_additive_data_has_none(seeds):
+    found = silent = 0
+    for seed in seeds:
+        X, turning, additive = planted(seed)
+        one = paribus.regions(boosted(X, turning), X, ["a"], **QUIET)["a"]
+        first = one.splits[0] if one.splits else None
+        close = (
+            first is not None and first.feature == "b" and abs(first.threshold - 0.4) <= 0.02 * np.ptp(X["b"])
+        )
+        found += close and len(one.regions) == 2
+        silent += not any(one.splits for one in paribus.regions(boosted(X, additive), X, **QUIET).values())
+    assert min(found, silent) >= 0.95 * len(seeds)
+
+
+def test_each_bound_rejects_a_split_and_says_why():
+    X, turning, _ = planted(0, 1_000)
+    model = boosted(X, turning)
+    kept = paribus.regions(model, X, ["a"], max_depth=1, **QUIET)["a"]
+    (split,) = kept.splits
+    assert (kept.rejected, kept.why_rejected(split)) == ((), "")
+    for bound, text in (
+        ({"min_gain": 0.999}, "of the heterogeneity, below"),
+        ({"min_variance": 0.9}, "of the prediction variance, below 90 %"),
+        ({"min_errors": 1e6}, "standard errors, at most"),
+    ):
+        one = paribus.regions(model, X, ["a"], max_depth=1, **bound, **QUIET)["a"]
+        assert (one.splits, len(one.rejected), len(one.regions)) == ((), 1, 1)
+        assert one.rejected[0].gain == split.gain
+        assert text in one.why_rejected(one.rejected[0])
+        assert "the average represents all rows" in repr(one)
+    assert kept.heterogeneity - kept.heterogeneity_within == pytest.approx(split.gain, rel=1e-9)
+    assert split.gain / kept.heterogeneity == pytest.approx(split.share_of_heterogeneity, rel=1e-9)
+    assert split.gain / kept.prediction_variance == pytest.approx(split.share_of_variance, rel=1e-9)
+
+
+def test_a_side_needs_enough_rows():
+    X, turning, _ = planted(1, 600)
+    model = boosted(X, turning)
+    regions = paribus.regions(model, X, ["a"], min_rows=80, min_gain=0, min_variance=0, **QUIET)["a"].regions
+    assert len(regions) > 1
+    assert min(region.rows for region in regions) >= 160
+    assert not paribus.regions(model, X, ["a"], min_rows=400, **QUIET)["a"].splits
+
+
+def test_features_that_share_no_path_are_no_candidates():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(1_500, 3)), columns=["a", "b", "copy"])
+    X["copy"] = X["b"] + 0.01 * rng.normal(size=1_500)
+    y = np.where(X["b"] > 0, 1, -1) * X["a"] + X["copy"]
+    model = HistGradientBoostingRegressor(interaction_cst=[{0, 1}, {2}], max_iter=30).fit(X, y)
+    assert paribus.regions(model, X, ["a"], **QUIET)["a"].splits[0].feature == "b"
+    assert paribus.regions(model, X, ["copy"], min_gain=0, min_variance=0, **QUIET)["copy"].rejected == ()
+
+
+def test_sum_of_terms_has_no_candidates_but_its_probability_has():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_000, 3))
+    one = paribus.regions(LinearRegression().fit(X, X[:, 0]), X, [0], **QUIET)["x0"]
+    assert (one.splits, one.rejected, one.regions[0].text) == ((), (), "all rows")
+    model = LogisticRegression(C=100).fit(X, X[:, 0] + 3 * X[:, 1] > 0)
+    two = paribus.regions(model, X, [0], min_gain=0.1, **QUIET)["x0"]
+    assert two.splits[0].feature == "x1"
+    assert two.provenance.evaluator == "exact_regions"
+
+
+@pytest.mark.parametrize("levels", [3, 6, 8])
+def test_order_by_principal_direction_separates_two_classes_of_curves_as_all_subsets_do(levels):
+    rng = np.random.default_rng(levels)
+    names = [f"k{number}" for number in range(levels)]
+    cells = SplitCells(0, "kind", "string", False, np.empty(0), None, tuple(names))
+    up = rng.random(levels) < 0.5
+    up[:2] = True, False
+    curve = rng.normal(size=5)
+    weight = rng.uniform(10, 40, levels)
+    means = np.where(up, 1.0, -1.0)[:, None] * curve + 0.01 * rng.normal(size=(levels, 5))
+    sums = np.zeros((levels + 2, 8))
+    sums[:levels] = np.column_stack([weight, weight, weight, weight[:, None] * means])
+    order = _by_direction(sums[:levels])
+    ends = set(order[: up.sum()].tolist()), set(order[levels - up.sum() :].tolist())
+    assert set(np.flatnonzero(up).tolist()) in ends
+    sides = cells.sides(sums)
+    assert len(sides) == 2 ** (levels - 1) - 1
+    assert (sides[:, :levels].sum(axis=1) <= levels / 2).all()
+    assert not sides[:, levels:].any()
+
+
+def test_many_categories_are_split_by_their_order():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 30, 6_000)
+    X = pd.DataFrame({"a": rng.normal(size=6_000), "city": [f"c{one:02d}" for one in level]})
+    turning = {f"c{one:02d}" for one in range(0, 30, 4)}
+
+    def model(table):
+        return np.where(table["city"].isin(turning), 1.0, -1.0) * table["a"].to_numpy()
+
+    one = paribus.regions(model, X, ["a"], subsample=None, **QUIET)["a"]
+    assert set(one.splits[0].categories) == turning
+    assert one.splits[0].share_of_heterogeneity == pytest.approx(1.0)
+    assert one.regions[0].text.startswith("city in (c")
+
+
+def test_rows_are_in_the_regions_that_texts_name():
+    X, y, _ = example(0, 900)
+    model, _ = model_of(0, X, y)
+    one = paribus.regions(model, X, ["a"], min_gain=0.05, min_variance=0.001, **QUIET)["a"]
+    assert len(one.regions) > 2
+    nodes = np.ones(len(X), int)
+    for split in one.splits:
+        column = X[split.feature]
+        left = column.isin(split.categories) if split.threshold is None else column <= split.threshold
+        left = left | (column.isna() & (split.missing == "left"))
+        here = nodes == split.node
+        nodes[here] = 2 * split.node + ~left.to_numpy()[here]
+    assert [(nodes == region.node).sum() for region in one.regions] == [region.rows for region in one.regions]
+
+
+def test_grouping_gives_each_row_its_region():
+    X = pd.DataFrame({"b": [0.0, 1.0, np.nan, 2.0], "kind": ["p", "q", "p", "new"]})
+    cells = (
+        SplitCells(0, "b", "numeric", True, np.array([0.5, 1.5])),
+        SplitCells(1, "kind", "string", False, np.empty(0), None, ("p", "q")),
+    )
+    splits = (
+        NodeSplit(1, 0, np.array([True, False, False, False])),
+        NodeSplit(3, 1, np.array([True, False, False, False])),
+    )
+    grouping = RegionGrouping(("low", "high p", "high other"), (2, 6, 7), splits, cells)
+    assert grouping.codes(Block(table_of(X), None, 0)).tolist() == [0, 2, 1, 2]
+
+
+def test_sample_of_rows_is_reported_and_seeded():
+    X, _, _ = planted(0, 5_000)
+    model = lambda t: np.where(t["b"] > 0.4, 1, -1) * t["a"].to_numpy()  # noqa: E731
+    one = paribus.regions(model, X, ["a"], **QUIET)
+    assert (one.provenance.sampled_rows, one.provenance.seed) == (4_000, 0)
+    assert any("4,000 of 5,000 rows" in note for note in one.notes)
+    assert repr(one["a"].splits) == repr(paribus.regions(model, X, ["a"], **QUIET)["a"].splits)
+    other = paribus.regions(model, X, ["a"], subsample=1_000, random_state=1, **QUIET)["a"]
+    assert sum(region.rows for region in other.regions) == 1_000
+    whole = paribus.regions(model, X, ["a"], max_depth=1, subsample=None, **QUIET)
+    assert (whole.provenance.sampled_rows, whole.notes) == (None, ())
+    assert whole.provenance.predictions == 5_000 * (1 + 21 * 2)  # one pass searches, one measures
+
+
+def test_named_features_and_the_five_most_heterogeneous():
+    X, turning, _ = planted(0, 1_500)
+    model = boosted(X, turning)
+    every = paribus.regions(model, X, **QUIET)
+    assert len(every) == 5
+    assert list(every)[:2] == sorted(list(every)[:2], key=lambda name: -every[name].heterogeneity)
+    assert set(list(every)[:2]) == {"a", "b"}
+    assert list(paribus.regions(model, X, "a", **QUIET)) == ["a"]
+
+
+def test_dates_are_split_at_a_date(tmp_path):
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 300, 2_000).astype("m8[D]")
+    X = pd.DataFrame({"a": rng.normal(size=2_000), "day": day.astype("M8[ns]")})
+
+    def model(table):
+        return np.where(table["day"] > pd.Timestamp("2024-06-30"), 1, -1) * table["a"].to_numpy()
+
+    one = paribus.regions(model, X, ["a"], subsample=None, **QUIET)["a"]
+    assert abs(one.splits[0].threshold - np.datetime64("2024-06-30")) <= np.timedelta64(5, "D")
+    assert "day <= 2024-0" in one.regions[0].text
+    one.save(tmp_path / "one.json")
+    assert paribus.load(tmp_path / "one.json") == one
+
+
+def test_result_is_a_mapping_with_a_table_and_a_file(tmp_path):
+    X, y, weight = example(1)
+    model, _ = model_of(1, X, y)
+    result = paribus.regions(model, X, ["a", "kind"], sample_weight=weight, **LOOSE, **QUIET)
+    frame = result.to_frame()
+    assert list(frame) == ["feature", "region", "rows", "weight", "heterogeneity"]
+    assert len(frame) == sum(len(one.regions) for one in result.values())
+    np.testing.assert_allclose(frame.groupby("feature")["weight"].sum(), weight.sum())
+    assert list(result["a"].to_frame()["region"]) == [region.text for region in result["a"].regions]
+    result.save(tmp_path / "regions.json")
+    assert paribus.load(tmp_path / "regions.json") == result
+    with pytest.raises(KeyError, match="no regions of 'A'; did you mean 'a'"):
+        result["A"]
+
+
+def test_lists_of_models_and_bad_bounds_are_refused():
+    X, turning, _ = planted(0, 200)
+    model = boosted(X, turning)
+    for options, text in (
+        ({"max_depth": 0}, "max_depth=0 must be an integer of at least 1"),
+        ({"min_gain": 2}, "min_gain=2 must be a number of at least 0 and at most 1"),
+        ({"min_variance": "x"}, "min_variance='x'"),
+        ({"min_errors": -1}, "min_errors=-1"),
+        ({"min_rows": 0}, "min_rows=0"),
+        ({"grid_resolution": 1}, "grid_resolution=1"),
+    ):
+        with pytest.raises(paribus.errors.OptionError, match=text):
+            paribus.regions(model, X, ["a"], **options, **QUIET)
+    with pytest.raises(paribus.errors.OptionError, match="a single model"):
+        paribus.regions([model, model], X, ["a"], **QUIET)
+
+
+def test_constant_predictions_and_constant_features_have_no_regions():
+    X = pd.DataFrame({"a": np.arange(200.0), "b": 1.0})
+    result = paribus.regions(lambda t: np.zeros(len(t)), X, **QUIET)
+    assert [(one.splits, one.rejected, one.heterogeneity) for one in result.values()] == [((), (), 0.0)] * 2
