@@ -9,6 +9,7 @@ EXAMPLES = [
     "rentals_categories",
     "missing_values",
     "rentals_ice",
+    "contrasts",
     "rentals_surface",
     "height_and_weight",
     "enough_rows",

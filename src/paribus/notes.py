@@ -86,6 +86,8 @@ class NoteCode(StrEnum):
     TAILS_EXTEND = "PAR116", "issue", "beyond the percentiles, a curve leaves the range that is plotted"
     TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction"
     TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly", FIRST
+    GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column are one group"
+    SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS

@@ -251,13 +251,13 @@ def test_trees_standard_error_of_sample_is_nearly_that_of_all_rows(name, weights
     close(have.average, want.average, tolerance(name))
 
 
-@pytest.mark.parametrize(("rows", "counted"), [(1024, 1024), (1025, 1024)])
-def test_trees_up_to_thousand_rows_all_report_standard_error(rows, counted):
+@pytest.mark.parametrize(("rows", "counted"), [(4096, 4096), (4097, 4096)])
+def test_trees_up_to_four_thousand_rows_all_report_standard_error(rows, counted):
     table = np.random.default_rng(0).normal(size=(rows, 5))
     have = paribus.partial_dependence(fitted("hist"), table, 0, grid_resolution=5)
     assert have.provenance.standard_error_rows == counted
     want = paribus.partial_dependence(fitted("hist"), table, 0, grid_resolution=5, method="brute")
-    np.testing.assert_allclose(have.standard_error, want.standard_error, rtol=1e-9 if rows == 1024 else 0.1)
+    np.testing.assert_allclose(have.standard_error, want.standard_error, rtol=1e-9 if rows == 4096 else 0.1)
     curves = paribus.partial_dependence(fitted("hist"), table, 0, grid_resolution=5, kind="both")
     assert curves.provenance.standard_error_rows == rows
     np.testing.assert_allclose(curves.standard_error, want.standard_error, rtol=1e-9)
@@ -413,7 +413,7 @@ def test_trees_uneven_weights_are_sampled_by_what_they_count():
         for method in ("exact", "brute")
     )
     np.testing.assert_allclose(have.standard_error, want.standard_error, rtol=0.1)
-    assert have.provenance.standard_error_rows == 1024
+    assert have.provenance.standard_error_rows == 4096
 
 
 @pytest.mark.parametrize("kind", ["average", "both"])

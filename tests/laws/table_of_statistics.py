@@ -49,7 +49,7 @@ class Statistic:
     part: str = ""
     apart: str = ".extrapolation"
     per_row: Mapping[str, int] = field(default_factory=dict)
-    by_count: tuple[str, ...] = ("error", "rows", "order", "row_weights")
+    by_count: tuple[str, ...] = ("error", "rows", "order", "row_weights", "covariance")
     in_units: tuple[str, ...] = ("support", "row_weights")
     tolerance: float = 1e-9
     tolerance_of_split: float = 1e-9

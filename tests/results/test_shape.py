@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paribus
+from paribus._kernels import reference
+from paribus._states import CurveProducts
 from paribus.results import Effects
 from paribus.results.curve_values import CurveCovariance
 from paribus.results.shape import shapes_of
@@ -37,8 +39,8 @@ def shape_of(heights, support=None, noise=None, declared=None):
     effect = effect_of(heights, support)
     known = {}
     if noise is not None:
-        average = effect.average - effect.average.mean(axis=1, keepdims=True)
-        known["x0"] = CurveCovariance(np.eye(len(heights))[None] * noise**2, average, 0.0, 100, 100)
+        products = CurveProducts(100.0, effect.average, 9_900 * np.eye(len(heights))[None] * noise**2)
+        known["x0"] = CurveCovariance(products, 100.0, 100, 100)
     (shape,) = shapes_of(Effects((effect,)), known, {"x0": {"prediction": declared}} if declared else {})
     return shape
 
@@ -146,7 +148,8 @@ def test_centered_error_is_that_of_the_distance_from_the_mean_over_the_data():
     rng = np.random.default_rng(0)
     curves = rng.normal(size=(1, 50, 3))
     effect = effect_of([0, 1, 2], support)
-    covariance = CurveCovariance.of(curves, np.ones(50), rows=50, total=50.0)
+    products = CurveProducts.of(curves.transpose(0, 2, 1), np.ones(50), reference.multiply)
+    covariance = CurveCovariance(products, 50.0, 50, 50)
     mean = curves.mean(axis=1)
     (shape,) = shapes_of(Effects((replace(effect, average=mean),)), {"x0": covariance}, {})
     away = curves[0] - (curves[0] @ (support / 8))[:, None]

@@ -50,8 +50,10 @@ def results():
     found = [
         *(explanation, performance, cells, explanation.compare(moved)),
         *(both, effects, ale["gap"], near["gap"], compared["gap"], overlays["gap"].difference()),
+        effects["gap"].contrast(0.5, None),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
         importance(["a", ("b", 2)], [0.5, 1.0]),
+        paribus.effects(_model, frame, ["gap", "x"], by="city", **options),
     ]
     mappings = {"ale": several, "marginal": near, "estimands": compared, "models": overlays}
     mappings["differences"] = overlays.difference()

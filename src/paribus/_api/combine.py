@@ -46,13 +46,18 @@ def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
     known = [estimate.strength for estimate in estimates if estimate.strength is not None]
     # The root mean square, as in `mean_statistics`.
     strength = np.sqrt(_mean([one**2 for one in known])) if len(known) == len(estimates) else None
-    return EffectEstimate(mean_of(values), error, None, by_model=values, strength=strength)
+    pairs = [estimate.covariance for estimate in estimates if estimate.covariance is not None]
+    covariance = _mean(pairs) if len(pairs) == len(estimates) else None
+    return EffectEstimate(
+        mean_of(values), error, None, by_model=values, strength=strength, covariance=covariance
+    )
 
 
 def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
     """Return the mean ALE of several models; counts of rows are the same for all."""
     values = np.stack([estimate.ale for estimate in estimates])
     at_missing = [estimate.missing for estimate in estimates if estimate.missing is not None]
+    pairs = [estimate.covariance for estimate in estimates if estimate.covariance is not None]
     return replace(
         estimates[0],
         ale=mean_of(values),
@@ -62,6 +67,7 @@ def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
         missing=_mean(at_missing) if at_missing else None,
         by_model=values,
         missing_by_model=np.stack([missing[0] for missing in at_missing]) if at_missing else None,
+        covariance=_mean(pairs) if pairs else None,
     )
 
 

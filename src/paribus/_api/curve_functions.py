@@ -28,6 +28,7 @@ def partial_dependence(
     X: Any,
     features: Features,
     *,
+    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -79,6 +80,12 @@ def partial_dependence(
         One column by name or position in X as passed, or several that are varied jointly: ``["age", "bmi"]``
         is one two-way effect. A boolean mask selects columns. A tuple is also the label of a column of a
         pandas ``MultiIndex``. Values of rows, such as a target, are refused.
+    by : str, array of shape (n,) or mapping, optional
+        Groups of rows: the result is `GroupedResults`, a mapping from the label of each group to the result
+        of its rows, all on the grid of all rows. The name of a column of X, which the model need not use;
+        or a value for each row; or ``{name: cut points}``. A numeric column with more than 12 values is cut
+        into four groups by quantiles. Of more than 12 categories, the 11 most frequent are groups, and the
+        others are the group ``"other"``. Missing values are the group ``"missing"``.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in the average, its standard error, quantiles and support; or the name of
         the column of X that holds them. The model receives that column only if it was fitted on it. If X and
@@ -187,6 +194,7 @@ def partial_dependence(
     explainer = Explainer(
         estimator,
         X,
+        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         feature_names=feature_names,
@@ -217,6 +225,7 @@ def effects(
     X: Any,
     features: Any = None,
     *,
+    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -246,7 +255,7 @@ def effects(
     features : sequence, optional
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
         surface. All columns by default; columns that cannot be varied are skipped, with a note.
-    sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
+    by, sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
 custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, max_predictions, progress, \
 verify, executor, checkpoint, on_error
         As for `partial_dependence`.
@@ -269,6 +278,7 @@ verify, executor, checkpoint, on_error
     explainer = Explainer(
         estimator,
         X,
+        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         feature_names=feature_names,
@@ -299,6 +309,7 @@ def accumulated_local_effects(
     X: Any,
     features: Any = None,
     *,
+    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -338,7 +349,7 @@ def accumulated_local_effects(
     features : str, int, tuple or sequence, optional
         Names, positions and pairs of them, one effect each. All columns by default; columns that cannot be
         varied are skipped, with a note. At least one feature of a pair must be numeric or a date.
-    sample_weight, categorical_features, feature_names, response_method, target_names
+    by, sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     grid_resolution : int, optional
         Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each of
@@ -387,6 +398,7 @@ def accumulated_local_effects(
     explainer = Explainer(
         estimator,
         X,
+        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         feature_names=feature_names,
@@ -415,6 +427,7 @@ def marginal(
     features: Any = None,
     *,
     y: Any = None,
+    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -460,7 +473,7 @@ def marginal(
         the positive class, or of each of several classes. Or the name of its column in X, which is not passed
         to the model unless it was fitted on it, or a list of names, one for each output. Values of pandas are
         aligned with X by label, as ``sample_weight`` is.
-    sample_weight, categorical_features, feature_names, response_method, target_names
+    by, sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
         As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
@@ -492,6 +505,7 @@ def marginal(
         estimator,
         X,
         y=y,
+        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         feature_names=feature_names,

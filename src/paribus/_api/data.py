@@ -17,7 +17,7 @@ from paribus._data.features import Header
 from paribus._data.read import source_of, table_of
 from paribus._data.rows import Background, Rows, rows_of
 from paribus._data.summary import Summary, summarize
-from paribus._data.table import Table
+from paribus._data.table import Column, Table, read_array
 from paribus._evaluators.survey import (
     SketchSpec,
     SummarySpec,
@@ -29,6 +29,8 @@ from paribus._evaluators.survey import (
     survey_rows,
     survey_states,
 )
+from paribus._models import as_model_list
+from paribus._models.columns import width_of
 from paribus._text import count
 from paribus._typing import OnError
 from paribus.errors import (
@@ -50,19 +52,31 @@ if TYPE_CHECKING:
 
 
 def open_data(
-    estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any = None
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    names: Any,
+    on_error: str,
+    runner: Runner,
+    y: Any = None,
+    by: Any = None,
 ) -> tuple[ExplainerData, Any]:
     """Return the data, in memory or out of core, and the target ``y``.
 
-    The target of in-memory data is an array in the order of the rows, also if ``y`` names columns.
+    The target of in-memory data is an array in the order of the rows, also if ``y`` names columns. ``by``
+    defines groups of rows.
     """
     check_choice("on_error", on_error, OnError)
     source = source_of(X, on_error)
     if source is not None:
         named = isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y)
         columns = y if named or isinstance(y, str) else None  # statistics that need y raise for values
-        reading = _table_reader(estimator, source, sample_weight, names, on_error, runner, columns)
-        return OutOfCoreData(reading, on_error), y
+        grouped = None if by is None else By.of(by)
+        if grouped is not None and grouped.values is not None:
+            raise OptionError("X is out of core, so by must be the name of a column, or {name: cut points}")
+        column = None if grouped is None else grouped.name
+        reading = _table_reader(estimator, source, sample_weight, names, on_error, runner, columns, column)
+        return OutOfCoreData(reading, on_error, by=grouped), y
     if runner.checkpoint is not None:
         raise OptionError(
             "checkpoint= requires an out-of-core X (files, queries, streams); X is an in-memory table"
@@ -70,13 +84,87 @@ def open_data(
     whole: Any = table_of(X, names)
     every = whole.names if whole.backend == "numpy" else tuple(map(str, whole.frame.columns))
     target, weight = _target_in_memory(y, every), _named_column("sample_weight", sample_weight, every)
-    table, header = aligned(estimator, whole, named=names is not None, apart={*target, *weight})
+    grouped = None if by is None else _by_in_memory(by, X, whole, every)
+    apart = {*target, *weight}
+    if grouped is not None and grouped.name in every and grouped.named:
+        apart |= _unless_feature(estimator, grouped.name, len(every) - len(apart))
+    table, header = aligned(estimator, whole, named=names is not None, apart=apart)
     if not table.names:
         raise TableError("X has no column besides those of y and sample_weight; pass the features as well")
     weights = _column_values(whole, every, weight) if weight else by_label("sample_weight", sample_weight, X)
     rows = replace(rows_of(table, weights), aligned=header, given=whole)
-    data = InMemoryData(rows, named=names is not None or table.backend != "numpy")
+    data = InMemoryData(rows, named=names is not None or table.backend != "numpy", by=grouped)
     return data, _column_values(whole, every, target) if target else by_label("y", y, X)
+
+
+@dataclass(frozen=True, eq=False)
+class By:
+    """The argument ``by``: name of the grouping variable, cut points if given, and values in memory.
+
+    ``named`` says that the name is that of a column of X.
+    """
+
+    name: str
+    cuts: Any = None
+    named: bool = True
+    values: Column | None = None
+
+    @classmethod
+    def of(cls, by: Any) -> By:
+        """Return the argument: the name of a column, a mapping of one name to cut points, or values."""
+        if isinstance(by, Mapping):
+            if len(by) != 1 or not isinstance(next(iter(by)), str):
+                raise OptionError(f"by={by!r} must map the name of one column to its cut points")
+            return cls(next(iter(by)), next(iter(by.values())))
+        if isinstance(by, str):
+            return cls(by)
+        if np.ndim(by) != 1:
+            raise OptionError(
+                "by must be the name of a column of X, {name: cut points}, or values, one for each row"
+            )
+        name = getattr(by, "name", None)
+        if hasattr(by, "to_frame"):
+            frame = by.to_frame() if name else by.rename(GROUP).to_frame()
+            return cls(str(name or GROUP), None, False, table_of(frame).column(0))
+        values = np.asarray(by)
+        column = _text_column(values) if values.dtype.kind == "U" else read_array(GROUP, values)
+        return cls(GROUP, None, False, column)
+
+
+GROUP = "group"  # name of a grouping variable that has none
+
+
+def _by_in_memory(by: Any, X: Any, whole: Any, every: tuple[str, ...]) -> By:
+    """Return the argument ``by`` with its values, one for each row."""
+    if isinstance(by, (int, np.integer)) and not isinstance(by, bool):
+        if whole.backend != "numpy" or not 0 <= by < len(every):
+            raise OptionError(f"by={by!r} is not the name of a column of X, or its position in an array")
+        by = every[by]
+    grouped = By.of(by_label("by", by, X))
+    if grouped.named:
+        _named_column("by", grouped.name, every)
+        place = every.index(grouped.name)
+        return replace(grouped, values=whole.column(place))
+    assert grouped.values is not None
+    size = len(grouped.values.missing)
+    if size != len(whole):
+        raise OptionError(f"by has {count(size, 'value')}, and X has {count(len(whole), 'row')}")
+    return grouped
+
+
+def _text_column(values: Array) -> Column:
+    """Return text, of which none is missing, as a column with codes."""
+    texts = values.tolist()
+    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    found = np.fromiter(map(codes.__getitem__, texts), np.int64, len(texts))
+    none = np.zeros(len(texts), dtype=bool)
+    return Column(GROUP, "string", values, none, codes=found, codes_in_use=tuple(codes))
+
+
+def _unless_feature(estimator: Any, name: str, columns: int) -> set[str]:
+    """Return the grouping column, unless a model without column names needs all ``columns`` of X."""
+    widths = {width_of(one) for one in as_model_list(estimator) or (estimator,)} - {None}
+    return {name} if widths and columns not in widths else set()
 
 
 def _target_in_memory(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +218,14 @@ def by_label(argument: str, values: Any, X: Any) -> Any:
 
 
 def _table_reader(
-    estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any
+    estimator: Any,
+    source: Any,
+    sample_weight: Any,
+    names: Any,
+    on_error: str,
+    runner: Runner,
+    y: Any,
+    by: str | None,
 ) -> TableReader:
     """Return the reader of the fitted (or all) columns, the weights and the target."""
     from paribus._data.categories import content_of
@@ -143,6 +238,9 @@ def _table_reader(
     checked_names(every, len(every), "the header of X")
     target = _target_out_of_core(y, every)
     apart = {*_named_column("sample_weight", sample_weight, every), *target}
+    if by is not None:
+        _named_column("by", by, every)
+        apart |= _unless_feature(estimator, by, len(every) - len(apart))
     alignment = Alignment.of(
         estimator, every, lambda position: content_of(source.schema.field(position).type), apart
     )
@@ -157,7 +255,7 @@ def _table_reader(
             f"checkpoint= needs a source with random access; X is {source.label}. Write it to "
             "Parquet and pass the folder, or omit checkpoint"
         )
-    reading = TableReader(source, columns, shown, sample_weight, target=target)
+    reading = TableReader(source, columns, shown, sample_weight, target=target, by=by)
     reading = replace(
         reading, source=source.project(reading.read, on_error), aligned=Header(shown, given, unused)
     )
@@ -226,6 +324,7 @@ class InMemoryData:
 
     rows: Rows
     named: bool
+    by: By | None = None
     files: ClassVar[Sequence[tuple[str, int]]] = ()
 
     @property
@@ -277,7 +376,7 @@ class InMemoryData:
         if len(target) != len(rows):
             given, target = target, np.zeros((len(rows), *target.shape[1:]), target.dtype)
             target[rows.chosen(None, 0)] = given
-        return InMemoryData(replace(rows, target=target), self.named)
+        return InMemoryData(replace(rows, target=target), self.named, self.by)
 
     def describe(self) -> str:
         """Return a description of the rows and columns."""
@@ -296,6 +395,8 @@ class OutOfCoreData:
     reading: TableReader
     on_error: str
     named: bool = True
+    by: By | None = None
+    survey_name: str = "survey"
 
     def __post_init__(self) -> None:
         self._surveyed: SurveyResult | None = None
@@ -380,7 +481,7 @@ class OutOfCoreData:
     ) -> SurveyResult:
         """Run the pass of a survey; its name differs if more is surveyed, or after files were skipped."""
         more = f"-more-{self._surveys}" if self._surveys else ""
-        name = f"survey{more}" + (f"-{attempt}" if attempt > 1 else "")
+        name = f"{self.survey_name}{more}" + (f"-{attempt}" if attempt > 1 else "")
         reading = replace(self.reading, weight_scale=self.reading.first_unit())
         survey = Survey.of(reading, specs, surveying.seeds, head)
         stamp = None if runner.checkpoint is None else reading.source.stamp
@@ -464,6 +565,42 @@ class OutOfCoreData:
         if not self.n_targets:
             raise InputError(TARGET_NAMES)
         return self
+
+
+@dataclass(eq=False)
+class GroupData:
+    """The rows of one group; its grids are those of all rows, ``whole``."""
+
+    whole: InMemoryData | OutOfCoreData
+    rows: Background
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those that are passed to the model."""
+        return self.whole.header
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        return self.whole.n_targets
+
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
+        """Return the summary of a column over all rows."""
+        return self.whole.summary(feature, wanted)
+
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
+        """Return the largest rank error of a quantile, as a share of the total weight."""
+        return self.whole.rank_error(wanted)
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Return whether quantiles are estimated only because of the user's memory bound."""
+        return self.whole.exact_in_more_memory(wanted)
+
+    def in_memory(self, why: str) -> Rows:
+        """Return the rows of the group, or raise if they are out of core."""
+        self.whole.in_memory(why)
+        assert isinstance(self.rows, Rows)
+        return self.rows
 
 
 ExplainerData: TypeAlias = InMemoryData | OutOfCoreData

@@ -83,8 +83,9 @@ class Explainer:
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
         The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
-    sample_weight, categorical_features, feature_names, response_method, target_names
-        As for `partial_dependence`.
+    by, sample_weight, categorical_features, feature_names, response_method, target_names
+        As for `partial_dependence`. With ``by``, every method returns `GroupedResults` of the results that
+        it returns without.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -110,6 +111,7 @@ class Explainer:
         X: Any,
         y: Any = None,
         *,
+        by: Any = None,
         sample_weight: Any = None,
         categorical_features: Any = None,
         feature_names: Any = None,
@@ -126,7 +128,7 @@ class Explainer:
         self._threads = None if n_jobs is None else _budget.threads(n_jobs)
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
-        data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y)
+        data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y, by)
         self._subject = Subject(
             estimators=as_model_list(estimator) or (() if estimator is None else (estimator,)),
             several=as_model_list(estimator) is not None,
@@ -670,7 +672,7 @@ class Explainer:
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
         options = [options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests]
-        return {one.verb: one.statistic(self._subject) for one in options}
+        return {one.verb: self._grouped(one.statistic(self._subject)) for one in options}
 
     def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         """Return the result of each statistic, computed in shared passes."""
@@ -759,8 +761,16 @@ class Explainer:
 
     def _compute(self, options: StatisticOptions[Result]) -> Result:
         """Return the result of a single statistic."""
-        result: Result = self._run([options.statistic(self._subject)])[0]
+        result: Result = self._run([self._grouped(options.statistic(self._subject))])[0]
         return result
+
+    def _grouped(self, statistic: Statistic) -> Statistic:
+        """Return the statistic, by group if the explainer has groups."""
+        if self._subject.data.by is None:
+            return statistic
+        from paribus._api.by_group import GroupedStatistic
+
+        return GroupedStatistic.of(statistic, self._subject.data.by)
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         """Return the results of statistics, computed in shared passes."""

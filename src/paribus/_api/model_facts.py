@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._api.data import ExplainerData
+from paribus._api.data import ExplainerData, GroupData
 from paribus._contracts import NOMINAL, Array, Kind
 from paribus._data.features import Header, position
 from paribus._data.rows import Background, Rows
@@ -150,7 +150,9 @@ def _library_version(name: str) -> str | None:
         return None
 
 
-def column_records(data: ExplainerData, wanted: Mapping[int, SummarySpec]) -> tuple[ColumnRecord, ...]:
+def column_records(
+    data: ExplainerData | GroupData, wanted: Mapping[int, SummarySpec]
+) -> tuple[ColumnRecord, ...]:
     """Return the records of the supported columns, in the order of X, without a further pass."""
     rows, records = data.rows, []
     for feature in sorted(wanted):

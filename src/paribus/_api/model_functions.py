@@ -29,6 +29,7 @@ def h_statistic(
     X: Any,
     features: Any = None,
     *,
+    by: Any = None,
     sample_weight: Any = None,
     subsample: int | str | None = "auto",
     random_state: Any = None,
@@ -65,6 +66,8 @@ def h_statistic(
         As for `partial_dependence`.
     features : sequence, optional
         Names or positions of the features, or a boolean mask; all columns by default.
+    by : str, array of shape (n,) or mapping, optional
+        Groups of rows, as for `partial_dependence`.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in all averages and standard errors. For out-of-core data the name of a
         column.
@@ -125,6 +128,7 @@ def h_statistic(
     explainer = Explainer(
         estimator,
         X,
+        by=by,
         sample_weight=sample_weight,
         feature_names=feature_names,
         response_method=response_method,
@@ -155,6 +159,7 @@ def feature_importance(
     *,
     y: Any = None,
     kind: ImportanceKind = "effect",
+    by: Any = None,
     sample_weight: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
@@ -194,7 +199,7 @@ def feature_importance(
     kind : {"effect", "permutation", "model"}
         Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which takes
         one.
-    sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
+    by, sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
         As for `partial_dependence`.
     executor, checkpoint, on_error
         As for `partial_dependence`. By permutation, and by the model, X must be in memory.
@@ -239,6 +244,7 @@ def feature_importance(
         estimator,
         X,
         y=y,
+        by=by,
         sample_weight=sample_weight,
         feature_names=feature_names,
         response_method=response_method,
@@ -407,6 +413,7 @@ def explain(
     random_state: Any = None,
     max_predictions: int | None = None,
     max_hours: float | None = MAX_HOURS,
+    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -468,7 +475,7 @@ def explain(
     max_hours : float or None
         Refuse to begin what is estimated to take longer in this process; None confirms that it may. What a
         cluster takes is not estimated, nor what ``max_predictions`` bounds.
-    sample_weight, categorical_features, feature_names, response_method, target_names
+    by, sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`. With progress, what takes longer than ten seconds is announced.
@@ -497,6 +504,7 @@ def explain(
         estimator,
         X,
         y,
+        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         feature_names=feature_names,

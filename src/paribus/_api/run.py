@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from paribus import _budget
-from paribus._api.data import ExplainerData, SurveyRequest
+from paribus._api.data import ExplainerData, GroupData, SurveyRequest
 from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, announce, digest
 from paribus._contracts import Evaluator
@@ -116,10 +116,11 @@ class RunContext:
     """Rows, models, limits and the runner of passes that the statistics of a run share.
 
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
-    ``several`` is True if the user passed a list of models.
+    ``several`` is True if the user passed a list of models. The context of a group has that of all rows as
+    ``parent``, and its ``label``; ``n_groups`` is the number of groups.
     """
 
-    data: ExplainerData
+    data: ExplainerData | GroupData
     models: tuple[Model, ...]
     runner: Runner
     memory: int
@@ -129,6 +130,9 @@ class RunContext:
     fingerprint: Future[str]
     several: bool = False
     started: float = field(default_factory=perf_counter)
+    parent: RunContext | None = None
+    label: str | None = None
+    n_groups: int = 1
 
     def __post_init__(self) -> None:
         self._sampled: dict[tuple[int, int], Rows] = {}
@@ -140,16 +144,33 @@ class RunContext:
         """The rows, in memory or out of core."""
         return self.data.rows
 
+    @property
+    def whole(self) -> RunContext:
+        """The context of all rows, from which grids, bins and the order of categories come."""
+        return self.parent or self
+
+    def group(self, label: str, rows: Background, n_groups: int) -> RunContext:
+        """Return the context of one of several groups of the rows."""
+        assert not isinstance(self.data, GroupData)
+        data = GroupData(self.data, rows)
+        return replace(self, data=data, parent=self, label=label, n_groups=n_groups)
+
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, called once for all statistics that share the object ``key``."""
-        if id(key) not in self._shared:
-            self._shared[id(key)] = key, compute()  # holding the key keeps its id unique
-        return self._shared[id(key)][1]
+        shared = self.whole._shared
+        if id(key) not in shared:
+            shared[id(key)] = key, compute()  # holding the key keeps its id unique
+        return shared[id(key)][1]
+
+    def shared(self, statistic: Any) -> dict[Any, Any]:
+        """Return a place for what the evaluators of a statistic share among groups of rows."""
+        return {} if self.parent is None else self.once(statistic, dict)
 
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
         """Return the record of a statistic; ``target`` says that it used the target."""
         shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
-        fingerprint = self.rows.fingerprint() if target else self.fingerprint.result()
+        shared["group"] = self.label
+        fingerprint = self.whole.rows.fingerprint() if target else self.fingerprint.result()
         return recorded(self.rows, self.started, fingerprint, **(shared | facts))
 
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
@@ -159,21 +180,22 @@ class RunContext:
         return {
             "data": digest(rows.fingerprint(), rows.stamp),
             "model": digest() if model is None else self._digest(model, rows.table),
-            "settings": digest(rows.weight_scale, *settings),
+            "settings": digest(rows.weight_scale, self.label, *settings),
         }
 
     def _digest(self, model: Model, table: Table) -> str:
         """Return a digest of a model: its structure, version, code and predictions."""
         from paribus._evaluators.brute_force import reraise_with_rows
 
-        if id(model) not in self._known:
+        known = self.whole._known
+        if id(model) not in known:
             with reraise_with_rows(model, 0, len(table) - 1):
                 predictions = model.predict(table.native, len(table))
             code = code_of(model.predictor.target)
-            self._known[id(model)] = digest(
+            known[id(model)] = digest(
                 model.digest(), structure_digest(model), model.version, predictions, *code
             )
-        return self._known[id(model)]
+        return known[id(model)]
 
     @cache  # noqa: B019  # models that need the same sample share one pass
     def _sampling(self, size: int, seed: int, verb: str) -> Pass:
@@ -186,8 +208,8 @@ class RunContext:
         """Return rows sampled without replacement, in memory; out-of-core data takes a pass."""
         if (size, seed) not in self._sampled:
             rows = self.rows
-            if rows.in_memory or rows.n_weighted < len(rows):
-                # With weights of zero, rows must be read in order.
+            if rows.in_memory or rows.n_weighted < len(rows) or self.parent is not None:
+                # With weights of zero, or by group, rows must be read in order.
                 self.runner.passes += not rows.in_memory
                 self._sampled[size, seed] = rows.subsample(size, seed)
             else:

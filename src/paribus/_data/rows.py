@@ -44,6 +44,11 @@ def sample_of(rows: int, size: int, seed: int) -> Sample:
     return Sample(chosen, np.full(size, rows / size))
 
 
+def unweighted_sample(numbers: Integers, rows: int) -> Sample:
+    """Return the sample of the rows with sorted ``numbers``, out of a number of rows without weights."""
+    return Sample(numbers, np.full(len(numbers), rows / len(numbers)))
+
+
 @dataclass(frozen=True, eq=False)
 class PrioritySample:
     r"""The ``most`` rows of highest priority :math:`q_i = w_i^2 / u_i`, with :math:`u_i` uniform on (0, 1].
@@ -149,6 +154,8 @@ class Block:
 
     ``start`` is the number of the first row, ``number`` that of the block. ``share`` is the fraction of all
     points that these grids have. ``target`` holds the observed values, ``(n,)`` or ``(n, o)``, or None.
+    ``by`` is the column that defines groups of out-of-core rows. ``numbers`` are the row numbers if some of
+    the consecutive rows were left out.
     """
 
     table: Table
@@ -158,6 +165,15 @@ class Block:
     share: float = 1.0
     number: int = 0
     target: Array | None = None
+    by: Column | None = None
+    numbers: Integers | None = None
+
+    @property
+    def positions(self) -> Integers:
+        """The row numbers."""
+        if self.numbers is not None:
+            return self.numbers
+        return np.arange(self.start, self.start + len(self.table))
 
     @property
     def work(self) -> float:
@@ -186,10 +202,20 @@ class Block:
         """Return the block without rows of weight zero, which must not affect any result."""
         if self.weights is None or self.weights.all():
             return self
-        mask = self.weights > 0
-        target = None if self.target is None else self.target[mask]
-        kept = replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
-        vars(kept)["_derived"] = self.derived("weighted", Derived)
+        return self.keep(self.weights > 0, "weighted")
+
+    def keep(self, mask: Flags, name: Any) -> Self:
+        """Return the rows where ``mask`` holds, which ``name`` identifies among the rows of the block."""
+        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
+        kept = replace(
+            self,
+            table=self.table.keep(mask),
+            weights=weights,
+            target=target,
+            by=None,
+            numbers=self.positions[mask],
+        )
+        vars(kept)["_derived"] = self.derived(name, Derived)
         return kept
 
     def between(self, first: int, stop: int) -> Self:
@@ -198,7 +224,10 @@ class Block:
             None if array is None else array[first:stop] for array in (self.weights, self.target)
         )
         table, start = self.table.slice(first, stop), self.start + first
-        return replace(self, table=table, weights=weights, target=target, start=start)
+        numbers = None if self.numbers is None else self.numbers[first:stop]
+        return replace(
+            self, table=table, weights=weights, target=target, start=start, by=None, numbers=numbers
+        )
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows; the block itself if it is small enough."""
@@ -293,7 +322,8 @@ class Rows:
 
     Weights are divided by ``weight_scale``, a power of two near the largest weight, so that their squares do
     not overflow; reported weights are multiplied by it. ``target`` holds the observed values, or None.
-    ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it.
+    ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it. Rows
+    of a group have their ``numbers`` among the rows of ``whole``.
     """
 
     table: Table
@@ -302,6 +332,8 @@ class Rows:
     target: Array | None = None
     aligned: Header | None = None
     given: Table | None = None
+    numbers: Integers | None = None
+    whole: Rows | None = None
     # Members of `Background` that describe out-of-core data.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
@@ -345,12 +377,26 @@ class Rows:
 
         The probability of a row increases with the square of its weight.
         """
+        if self.numbers is not None:
+            return self._group_sample(self.numbers, size, seed)
         if self.weights is None:
             return sample_of(len(self), size, seed)
         return PrioritySample.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
 
+    def _group_sample(self, numbers: Integers, size: int, seed: int) -> Sample:
+        """Sample rows of a group by their numbers among all rows, so that out-of-core rows give the same."""
+        if self.weights is None:
+            return unweighted_sample(sample_numbers(numbers, seed, size), len(self))
+        found = PrioritySample.of(numbers, self.weights, seed, size + 1).sample(size, 1.0)
+        return replace(found, numbers=np.searchsorted(numbers, found.numbers))
+
     def head_sample(self, seed: int) -> Table:
-        """Return a fixed sample of rows with positive weight, from which bins are computed."""
+        """Return a fixed sample of rows with positive weight, from which bins are computed.
+
+        All groups have the same bins, so that the sample is of all rows.
+        """
+        if self.whole is not None:
+            return self.whole.head_sample(seed)
         numbers = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0)
         mask = np.zeros(len(self), dtype=bool)
         mask[numbers[sample_numbers(numbers, seed, head_rows(len(self.table.names)))]] = True
@@ -381,6 +427,10 @@ class Rows:
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
         return Rows(self.table.keep(mask), weights, self.weight_scale, target, self.aligned)
+
+    def group(self, mask: Flags) -> Rows:
+        """Return the rows of a group, which keep their numbers."""
+        return replace(self.keep(mask), numbers=np.flatnonzero(mask), whole=self)
 
     def subsample(self, size: int | None, seed: int) -> Rows:
         """Return ``size`` rows with positive weight, sampled without replacement; None for all of them."""

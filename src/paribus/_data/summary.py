@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,17 +85,34 @@ def summarize(
     ``nominal`` treats the values as categories of any dtype. Numbers with ``limit`` or more distinct values
     have no ``categories``. ``bins`` are the numbers of bins whose edges are computed.
     """
-    column = rows.table.column(feature)
-    weights = rows.weights
+    column, weights = rows.table.column(feature), rows.weights
+    missing = column.missing if weights is None else column.missing & (weights > 0)
+    first = int(np.argmax(missing)) if missing.any() else None
+    row = None if first is None else rows.table.slice(first, first + 1)
+    found = summarize_column(
+        column, weights, nominal=nominal, limit=limit, percentiles=percentiles, bins=bins
+    )
+    return replace(found, missing_row=row)
+
+
+def summarize_column(
+    column: Column,
+    weights: Floats | None,
+    *,
+    nominal: bool,
+    limit: int,
+    percentiles: tuple[float, float],
+    bins: tuple[int, ...] = (),
+) -> Summary:
+    """Return the summary of a column as `summarize` does, without a row that has a missing value."""
     missing = column.missing if weights is None else column.missing & (weights > 0)
     kind: Kind = "category" if nominal and column.kind not in NOMINAL else column.kind
-    first = int(np.argmax(missing)) if missing.any() else None
     facts: dict[str, Any] = {
         "name": column.name,
         "kind": kind,
-        "weight": float(len(rows) if weights is None else weights.sum()),
+        "weight": float(len(missing) if weights is None else weights.sum()),
         "missing": float(np.count_nonzero(missing) if weights is None else weights[missing].sum()),
-        "missing_row": None if first is None else rows.table.slice(first, first + 1),
+        "missing_row": None,
         "declared": column.categories,
         "ranked": column.ranked,
     }

@@ -150,13 +150,23 @@ class AdditiveExact(ExactEffects):
         rest = state.parts["rest", number].total()[:, None] / total
         return self.additive.outputs(rest + self._at_points(number))
 
-    def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
-        """Return standard errors; for parallel curves they are equal at all points and use every row."""
+    def errors(
+        self, state: Keyed, averages: list[Floats], total: float, threads: int
+    ) -> tuple[list[Floats], list[Floats | None]]:
+        """Return standard errors and covariances.
+
+        For parallel curves, errors are equal at all points and use every row, and differences have none.
+        """
         if not self.linear:
             return super().errors(state, averages, total, threads)
         spreads = (state.parts["spread", number].standard_error() for number in range(len(averages)))
-        return [
+        errors = [
             np.repeat(spread, mean.shape[1], axis=1) for spread, mean in zip(spreads, averages, strict=True)
+        ]
+        none = 0.0 if self.request.n_weighted > 1 else np.nan
+        return errors, [
+            np.full((*mean.shape, mean.shape[1]), none) if self.paired(number) else None
+            for number, mean in enumerate(averages)
         ]
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from threading import Lock
 from typing import Any, ClassVar
@@ -17,9 +17,10 @@ from paribus._data.rows import Block, Parts
 from paribus._data.table import ScratchBuffer, Table
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
 from paribus._grid import Grid
+from paribus._kernels import reference
 from paribus._models import Model
 from paribus._models.preprocessing.preparation import AnyPreparation
-from paribus._states import Keyed, Moments, PointValues, RowCurves, merge_in_order
+from paribus._states import CurveProducts, Keyed, Moments, PointValues, RowCurves, merge_in_order
 from paribus.errors import ModelError, failure
 from paribus.meaning import Estimand
 
@@ -261,23 +262,28 @@ class BruteForce(SinglePass):
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
+        squares = self.request.squares(block.positions, block.weights)
         states: dict[tuple[str, int], Any] = {}
         for number in block.questions if len(block.table) else ():
-            grid = self.request.grids[number]
+            grid, size = self.request.grids[number], self.stack_rows(self.request.grids[number])
+            paired = self.request.paired(number, grid.n_points, self.outputs)
             with reraise_with_rows(self.model, first, last, grid.names):
                 estimates = [
-                    self._evaluate_grid(rows, portions(grid, rows))
-                    for rows in block.cut(self.stack_rows(grid))
+                    self._evaluate_grid(
+                        rows, portions(grid, rows), squares[at * size : (at + 1) * size] if paired else None
+                    )
+                    for at, rows in enumerate(block.cut(size))
                 ]
-            moments = [moments for moments, _ in estimates if moments is not None]
-            if moments:
-                states["moments", number] = merge_in_order(moments)
+            for at, name in enumerate(("moments", "products")):
+                found: list[Any] = [one[at] for one in estimates if one[at] is not None]
+                if found:
+                    states[name, number] = merge_in_order(found)
             if self.request.individual:
-                parts = tuple((start, curves) for _, (start, curves) in estimates)
+                parts = tuple((start, curves) for *_, (start, curves) in estimates)
                 states["curves", number] = RowCurves(parts)
             if self._sizes is not None:
                 most, capacity = self._sizes
-                values = np.concatenate([values for _, (_, values) in estimates], axis=2)
+                values = np.concatenate([values for *_, (_, values) in estimates], axis=2)
                 states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
         # Once per block of rows, with the part that contains the first grid.
         if self.request.individual and block.weights is not None and 0 in block.questions:
@@ -295,7 +301,11 @@ class BruteForce(SinglePass):
             spread = quantile_state(
                 self.request, curves, weights, state.parts.get(("values", number)), threads
             )
-            estimates.append(EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights))
+            one = EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights)
+            products, rows = state.parts.get(("products", number)), self.request.n_weighted
+            if products is not None:
+                one = replace(one, covariance=products.covariance(moments.mean, rows, moments.weight))
+            estimates.append(one)
         return estimates
 
     def stack_rows(self, grid: Grid) -> int:
@@ -305,18 +315,24 @@ class BruteForce(SinglePass):
         return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
 
     def _evaluate_grid(
-        self, block: Block, portions: Iterable[Floats]
-    ) -> tuple[Moments | None, tuple[int, Floats]]:
-        """Return the moments of the rows with positive weight, and the first row with the curves of all rows.
+        self, block: Block, portions: Iterable[Floats], squares: Floats | None
+    ) -> tuple[Moments | None, CurveProducts | None, tuple[int, Floats]]:
+        """Return the moments of the rows with positive weight, products of sampled rows, and curves.
 
-        Curves are ``(o, i, g)`` if they are requested, ``(o, g, i)`` if their quantiles are, and else empty.
+        Products are those of the rows with positive ``squares``, None without any. The curves of all rows,
+        with the first row, are ``(o, i, g)`` if they are requested, ``(o, g, i)`` if their quantiles are, and
+        else empty.
         """
+        sampled = None if squares is None or not squares.any() else squares > 0
         weights = block.weights
         mask = None if weights is None or weights.all() else weights > 0
         counted = weights if weights is None or mask is None else weights[mask]
         moments: list[Moments] = []
         curves: list[Floats] = []
+        some: list[Floats] = []
         for predictions in portions:
+            if sampled is not None:
+                some.append(predictions[..., sampled])
             if mask is None or mask.any():
                 moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
             if self.request.individual:
@@ -324,8 +340,11 @@ class BruteForce(SinglePass):
             elif self._sizes is not None:
                 curves.append(predictions)
         joined = reduce(Moments.beside, moments) if moments else None
+        products = None
+        if squares is not None and sampled is not None:
+            products = CurveProducts.of(np.concatenate(some, axis=1), squares[sampled], reference.multiply)
         points = 2 if self.request.individual else 1
-        return joined, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
+        return joined, products, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 
     def row_curves(self, block: Block) -> Iterator[tuple[int, int, Floats]]:
         """Yield the predictions ``(o, g, i)`` of some rows at the points of each grid.

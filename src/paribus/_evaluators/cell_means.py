@@ -194,22 +194,18 @@ class CellMeans(SinglePass):
             for number, axis in enumerate(self.axes)
         }
         if self.request.kept_rows:
-            states |= self._predictions(block, kept.weights, values)
+            states |= self._predictions(kept, values)
         return Keyed(states)
 
-    def _predictions(
-        self, block: Block, weights: Floats | None, values: Floats
-    ) -> dict[tuple[str, int], Any]:
+    def _predictions(self, block: Block, values: Floats) -> dict[tuple[str, int], Any]:
         """Return the moments of predictions, and the sampled rows with their target."""
-        numbers, most = np.arange(block.start, block.start + len(block.table)), self.request.kept_rows
-        if block.weights is not None:
-            numbers = numbers[block.weights > 0]
+        weights, most = block.weights, self.request.kept_rows
         known, predicted = values[: 2 * self.outputs], values[: self.outputs]
         return {
             ("predictions", 0): Moments.of(predicted[None], weights),
             # The same moments, scaled so that no square of a finite number overflows.
             ("predicted pairs", 0): PairedMoments.of(predicted.T, predicted.T / LARGE, weights),
-            ("kept rows", 0): SampledRows.of(numbers, known, weights, most),
+            ("kept rows", 0): SampledRows.of(block.positions, known, weights, most),
         }
 
     def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:

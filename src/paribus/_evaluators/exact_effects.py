@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._budget import FLOAT
-from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
+from paribus._kernels import reference
 from paribus._models import Model
-from paribus._states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
+from paribus._states import BinnedSum, Counts, CurveProducts, ExactSum, Keyed, PointValues, RowCurves
 from paribus.meaning import Estimand
 
 BLOCK_ROWS = 16_384
@@ -188,9 +189,7 @@ class ExactEffects(SinglePass):
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of a block: weight, sums, curves, and values of sampled rows."""
-        positions = np.arange(block.start, block.start + len(block.table))
-        if not self.request.individual and block.weights is not None and not block.weights.all():
-            positions = positions[block.weights > 0]
+        if not self.request.individual:
             block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -203,19 +202,11 @@ class ExactEffects(SinglePass):
         if self.request.individual or self._sizes is not None or not self.linear:
             states |= self._curve_states(codes, weights, block.start)
         if self.samples_errors:
-            chosen, squares = self._chosen(positions, weights)
+            squares = self.request.squares(block.positions, weights)
+            chosen = squares > 0
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
-            states["squares", 0] = RowCurves(((block.start, squares[None]),))
+            states["squares", 0] = RowCurves(((block.start, squares[None, chosen]),))
         return Keyed(states)
-
-    def _chosen(self, positions: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
-        """Return the sampled rows, and the weight of each squared deviation."""
-        sample = self.request.sample
-        if sample is None:
-            return np.ones(len(positions), bool), np.ones(len(positions)) if weights is None else weights**2
-        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
-        chosen = sample.numbers[at] == positions
-        return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
         """Return averages and strengths from sums or curves, and errors from curves."""
@@ -243,11 +234,14 @@ class ExactEffects(SinglePass):
                 EffectEstimate(mean, error, computed, *own_quantiles, own)
                 for mean, error, computed, own_quantiles in computed_estimates
             ]
-        errors = self.errors(state, averages, total, threads)
+        errors, covariances = self.errors(state, averages, total, threads)
         values = [state.parts.get(("values", number)) for number in range(len(self.sizes))]
         quantiles = [quantile_state(self.request, None, None, kept, threads) for kept in values]
-        estimates = zip(averages, errors, quantiles, strict=True)
-        return [EffectEstimate(mean, error, None, *own_quantiles) for mean, error, own_quantiles in estimates]
+        estimates = zip(averages, errors, quantiles, covariances, strict=True)
+        return [
+            EffectEstimate(mean, error, None, *own_quantiles, covariance=covariance)
+            for mean, error, own_quantiles, covariance in estimates
+        ]
 
     def row_curves(self, block: Block) -> Iterator[tuple[int, int, Floats]]:
         """Yield the outputs ``(o, g, i)`` of some rows at the points of each grid.
@@ -320,30 +314,51 @@ class ExactEffects(SinglePass):
             return np.asarray(state.parts["sums", number].total() / total)
         return self.average_outputs(state, number, total)
 
-    def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
-        """Return standard errors from the curves of sampled rows, summed in a fixed order of portions."""
+    def multiply(self, curves: Floats) -> Floats:
+        """Return the sums over rows of products of points, ``(o, g, g)`` of curves ``(o, g, i)``."""
+        return reference.multiply(curves)
+
+    def errors(
+        self, state: Keyed, averages: list[Floats], total: float, threads: int
+    ) -> tuple[list[Floats], list[Floats | None]]:
+        """Return standard errors and covariances from the curves of sampled rows.
+
+        These are summed in a fixed order of portions.
+        """
         codes = state.parts["sample", 0].finish()
         squares = state.parts["squares", 0].finish()[0]
         spreads = [np.zeros_like(mean) for mean in averages]
+        products: dict[int, CurveProducts] = {}
         portions = [
             (group, first, size) for group, size in self.groups for first in range(0, codes.shape[1], size)
         ]
 
-        def spread(portion: tuple[tuple[int, ...], int, int]) -> list[tuple[int, Floats]]:
+        def spread(
+            portion: tuple[tuple[int, ...], int, int],
+        ) -> list[tuple[int, Floats, CurveProducts | None]]:
             group, first, size = portion
             some = np.ascontiguousarray(codes[:, first : first + size])
-            computed = self.curves(group, some)
-            own = squares[first : first + size]
-            return [
-                (q, _squared_deviations(outputs, averages[q], own))
-                for q, outputs in self._split(group, computed)
-            ]
+            own, found = squares[first : first + size], []
+            for q, outputs in self._split(group, self.curves(group, some)):
+                pairs = CurveProducts.of(outputs, own, self.multiply) if self.paired(q) else None
+                found.append((q, _squared_deviations(outputs, averages[q], own), pairs))
+            return found
 
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(spread, portions):
-                for number, added in found:
+                for number, added, pairs in found:
                     spreads[number] += added
-        return [_linearized_error(spread, self.request.n_weighted, total) for spread in spreads]
+                    if pairs is not None:
+                        products[number] = products[number].merge(pairs) if number in products else pairs
+        rows = self.request.n_weighted
+        return [_linearized_error(spread, rows, total) for spread in spreads], [
+            products[number].covariance(mean, rows, total) if number in products else None
+            for number, mean in enumerate(averages)
+        ]
+
+    def paired(self, number: int) -> bool:
+        """Return whether the covariance of the points of a grid is computed."""
+        return self.request.paired(number, self.sizes[number], self.model.n_outputs)
 
 
 def _squared_deviations(outputs: Floats, mean: Floats, squares: Floats) -> Floats:

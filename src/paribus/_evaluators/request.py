@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -25,6 +25,9 @@ LEAST_CAPACITY = 16
 CALLS_FIRST = 64  # largest cut of calls and curve portions, which changes no result, before blocks are cut
 MOST_CUTS = 64 * CALLS_FIRST  # largest cut
 DEARER = 10  # cost of evaluating the model, relative to a shortcut, above which there is a warning
+MOST_PAIRED = 256  # points of a curve whose covariance is computed
+MOST_PRODUCTS = 2**18  # numbers of the covariance of one curve, over its outputs
+SEED = 0  # of the rows sampled for standard errors
 SKETCHES = 16  # number of sketches that fill their share of memory: one state per level of merges
 
 
@@ -64,7 +67,8 @@ class EvaluationRequest:
     are cut too, which changes the rounding of sums; this requires a memory bound from the user. ``few_calls``
     says that a call of the model is expensive even for few rows. ``background`` are the rows of the passes,
     None for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows,
-    if the structure of the model gives it.
+    if the structure of the model gives it. ``shared`` is for what requests of the same grids on other rows
+    need, too.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -84,13 +88,31 @@ class EvaluationRequest:
     few_calls: bool = False
     background: Background | None = None
     strengths: bool = False
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     def among(self, rows: Rows) -> Self:
         """Return the request for some rows in memory, all with positive weight."""
         size = len(rows)
+        sample = None if self.sample is None else rows.sample(len(self.sample.numbers), SEED)
         return replace(
-            self, rows=size, n_weighted=size, weighted=rows.weighted, sample=None, out_of_core=False
+            self, rows=size, n_weighted=size, weighted=rows.weighted, sample=sample, out_of_core=False
         )
+
+    def squares(self, positions: Integers, weights: Floats | None) -> Floats:
+        """Return what the squared deviation of each row counts for, zero for rows that are not sampled."""
+        sample = self.sample
+        if sample is None:
+            return np.ones(len(positions)) if weights is None else weights**2
+        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
+        return np.where(sample.numbers[at] == positions, sample.squares[at], 0.0)
+
+    def paired(self, number: int, points: int, outputs: int) -> bool:
+        """Return whether the covariance of the points of a grid is computed: of one feature, if it is small.
+
+        Individual curves give it without being stored.
+        """
+        few = 0 < points <= MOST_PAIRED and outputs * points**2 <= MOST_PRODUCTS
+        return few and len(self.grids[number].axes) == 1 and not self.individual
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -167,7 +189,8 @@ class EffectEstimate:
     ``rank_error`` is the maximum error of the ranks of ``quantiles (o, q, g)``, as a share of the weight.
     ``row_weights (n,)`` are the weights of the curves, None if all are equal. If there are several models,
     ``by_model (m, o, g)`` are their averages and ``average`` is the mean of these. ``strength (o,)`` is the
-    standard deviation of the effect over the observed values of the rows, None if unknown.
+    standard deviation of the effect over the observed values of the rows, None if unknown. ``covariance (o,
+    g, g)`` is that of the points, for differences between them.
     """
 
     average: Floats
@@ -178,6 +201,7 @@ class EffectEstimate:
     row_weights: Floats | None = None
     by_model: Floats | None = None
     strength: Floats | None = None
+    covariance: Floats | None = None
 
     def spread(self, place: Integers | None) -> EffectEstimate:
         """Return the estimate at all points; ``place (g,)`` is the evaluated point that each one equals."""
@@ -188,7 +212,15 @@ class EffectEstimate:
             None if array is None else np.take(array, place, axis=-1)
             for array in (self.individual, self.quantiles)
         )
-        return replace(self, average=average, standard_error=error, individual=curves, quantiles=quantiles)
+        covariance = None if self.covariance is None else self.covariance[:, place[:, None], place]
+        return replace(
+            self,
+            average=average,
+            standard_error=error,
+            individual=curves,
+            quantiles=quantiles,
+            covariance=covariance,
+        )
 
 
 @dataclass(frozen=True, eq=False)

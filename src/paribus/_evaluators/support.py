@@ -39,8 +39,7 @@ class RowsTaker:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sampled rows of a block."""
-        stop = block.start + len(block.table)
-        here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
+        here = np.flatnonzero(np.isin(block.positions, self.numbers))
         if not len(here):
             return Keyed({})
         table = cast(ModelTable, block.table).arrow.native.take(here)
@@ -67,7 +66,7 @@ def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
 
 @dataclass(frozen=True, eq=False)
 class SupportCounter:
-    """Evaluator of the support: the weight of the rows in each cell of each grid."""
+    """Evaluator of the support: the weight of the rows in each cell of each grid, and of missing values."""
 
     questions: tuple[Grid, ...]
 
@@ -79,6 +78,10 @@ class SupportCounter:
             axes = self.questions[number].axes
             if len(axes) == 1 and axes[0].cell_counts is not None:
                 continue
+            if self.questions[number].includes_missing:
+                missing = block.column(axes[0].feature).missing
+                weight = missing.sum() if block.weights is None else block.weights[missing].sum()
+                counts["missing", number] = Counts(np.array([float(weight)]))
             if len(axes) == 1 and block.weights is None:
                 counts["support", number] = Counts(_axis_cell_counts(axes[0], block))
                 continue
@@ -90,14 +93,19 @@ class SupportCounter:
             counts["support", number] = Counts(_grid_cell_counts(located, shape, block.weights))
         return Keyed(counts)
 
-    def finish(self, state: Keyed, unit: float) -> list[Floats]:
-        """Return the weight in the cell of each point; points with the same value share a cell."""
+    def finish(self, state: Keyed, unit: float) -> list[tuple[Floats, float]]:
+        """Return the weight in the cell of each point, and that of missing values.
+
+        Points with the same value share a cell.
+        """
         supports = []
         for number, grid in enumerate(self.questions):
             positions = np.ix_(*(axis.cell_of_point for axis in grid.axes))
             known = grid.axes[0].cell_counts if len(grid.axes) == 1 else None
             cells = state.parts["support", number].cells if known is None else known
-            supports.append(np.asarray(cells[positions] * unit, dtype=np.float64))
+            absent = state.parts.get(("missing", number))
+            missing = grid.axes[0].missing if absent is None else float(absent.cells[0])
+            supports.append((np.asarray(cells[positions] * unit, dtype=np.float64), missing * unit))
         return supports
 
 

@@ -296,9 +296,8 @@ class Survey:
             states["digest", number] = Digest(total)
         states["few", 0] = KeptRows.of(block, SEED)
         if weights is not None:
-            numbers = np.arange(block.start, block.start + rows)
             for seed in self.seeds:
-                states["heavy", seed] = PrioritySample.of(numbers, weights, seed, SAMPLED)
+                states["heavy", seed] = PrioritySample.of(block.positions, weights, seed, SAMPLED)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
             categories: dict[Any, None] = {}

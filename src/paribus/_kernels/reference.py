@@ -229,6 +229,16 @@ def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
     return np.concatenate(computed, axis=1)
 
 
+def multiply(curves: Floats) -> Floats:
+    """Return the sums over rows of the products of two points, ``(o, g, g)`` of curves ``(o, g, i)``."""
+    products = np.empty((*curves.shape[:2], curves.shape[1]))
+    for point in range(curves.shape[1]):
+        # Not by BLAS, whose order of adding depends on its threads.
+        own = np.einsum("oi,ohi->oh", curves[:, point], curves[:, point:])
+        products[:, point, point:] = products[:, point:, point] = own
+    return products
+
+
 def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
     """Return the margins of rows ``(m, i)``, and their losses if a feature is averaged out ``(m, f, i)``.
 

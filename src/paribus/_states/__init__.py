@@ -1,6 +1,6 @@
 """States: mergeable summaries of the rows of a block."""
 
-from paribus._states.moments import CellMoments, Moments, PairedMoments
+from paribus._states.moments import CellMoments, CurveProducts, Moments, PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.row_states import RankedRows, RowCurves, SampledRows
 from paribus._states.sums import (
@@ -20,6 +20,7 @@ STATES = (
     CellMoments,
     CodeTuples,
     Counts,
+    CurveProducts,
     ExactSum,
     Keyed,
     Moments,
@@ -42,6 +43,7 @@ __all__ = [
     "CellMoments",
     "CodeTuples",
     "Counts",
+    "CurveProducts",
     "ExactSum",
     "Keyed",
     "Merger",

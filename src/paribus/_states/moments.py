@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
@@ -103,6 +104,74 @@ class Moments:
             gap = self.mean_sq / self.value_scale - self.mean / self.value_scale
             about_mean = self.sum_of_squares + self.weight_sq * gap**2
             return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight * self.value_scale
+
+
+@dataclass(frozen=True, eq=False)
+class CurveProducts:
+    r"""Products of the points of rows' curves, which give the covariance of the points of their average.
+
+    With curves :math:`f_i` and :math:`s_i` the weight of a row's square, per output:
+
+    - ``weight_sq`` :math:`V = \sum s_i`
+    - ``mean`` :math:`m_g = \sum s_i d_{ig} / V`, with :math:`d_{ig} = f_{ig} - l_i`, shape ``(o, g)``
+    - ``products`` :math:`\sum s_i (d_{ig} - m_g)(d_{ih} - m_h)`, shape ``(o, g, g)``
+
+    The level :math:`l_i` is the average of a row's curve. It has no effect on differences between points, and
+    is subtracted for precision.
+    """
+
+    weight_sq: float
+    mean: Floats
+    products: Floats
+
+    @classmethod
+    def of(cls, curves: Floats, squares: Floats, multiply: Callable[[Floats], Floats]) -> Self:
+        """Return the products of curves ``(o, g, i)`` of at least one row with ``squares (i,)``.
+
+        ``multiply`` is the kernel `multiply`, compiled or not.
+        """
+        with ignore_fp_errors():
+            level = curves.mean(axis=1, keepdims=True)
+            if not np.isfinite(level).all():
+                finite = np.isfinite(curves).all(axis=2, keepdims=True)
+                level = np.where(finite, curves, 0.0).sum(axis=1, keepdims=True)
+                level /= np.maximum(1, finite.sum(axis=1, keepdims=True))
+            relative = np.subtract(curves, level, order="C")
+            total = float(squares.sum())
+            mean = np.einsum("ogi,i->og", relative, squares / total)
+            relative -= mean[..., None]
+            if not (squares == 1.0).all():
+                relative *= np.sqrt(squares)
+            return cls(total, mean, multiply(relative))
+
+    def merge(self, other: Self) -> Self:
+        """Return the products of both sets of rows."""
+        total = self.weight_sq + other.weight_sq
+        share = other.weight_sq / total
+        with ignore_fp_errors():
+            gap = other.mean - self.mean
+            apart = gap[..., :, None] * gap[..., None, :] * (self.weight_sq * share)
+            mean = between(self.mean, other.mean, share)
+            return type(self)(total, mean, self.products + other.products + apart)
+
+    def covariance(self, average: Floats, rows: int, total: float) -> Floats:
+        r"""Return the covariance ``(o, g, g)`` of the points of an average ``(o, g)`` over ``rows`` rows.
+
+        .. math:: C_{gh} = \frac{n}{(n - 1) W^2} \sum_i s_i (d_{ig} - \bar d_g)(d_{ih} - \bar d_h)
+
+        with :math:`\bar d` the average relative to its own level, and ``total`` the weight :math:`W` of the
+        rows. It is the covariance of differences between points only. NaN for a single row.
+        """
+        if rows < 2:
+            return np.full_like(self.products, np.nan)
+        with ignore_fp_errors():
+            off = self.mean - average
+            finite = np.isfinite(off)
+            off -= np.where(finite, off, 0.0).sum(axis=1, keepdims=True) / np.maximum(
+                1, finite.sum(axis=1, keepdims=True)
+            )
+            about = self.products + self.weight_sq * off[..., :, None] * off[..., None, :]
+            return np.asarray(about * (rows / (rows - 1) / total**2))
 
 
 @dataclass(frozen=True, eq=False)

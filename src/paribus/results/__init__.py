@@ -3,11 +3,13 @@
 from paribus.meaning import Association, Estimand, Refusal, Scale
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.comparison import Comparison, Difference
+from paribus.results.contrasts import Contrast
 from paribus.results.cost_estimate import CostEstimate
 from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.drift import Change, Drift, EffectDrift
 from paribus.results.effects import Effects
 from paribus.results.explanation import Explanation
+from paribus.results.groups import Group, GroupedResults
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
@@ -23,6 +25,7 @@ __all__ = [
     "AtMissing",
     "Change",
     "Comparison",
+    "Contrast",
     "CostEstimate",
     "Difference",
     "Drift",
@@ -32,6 +35,8 @@ __all__ = [
     "Explanation",
     "Extrapolation",
     "FeatureRegions",
+    "Group",
+    "GroupedResults",
     "HStatistics",
     "IceQuantiles",
     "Importance",

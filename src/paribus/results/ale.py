@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from paribus._contracts import Array, Flags, Floats, Integers, Kind
 from paribus.notes import Note
+from paribus.results.contrasts import Contrast, check_covariance, contrast, slope
 from paribus.results.curve_parts import AtMissing, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
@@ -45,6 +48,10 @@ class AccumulatedLocalEffect(Result):
         The effect at a missing value, for a single feature with missing values.
     by_model : ModelSpread or None
         The effect by model and the standard deviation between models, for a list of models.
+    covariance : ndarray of shape (n_outputs, g0, g0) or None
+        Sampling covariance of the values, for the standard error of differences between them: see `contrast`.
+        With a missing value, it is the last point. None for two features, and for very many values. For a
+        list of models it is the mean over models.
     order : tuple of str
         How the categories of each axis were put in order; empty for numbers.
     strength : float
@@ -87,3 +94,60 @@ class AccumulatedLocalEffect(Result):
     notes: tuple[Note, ...]
     provenance: Provenance
     by_model: ModelSpread | None = nested(optional=True, default=None)
+    covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
+
+    def _check(self) -> None:
+        check_covariance(self)
+        super()._check()
+
+    def contrast(self, start: Any, stop: Any) -> Contrast:
+        r"""Return the accumulated change of the prediction from one value of the feature to another.
+
+        .. math:: \Delta = ALE(b) - ALE(a)
+
+        with :math:`a` = ``start`` and :math:`b` = ``stop``: the sum of the average changes in the bins
+        between. The changes in different bins are those of different rows, so that their variances add.
+
+        Parameters
+        ----------
+        start, stop : value
+            Values of ``grid_values``, which are edges of bins or categories; None is a missing value.
+
+        Returns
+        -------
+        Contrast
+            With ``estimate``, ``standard_error`` and ``interval(level)``, each for every output.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [0.5, 2.0], [1.0, 3.0], [1.5, 5.0], [2.0, 6.0]])
+        >>> effect = paribus.accumulated_local_effects(lambda X: X[:, 0] * X[:, 1], X, 0)["x0"]
+        >>> start, stop = effect.grid_values[0][[0, -1]]
+        >>> bool(effect.contrast(start, stop).estimate[0] == effect.ale[0, -1] - effect.ale[0, 0])
+        True
+        """
+        return contrast(self, start, stop)
+
+    def slope(self) -> Contrast:
+        r"""Return the average change per unit of a numeric feature, or per day, weighted by the data.
+
+        .. math:: \frac{\sum_k s_k L_k / (x_{k+1} - x_k)}{\sum_k s_k}
+
+        with the average change :math:`L_k` (``local``) and the ``support`` :math:`s_k` of each bin. Every row
+        counts with the change in its own bin. Bins without rows, and missing values, do not count.
+
+        Returns
+        -------
+        Contrast
+            With ``estimate``, ``standard_error`` and ``interval(level)``, each for every output.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> effect = paribus.accumulated_local_effects(lambda X: 3 * X[:, 0] + X[:, 1], X, 0)["x0"]
+        >>> effect.slope().estimate.round(6)
+        array([3.])
+        """
+        return slope(self)

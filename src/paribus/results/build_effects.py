@@ -80,7 +80,7 @@ class EffectBuilder:
         request: EvaluationRequest,
         grid: Grid,
         estimate: EffectEstimate,
-        support: Floats,
+        counted: tuple[Floats, float],
         extrapolation: Extrapolation | None,
         remarks: tuple[Note, ...],
         outer: EffectEstimate | None,
@@ -88,8 +88,10 @@ class EffectBuilder:
     ) -> PartialDependence:
         """Return the effect of a grid; ``remarks`` are notes about how it was computed.
 
-        ``outer`` is the effect beyond the grid, and ``rows`` the weight of all rows.
+        ``counted`` are the weights at the points and of missing values. ``outer`` is the effect beyond the
+        grid, and ``rows`` the weight of all rows.
         """
+        support, weight = counted
         averaged = request.kind != "individual"
         averages = (estimate.average, estimate.standard_error) if averaged else (None, None)
         parts = *averages, estimate.individual, estimate.quantiles, estimate.by_model
@@ -98,9 +100,8 @@ class EffectBuilder:
         )
         missing, weights, spread = None, support.ravel(), None
         if grid.includes_missing:
-            share, weight = grid.axes[0].missing_share, grid.axes[0].missing * self.unit
             missing = AtMissing(
-                share, weight, average=average[1], standard_error=error[1], individual=curves[1]
+                weight / rows, weight, average=average[1], standard_error=error[1], individual=curves[1]
             )
             weights = np.append(support, weight)
         if request.quantiles is not None and quantiles[0] is not None:
@@ -126,6 +127,7 @@ class EffectBuilder:
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
+            covariance=estimate.covariance if averaged else None,
         )
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks))
@@ -171,10 +173,9 @@ class EffectBuilder:
             axis = grid.axes[0]
             anchor = axis.values[grid.bins[0].anchor]
             anchor = anchor.item() if isinstance(anchor, (np.number, np.bool_)) else anchor
-            share, weight = axis.missing_share, axis.missing * self.unit
             missing = AtMissing(
-                share,
-                weight,
+                estimate.missing_weight / total,
+                estimate.missing_weight * self.unit,
                 anchor=anchor,
                 ale=estimate.missing[0].copy(),
                 standard_error=estimate.missing[1].copy(),
@@ -199,6 +200,7 @@ class EffectBuilder:
             strength=strength_of(values, weights),
             notes=(*notes, *remarks, *model_spread_notes(by_model, estimate.ale, named)),
             by_model=by_model,
+            covariance=estimate.covariance,
         )
 
     def marginal(
@@ -322,10 +324,10 @@ KNOWN = 0.5  # of the points of a curve about which a partner must say something
 
 
 def extrapolation_of(
-    grid: Grid, joint: OccupiedCells | None, probe: RowSample, names: tuple[str, ...]
+    grid: Grid, joint: OccupiedCells | None, probe: RowSample | None, names: tuple[str, ...]
 ) -> Extrapolation | None:
     """Find the partner with which most points of a grid are off the data."""
-    if joint is None:
+    if joint is None or probe is None:
         return None
     # A pair whose cells all have rows has a share of zero, and is read if no other says anything.
     largest = max(_shares(grid, joint, open_=True), key=itemgetter(0), default=None)

@@ -494,7 +494,7 @@ def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -
 def _rows_of(part: Part) -> tuple[Any, ...]:
     """Return the identity of the rows of a part: the same data, and the same sample of them."""
     provenance = part.provenance
-    return provenance.fingerprint, provenance.sampled_rows, provenance.seed
+    return provenance.fingerprint, provenance.sampled_rows, provenance.seed, provenance.group
 
 
 def _error_basis(

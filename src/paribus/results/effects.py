@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
+import numpy as np
+
+from paribus._contracts import NOMINAL
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
@@ -20,6 +23,7 @@ from paribus.results.comparison import (
     comparison_of,
     difference_of,
 )
+from paribus.results.contrasts import contrast_frame, default_contrasts
 from paribus.results.curve_values import check_same
 from paribus.results.marginal import Marginal
 from paribus.results.mixins import PlotMixin
@@ -163,6 +167,88 @@ class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
         if not all(isinstance(effect, PartialDependence) for effect in self.effects):
             raise InputError("interaction() needs effects of `paribus.effects`; these are of another type")
         return interaction(self, first, second)  # type: ignore[arg-type]
+
+    def contrasts(
+        self,
+        values: Mapping[str, tuple[Any, Any]] | None = None,
+        *,
+        level: float = 0.95,
+        backend: FrameBackend | None = None,
+    ) -> Any:
+        """Return the contrasts of many features as a table, see `PartialDependence.contrast`.
+
+        Parameters
+        ----------
+        values : mapping of str to (value, value), optional
+            The two values to compare for each feature, such as ``{"age": (30, 50)}``. By default, all
+            features with a one-way effect: the grid values at the quartiles of the data for numbers, dates
+            and ordered categories, each category and the most frequent one for others.
+        level : float
+            Probability with which the intervals cover the differences.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+
+        Returns
+        -------
+        frame
+            A row per contrast and output, with the columns ``feature``, ``contrast``, ``output``,
+            ``estimate``, ``standard_error``, ``low`` and ``high``, the ends of the interval.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[30.0, 1.0], [40.0, 2.0], [50.0, 6.0]])
+        >>> found = paribus.effects(lambda X: X[:, 0] * X[:, 1], X)
+        >>> found.contrasts({"x0": (30, 50), "x1": (1, 2)}, backend="pandas")["estimate"].tolist()
+        [60.0, 40.0]
+        """
+        if values is None:
+            pairs = [(one, *ends) for one in self._curves("contrasts") for ends in default_contrasts(one)]
+        else:
+            self._curves("contrasts")
+            pairs = [(self[name], *ends) for name, ends in values.items()]
+        if not pairs:
+            raise OptionError("contrasts() needs a feature with two values at least")
+        return contrast_frame([one.contrast(start, stop) for one, start, stop in pairs], level, backend)
+
+    def slopes(self, *, level: float = 0.95, backend: FrameBackend | None = None) -> Any:
+        """Return the slopes of all numeric features as a table, see `PartialDependence.slope`.
+
+        Parameters
+        ----------
+        level : float
+            Probability with which the intervals cover the slopes.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+
+        Returns
+        -------
+        frame
+            A row per feature and output, with the columns of `contrasts`.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[30.0, 1.0], [40.0, 2.0], [50.0, 6.0]])
+        >>> paribus.effects(lambda X: X[:, 0] * X[:, 1], X).slopes(backend="pandas")["estimate"].tolist()
+        [40.0, 3.0]
+        """
+        found = [
+            one.slope()
+            for one in self._curves("slopes")
+            if one.kinds[0] not in NOMINAL and len(np.unique(one.grid_values[0])) > 1
+        ]
+        if not found:
+            raise OptionError("slopes() needs a numeric feature or a date with two values at least")
+        return contrast_frame(found, level, backend)
+
+    def _curves(self, call: str) -> list[Any]:
+        """Return the effects of single features, for a ``call`` that needs curves with differences."""
+        if not isinstance(self.effects[0], (PartialDependence, AccumulatedLocalEffect)):
+            raise InputError(
+                f"{call}() needs partial dependence or accumulated local effects; these are of another type"
+            )
+        return [one for one in self.effects if len(one.feature_names) == 1]
 
     def difference(
         self,

@@ -14,6 +14,7 @@ from paribus._text import at_value, number, percent
 from paribus._typing import FrameBackend, TableKind
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note, NoteCode
+from paribus.results.contrasts import Contrast, check_covariance, contrast, slope
 from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
@@ -59,6 +60,8 @@ def trimmed(part: Part) -> Part:
     (values,) = part.grid_values
     kept = slice(below, len(values) - above)
     changes = {"grid_values": (values[kept],), "tail_points": (0, 0), **_sliced(part, kept)}
+    if "covariance" in part.declared:  # plots do not show it
+        changes["covariance"] = None
     if hasattr(part, "tails"):
         changes["tails"] = _tails(part)
     trimmed: Part = replace(part, **changes)
@@ -194,6 +197,10 @@ class PartialDependence(Result):
         The effect beyond the ends of the grid; None if the grid covers the data, or its values were given.
     tail_points : (int, int)
         How many of the first and last grid points lie beyond the percentiles, where plots end.
+    covariance : ndarray of shape (n_outputs, g0, g0) or None
+        Sampling covariance of the points, for the standard error of differences between them: see `contrast`.
+        With a missing value, it is the last point. None for several features, with individual curves, and for
+        very many points. For a list of models it is the mean over models.
     feature_names, output_names : tuple of str
         Names of the axes and of the outputs.
     kinds : tuple of str
@@ -230,12 +237,14 @@ class PartialDependence(Result):
     by_model: ModelSpread | None = nested(optional=True, default=None)
     tails: Tails | None = nested(default=None)
     tail_points: tuple[int, int] = (0, 0)
+    covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:
             raise InputError("there are neither averages nor curves; pass average or individual")
         if self.individual is None and self.row_weights is not None:
             raise InputError("row_weights are of curves, and there are none; pass individual, or no weights")
+        check_covariance(self)
         super()._check()
 
     def to_frame(self, kind: TableKind | None = None, *, backend: FrameBackend | None = None) -> Any:
@@ -302,6 +311,67 @@ class PartialDependence(Result):
                [-5.,  0.,  5.]])
         """
         return centered(self, at)
+
+    def contrast(self, start: Any, stop: Any) -> Contrast:
+        r"""Return the change of the average prediction from one value of the feature to another.
+
+        .. math:: \Delta = PD(b) - PD(a), \qquad
+            SE^2 = \frac{n}{(n - 1) W^2} \sum_i w_i^2 \left( f(b, x_{i,\bar S}) - f(a, x_{i,\bar S}) - \Delta
+            \right)^2
+
+        with :math:`a` = ``start`` and :math:`b` = ``stop``. Both values are predicted for the same rows, so
+        that the standard error is that of the rows' differences. It comes from the rows that give
+        ``standard_error``, at most 4,096 rows if there are no individual curves. For a list of models it
+        is the root mean square of their standard errors, an upper bound of the sampling error of the mean.
+
+        Parameters
+        ----------
+        start, stop : value
+            Values of ``grid_values``, such as numbers or categories; None is a missing value. Request others
+            with ``custom_values``.
+
+        Returns
+        -------
+        Contrast
+            With ``estimate``, ``standard_error`` and ``interval(level)``, each for every output. The standard
+            error is NaN if the effect has none, as with ``method="recursion"``.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[30.0, 1.0], [40.0, 2.0], [50.0, 6.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
+        >>> effect.contrast(30, 50)
+        Contrast of x0: 50 - 30
+          60 ± 31 (95 % interval 0.1221 to 119.9)
+        """
+        return contrast(self, start, stop)
+
+    def slope(self) -> Contrast:
+        r"""Return the average change per unit of a numeric feature, or per day, weighted by the data.
+
+        .. math:: \sum_k p_k \frac{PD(x_{k+1}) - PD(x_k)}{x_{k+1} - x_k}, \qquad
+            p_k \propto \frac{s_k}{d_k} + \frac{s_{k+1}}{d_{k+1}}
+
+        with the grid values :math:`x_k`, their ``support`` :math:`s_k`, and :math:`d_k` the number of
+        intervals next to a grid value: 1 at the ends and 2 between. Every interval thus counts with the data
+        around it. The standard error is that of the same combination of each row's predictions, as in
+        `contrast`. Rows with a missing value do not count.
+
+        Returns
+        -------
+        Contrast
+            With ``estimate``, ``standard_error`` and ``interval(level)``, each for every output.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[30.0, 1.0], [40.0, 2.0], [50.0, 6.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
+        >>> float(effect.slope().estimate[0])
+        3.0
+        """
+        return slope(self)
 
     def derivative(self) -> PartialDependence:
         r"""Return the slope along a numeric axis, or along dates per day.

@@ -55,6 +55,8 @@ class Provenance:
         Evaluators that were not used, with the reason.
     rows, columns : int
         Shape of the background data.
+    group : str or None
+        The group whose rows were averaged, such as ``"region = north"``; None for all rows.
     unused_columns : tuple of str
         Columns of X that the model was not fitted on and does not receive.
     unknown_categories : tuple of str
@@ -139,6 +141,7 @@ class Provenance:
     max_memory: int
     verified_difference: float | None
     seconds: float
+    group: str | None = None
 
     def __post_init__(self) -> None:
         """Take plain words for the values they are."""

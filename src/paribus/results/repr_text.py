@@ -17,6 +17,7 @@ from paribus.results.provenance import brute_lines, skipped_notes
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Difference, Part
     from paribus.results.effects import Effects
+    from paribus.results.groups import GroupedResults
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal
@@ -387,11 +388,34 @@ def _regions(regions: Regions) -> Iterator[str]:
     yield from _how(regions.provenance)
 
 
+def _groups(result: GroupedResults) -> Iterator[str]:
+    """Yield the groups with their sizes, and the first line of each result."""
+    kind = type(result.results[0]).__name__
+    yield f"by {result.by}: {count(len(result), 'group')} of {_source(result.provenance)} ({kind})"
+    for group, one in zip(result.groups, result.results, strict=True):
+        size = f"{count(group.rows, 'row')}, {group.share:.1%} of the data"
+        yield f"{group.label} ({size}): {_first_numbers(one)}"
+
+
+def _first_numbers(result: Any) -> str:
+    """Return the main numbers of a result in a few words."""
+    if hasattr(result, "grid_values"):
+        return _curves(result, 0)[0]
+    if hasattr(result, "effects"):
+        return "strongest " + ", ".join(" x ".join(one.feature_names) for one in result.effects[:3])
+    if hasattr(result, "pairs"):
+        strongest = ((" x ".join(map(str, one.features)), one.strength) for one in result.strongest(3))
+        return ", ".join(f"{names} {number(strength)}" for names, strength in strongest)
+    named = [(result.feature_names[j], float(np.atleast_2d(result.values.T)[0, j])) for j in result.order[:3]]
+    return ", ".join(f"{name} {number(value)}" for name, value in named)
+
+
 LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     **dict.fromkeys(("PartialDependence", "AccumulatedLocalEffect", "Marginal"), _effect),
     "Effects": _effects,
     "Comparison": _comparison,
     "Difference": _difference,
+    "GroupedResults": _groups,
     "HStatistics": _interactions,
     "Importance": _importance,
     "Performance": _performance,

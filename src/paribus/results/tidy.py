@@ -250,6 +250,16 @@ def native(columns: Columns, table: str, backend: str | None) -> Any:
     return frame.with_columns(*empty).to_native()
 
 
+def grouped_frame(frames: Mapping[str, Any]) -> Any:
+    """Return native tables of several groups as one, which begins with the column ``group``."""
+    labelled = [
+        nw.from_native(frame, eager_only=True).with_columns(nw.lit(label).alias("group"))
+        for label, frame in frames.items()
+    ]
+    joined = nw.concat(labelled, how="diagonal")
+    return joined.select("group", nw.exclude("group")).to_native()
+
+
 def dataset_of(result: Any) -> Any:
     """Return the arrays of a result and of its parts as a dataset."""
     try:

@@ -53,6 +53,7 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
         notes=(Note(NoteCode.RELATIVE_TO, f"relative to {where}"),),
         missing=effect.missing,
     )
+    relative = replace(relative, covariance=effect.covariance)  # differences between points are the same
     if effect.tails is None or effect.average is None:
         return relative
     shifted = effect.tails.average - effect.average[:, anchor : anchor + 1]
@@ -64,7 +65,7 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
 
 def derivative(effect: PartialDependence) -> PartialDependence:
     """Return the slope of an effect of one feature along its axis."""
-    at, unit = _along_axis(effect)
+    at, unit = along_axis(effect)
     ticks, first, point = np.unique(at, return_index=True, return_inverse=True)
     lost = Note(
         NoteCode.NO_SLOPE_AT_MISSING, "the effect at a missing value has no slope", effect.feature_names[0]
@@ -129,6 +130,7 @@ def transformed(
         by_model=by_model,
         missing=missing,
         tails=None,
+        covariance=None,
         strength=effect.strength if weights is None else strength_of(mean, weights),
         notes=(*kept, *notes, *model_spread_notes(by_model, average, effect)),
         provenance=replace(effect.provenance, scale=effect.provenance.scale.with_changes(**scale)),
@@ -152,29 +154,34 @@ def _positions(effect: PartialDependence, at: Any) -> tuple[int, ...]:
     if len(wanted) != len(names):
         raise OptionError(f"at={at!r} must be a grid value of each of {', '.join(names)}, as a tuple")
     axes = zip(names, effect.kinds, effect.grid_values, wanted, strict=True)
-    return tuple(_position(*axis) for axis in axes)
+    return tuple(position_of(*axis) for axis in axes)
 
 
-def _position(name: str, kind: str, values: Array, at: Any) -> int:
+def position_of(
+    name: str, kind: str, values: Array, at: Any, argument: str = "at", way_out: str | None = None
+) -> int:
+    """Return the position of a grid value; ``way_out`` ends the message if there is none."""
     if kind in NOMINAL:
         categories = values.tolist()
         if at not in categories:
             near = did_you_mean(str(at), [str(category) for category in categories])
-            raise OptionError(f"at={at!r} is not a grid value of {name}{near}")
+            raise OptionError(f"{argument}={at!r} is not a grid value of {name}{near}")
         return int(categories.index(at))
     equal = values == at if values.dtype.kind in "fiu" else np.zeros(len(values), bool)
     if np.any(equal):  # integers beyond 2**53 have no float
         return int(np.argmax(equal))
-    numbers, wanted = values.astype(np.float64), _number(name, values, at)
+    numbers, wanted = values.astype(np.float64), number_of(name, values, at, argument)
     gaps = np.abs(numbers - wanted)
     nearest = int(np.argmin(gaps))
     if not gaps[nearest] <= CLOSE * np.ptp(numbers):
-        shown = values[nearest] if values.dtype.kind in "mM" else values[nearest].item()
-        raise OptionError(f"at={at!r} is not a grid value of {name}; the nearest is {shown!s}")
+        some = [nearest] if way_out is None else np.sort(np.argsort(gaps, kind="stable")[:2])
+        shown = [str(values[g] if values.dtype.kind in "mM" else values[g].item()) for g in some]
+        text = f"the nearest {'is' if len(shown) == 1 else 'are'} {' and '.join(shown)}"
+        raise OptionError(f"{argument}={at!r} is not a grid value of {name}; {text}{way_out or ''}")
     return nearest
 
 
-def _number(name: str, values: Array, at: Any) -> float:
+def number_of(name: str, values: Array, at: Any, argument: str = "at") -> float:
     """Return a value as a number, in the unit of the axis."""
     try:
         if values.dtype.kind not in "mM":
@@ -183,30 +190,30 @@ def _number(name: str, values: Array, at: Any) -> float:
             at = at.astimezone(datetime.UTC).replace(tzinfo=None)
         return float(np.array(at, dtype=values.dtype).astype(np.float64))
     except (TypeError, ValueError) as error:
-        raise OptionError(f"at={at!r} is not a grid value of {name}: {error}") from error
+        raise OptionError(f"{argument}={at!r} is not a grid value of {name}: {error}") from error
 
 
-def _along_axis(effect: PartialDependence) -> tuple[Floats, str]:
-    """Return where the points of an effect are along its axis, and in which unit."""
+def along_axis(effect: Any, call: str = "derivative()") -> tuple[Floats, str]:
+    """Return where the points of an effect are along its axis, and in which unit, for a ``call``."""
     name, values = effect.feature_names[0], effect.grid_values[0]
     if len(effect.feature_names) > 1:
         raise OptionError(
-            f"derivative() is defined for one feature; this is an effect of "
+            f"{call} is defined for one feature; this is an effect of "
             f"{' x '.join(effect.feature_names)}. Request the effect of one of them"
         )
     if effect.kinds[0] in NOMINAL:
         raise OptionError(
-            f"derivative() needs distances between values; {name} is {effect.kinds[0]}, which has none. "
+            f"{call} needs distances between values; {name} is {effect.kinds[0]}, which has none. "
             "centered() shows the differences between its categories"
         )
     dated = values.dtype.kind in "mM"
     at = (values - values[:1]) / np.timedelta64(1, "D") if dated else values.astype(np.float64)
     gaps = np.diff(np.unique(at))
     if not len(gaps):
-        raise OptionError(f"derivative() needs two distinct values of {name} at least")
+        raise OptionError(f"{call} needs two distinct values of {name} at least")
     if gaps.min() <= CLOSE * gaps.sum():
         raise OptionError(
-            f"derivative() needs distinct grid points of {name}; some are on both sides of a step, as with "
+            f"{call} needs distinct grid points of {name}; some are on both sides of a step, as with "
             "grid_resolution='splits'. Request a number of points"
         )
     return at, "day" if dated else f"unit of {name}"

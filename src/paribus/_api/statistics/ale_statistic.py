@@ -87,7 +87,7 @@ class AleStatistic:
         except OrderNeededError:
             # Fewer rows for wide tables.
             size = min(SAMPLED, head_rows(len(context.rows.table.names)) * SAMPLED // MOST_FEW)
-            some = yield from context.subsample(size, SEED, self.verb)
+            some = yield from context.whole.subsample(size, SEED, self.verb)
             if self.after is not None and not context.rows.in_memory:
                 yield Needed(self.after)  # to share the next pass over the rows
             grids, skipped = self._grids(context, partial(similar_order, some))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -80,7 +80,10 @@ class AxisOptions:
     def laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Return the axes by feature and the errors of skipped columns, computed once per run."""
         found: tuple[dict[int, Axis], tuple[str, ...]] = context.once(self, partial(self._laid_out, context))
-        return found
+        if context.parent is None:
+            return found
+        axes, skipped = found  # a group counts its own rows
+        return {feature: replace(axis, cell_counts=None) for feature, axis in axes.items()}, skipped
 
     def _laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Lay out the axes of all features in parallel."""

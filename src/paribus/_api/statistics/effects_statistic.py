@@ -35,7 +35,7 @@ from paribus._api.statistics.interaction_statistic import (
 from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
 from paribus._evaluators.brute_force import CALL_ROWS
-from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
+from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
 from paribus._evaluators.planner import Plan, choose, largest_difference, points_recomputed
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
@@ -55,9 +55,12 @@ from paribus.results.curve_parts import Extrapolation
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
 QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
-SAMPLE = 1_024  # sampled rows for standard errors, whose relative error is then about 2 %
-# The weight around the points of each grid, and the cells of two features that have rows.
-Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
+SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
+LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
+GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
+SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
+# The weight around the points of each grid and at missing, and the cells of two features that have rows.
+Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +110,8 @@ class EffectsStatistic:
             if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
         }
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        rows, request = context.rows, self._request(context, every)
-        probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
-        outlook = PairSelection.of(probe, grids, rows.n_weighted)
-        # Recursion follows training paths, so that it does not extrapolate to unobserved combinations.
-        occupancy = None if self.method == "recursion" else Occupancy.of(outlook)
-        counting = SupportCounts(SupportCounter(every), occupancy, outlook, rows.weight_scale)
+        request = self._request(context, every)
+        counting = self._counting(context, grids, every)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         evaluating = [
             self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
@@ -124,7 +123,8 @@ class EffectsStatistic:
         remarks = [(*first, *second) for first, second in zip(placed, computed, strict=False)]
         verified = [self._verified(context, one, every) for one in estimated]
         sampled = fewest_rows(estimated, len(every))
-        far = [extrapolation_of(grid, joint, probe, context.data.header.names) for grid in grids]
+        names = context.data.header.names
+        far = [extrapolation_of(grid, joint, counting.probe, names) for grid in grids]
         joined = combined_estimates(context, estimated, mean_estimate)
         beyond = dict(zip(outer, joined[len(grids) :], strict=True))
         own = dict(zip(grids, joined, strict=False))
@@ -134,6 +134,21 @@ class EffectsStatistic:
         tails = [beyond.get(position) for position in range(len(grids))]
         several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
         return partial(self._result, context, request, estimated, verified, list(several), skipped)
+
+    def _counting(
+        self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]
+    ) -> SupportCounts:
+        """Return the counts of rows: the support of every grid, and which values occur together.
+
+        Recursion follows training paths, so that it does not extrapolate. For groups, only the support shows
+        where they have data.
+        """
+        rows, support = context.rows, SupportCounter(every)
+        if self.method == "recursion" or context.parent is not None:
+            return SupportCounts(support, rows.weight_scale)
+        probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
+        outlook = PairSelection.of(probe, grids, rows.n_weighted)
+        return SupportCounts(support, rows.weight_scale, Occupancy.of(outlook), outlook, probe)
 
     @property
     def _crossed_if_needed(self) -> bool:
@@ -220,12 +235,13 @@ class EffectsStatistic:
             context.memory,
             context.threads,
             rows.weighted,
-            rows.sample(SAMPLE, SEED),
+            rows.sample(sampled_rows(sum(grid.n_points for grid in grids), context.n_groups), SEED),
             out_of_core=not rows.in_memory,
             quantiles=quantiles,
             memory_was_given=context.memory_was_given,
             few_calls=self.max_predictions is not None,
             strengths=self.strengths,
+            shared=context.shared(self),
         )
 
     def _evaluated(
@@ -316,7 +332,7 @@ class EffectsStatistic:
         sampled: Rows | None,
         grid: Grid,
         estimate: EffectEstimate,
-        support: Floats,
+        support: tuple[Floats, float],
         far: Extrapolation | None,
         remarks: tuple[Note, ...],
         outer: EffectEstimate | None,
@@ -336,13 +352,14 @@ class EffectsStatistic:
 class SupportCounts:
     """Counts of the weight around each point and, unless ``occupancy`` is None, of joint occurrences.
 
-    ``unit`` is the scale of the weights.
+    ``unit`` is the scale of the weights. ``probe`` has the sampled rows that chose the pairs of ``outlook``.
     """
 
     support: SupportCounter
-    occupancy: Occupancy | None
-    outlook: PairSelection
     unit: float
+    occupancy: Occupancy | None = None
+    outlook: PairSelection | None = None
+    probe: RowSample | None = None
 
     @property
     def parts(self) -> tuple[SupportCounter | Occupancy, ...]:
@@ -356,8 +373,20 @@ class SupportCounts:
 
     def finish(self, state: Keyed) -> Counted:
         """Return the counts of a state."""
-        joint = None if self.occupancy is None else self.occupancy.finish(state, self.outlook)
+        joint = None
+        if self.occupancy is not None and self.outlook is not None:
+            joint = self.occupancy.finish(state, self.outlook)
         return self.support.finish(state, self.unit), joint
+
+
+def sampled_rows(points: int, groups: int = 1) -> int:
+    """Return the number of rows of each group whose curves at so many points give standard errors.
+
+    >>> sampled_rows(41), sampled_rows(200), sampled_rows(2_000), sampled_rows(2_000, groups=5)
+    (4096, 2621, 1024, 409)
+    """
+    rows = min(SAMPLE, max(LEAST_SAMPLE, SAMPLED_POINTS // max(1, points)))
+    return rows if groups == 1 else min(rows, max(GROUP_SAMPLE, 2 * rows // groups))
 
 
 def _sampled_notes(rows: Background) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from paribus._api.combine import label
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.runner import Pass
 from paribus._api.statistics.axis_options import AxisOptions, Groups
-from paribus._api.statistics.effects_statistic import SAMPLE, EffectsStatistic
+from paribus._api.statistics.effects_statistic import LEAST_SAMPLE, EffectsStatistic
 from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows, Sample
@@ -23,7 +23,8 @@ from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.support import RowsTaker
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import Axis, Grid
-from paribus._states import Keyed
+from paribus._kernels import reference
+from paribus._states import CurveProducts, Keyed
 from paribus.errors import MemoryBoundError, OptionError, RefusalError
 from paribus.results.curve_values import CurveCovariance
 
@@ -106,7 +107,7 @@ class ShapeStatistic:
         cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(context)))
         largest = max((grid.n_points for grid in grids), default=1)
         held = max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
-        many = min(counted, SAMPLE, cheap, held)
+        many = min(counted, LEAST_SAMPLE, cheap, held)
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
             few = min(few, self.max_predictions // (points * len(context.models)))
@@ -202,4 +203,5 @@ def _curve_covariance(
     each = [one.estimates[number].individual[..., :points] for one in estimated]
     curves: Floats = each[0] if len(each) == 1 else sum(each) / len(each)  # shape (o, i, g)
     sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
-    return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)
+    products = CurveProducts.of(curves.transpose(0, 2, 1), sample.squares, reference.multiply)
+    return CurveCovariance(products, rows.total, len(sample.squares), rows.n_weighted)

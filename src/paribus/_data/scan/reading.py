@@ -14,10 +14,12 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._data.categories import recode
 from paribus._data.features import Header
+from paribus._data.frame import FrameTable
 from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, UnchangedBlocks
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
 from paribus._data.scan.streams import as_arrow, between
+from paribus._data.table import Column
 from paribus._text import count
 from paribus.errors import InputError, SourceError, WeightError
 
@@ -118,7 +120,8 @@ class TableReader:
     ``weight_scale``. ``nullable`` columns have missing values in some row. ``starts`` are the first row
     numbers of a cluster's partitions, and the total. ``categories`` are those the model knows for columns of
     plain values. Models refuse other categories in ``closed`` columns and treat them as missing in ``open``
-    ones. ``aligned`` is the header of X, None if it has the columns ``names``.
+    ones. ``aligned`` is the header of X, None if it has the columns ``names``. ``by`` is the column that
+    defines groups of rows.
     """
 
     source: Source
@@ -134,6 +137,7 @@ class TableReader:
     closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     open: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     aligned: Header | None = None
+    by: str | None = None
 
     @property
     def header(self) -> Header:
@@ -143,8 +147,8 @@ class TableReader:
     @property
     def read(self) -> tuple[str, ...]:
         """Names of all columns that are read, each once."""
-        weight = () if self.weight is None else (self.weight,)
-        return (*dict.fromkeys((*self.columns, *weight, *self.target)),)
+        others = (name for name in (self.weight, self.by) if name is not None)
+        return (*dict.fromkeys((*self.columns, *others, *self.target)),)
 
     @property
     def coded(self) -> tuple[int, ...]:
@@ -176,7 +180,12 @@ class TableReader:
         """Return Arrow rows as a block with weights and target."""
         weights = None if self.weight is None else self._weights(rows, start)
         target = self._target(rows, weights, start) if self.target else None
-        return Block(self.table(rows), weights, start, number=number, target=target)
+        by = None if self.by is None else self._grouping_column(rows, self.by)
+        return Block(self.table(rows), weights, start, number=number, target=target, by=by)
+
+    def _grouping_column(self, rows: pa.Table, name: str) -> Column:
+        """Return the values of the column that defines groups."""
+        return FrameTable(rows.select([name]), (name,)).column(0)
 
     def blocks(
         self, size: int, parts: Parts = ONE_PART, rows: int | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, RowCells
-from paribus._evaluators.request import EvaluationRequest, SinglePass
+from paribus._evaluators.request import MOST_PAIRED, MOST_PRODUCTS, EvaluationRequest, SinglePass
 from paribus._states import CellMoments, Counts, Keyed
 from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
 from paribus.meaning import Estimand
@@ -29,7 +29,8 @@ class AleEstimate:
     ``weight`` are those of the cells, and ``node_weight`` is the weight of the data at each node. ``missing
     (2, o)`` is the effect of the missing value and its error, and ``missing_weight`` the weight of missing
     values. If there are several models, ``by_model (m, o, g0, ...)`` and ``missing_by_model (m, o)`` are
-    their effects, and the other fields are means over the models.
+    their effects, and the other fields are means over the models. ``covariance (o, g, g)`` is that of the
+    nodes of one feature, and the missing value.
     """
 
     ale: Floats
@@ -44,6 +45,7 @@ class AleEstimate:
     missing_weight: float
     by_model: Floats | None = None
     missing_by_model: Floats | None = None
+    covariance: Floats | None = None
 
 
 def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
@@ -69,11 +71,16 @@ def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs
     covariance = _difference_covariance(variances[..., :-1], count)
     ale = flow.effect(changes)
     error = np.sqrt(flow.variance(covariance))
+    pairs = flow.covariance(covariance) if len(grid.bins) == 1 else None
     local, local_error = flow.steps(changes), np.sqrt(flow.step_variance(covariance))
     missing = None
     if grid.includes_missing:
         anchor, change, variance = grid.bins[0].anchor, means[:, count - 1, -1], variances[:, count - 1, -1]
         missing = np.stack([ale[:, anchor] + change, np.sqrt(error[:, anchor] ** 2 + variance)])
+        if pairs is not None:
+            nodes = np.append(np.arange(ale.shape[1]), anchor)
+            pairs = pairs[:, nodes[:, None], nodes]
+            pairs[:, -1, -1] += variance
     return AleEstimate(
         ale,
         error,
@@ -85,6 +92,7 @@ def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs
         flow.node_weight,
         missing,
         float(moments.weight[-1]),
+        covariance=pairs,
     )
 
 
@@ -259,19 +267,33 @@ class AleAccumulator:
 
     def variance(self, covariance: Floats) -> Floats:
         """Return the variances ``(o, nodes...)``, given the cells of rows; cells are independent."""
+        found = self._summed(covariance, "cmg,cng,ocmn->og", (self._size,))
+        return np.maximum(found, 0.0).reshape(len(covariance), *self.grid.nodes)
+
+    def covariance(self, covariance: Floats) -> Floats | None:
+        """Return the covariance ``(o, g, g)`` of the nodes, None if there are very many."""
+        if self._size > MOST_PAIRED or len(covariance) * self._size**2 > MOST_PRODUCTS:
+            return None
+        return self._summed(covariance, "cmg,cnh,ocmn->ogh", (self._size, self._size))
+
+    @property
+    def _size(self) -> int:
+        return int(np.prod(self.grid.nodes))
+
+    def _summed(self, covariance: Floats, formula: str, shape: tuple[int, ...]) -> Floats:
+        """Return a sum over cells of products of the effects of their differences."""
         outputs, cells, count, _ = covariance.shape
-        size = int(np.prod(self.grid.nodes))
-        result = np.zeros((outputs, size))
-        portion = max(1, AT_ONCE // max(1, size * count))
+        result = np.zeros((outputs, *shape))
+        portion = max(1, AT_ONCE // max(1, self._size * count))
         filled = np.flatnonzero(self.weight > 0)  # empty cells have no variance
         for first in range(0, len(filled), portion):
             some = filled[first : first + portion]
             basis = np.zeros((len(some), count, cells, count))
             for way in range(count):
                 basis[np.arange(len(some)), way, some, way] = 1.0
-            effects = self.effect(basis.reshape(-1, cells, count)).reshape(len(some), count, size)
-            result += np.einsum("cmg,cng,ocmn->og", effects, effects, covariance[:, some], optimize=True)
-        return np.maximum(result, 0.0).reshape(outputs, *self.grid.nodes)
+            effects = self.effect(basis.reshape(-1, cells, count)).reshape(len(some), count, self._size)
+            result += np.einsum(formula, effects, effects, covariance[:, some], optimize=True)
+        return result
 
 
 def _onto_nodes(total: Floats, moved: Floats, bins: AleBins, axis: int) -> Floats:

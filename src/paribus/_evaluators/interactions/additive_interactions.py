@@ -47,14 +47,12 @@ class TermSums:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sums of a block, and the terms of its sampled rows."""
-        positions = np.arange(block.start, block.start + len(block.table))
-        if block.weights is not None and not block.weights.all():
-            positions, block = positions[block.weights > 0], block.weighted()
+        block = block.weighted()
         if not len(block.table):
             return Keyed({})
         terms = functions_of(self.additive, self.features, block)
-        weights = np.ones(len(positions)) if block.weights is None else block.weights
-        kept = terms[..., np.isin(positions, self.sample)]
+        weights = np.ones(len(block.table)) if block.weights is None else block.weights
+        kept = terms[..., np.isin(block.positions, self.sample)]
         return Keyed(
             {
                 ("weight", 0): Counts(np.array([weights.sum()])),

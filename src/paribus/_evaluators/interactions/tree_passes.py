@@ -44,9 +44,7 @@ class CoveragePass:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the coverage of a block, its counts, and the codes of its sampled rows."""
-        positions = np.arange(block.start, block.start + len(block.table))
-        if block.weights is not None and not block.weights.all():
-            positions, block = positions[block.weights > 0], block.weighted()
+        block = block.weighted()
         if not len(block.table):
             return Keyed({})
         weights = block.weights
@@ -56,7 +54,7 @@ class CoveragePass:
         states: dict[tuple[str, int], Any] = {
             ("weight", 0): Counts(np.array([len(codes.T) if weights is None else weights.sum()])),
             ("coverage", 0): Counts(kernels().cover(self.program, codes, weights)),
-            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(positions, self.sample)]),)),
+            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(block.positions, self.sample)]),)),
         }
         for position in range(len(size)):
             states["cells", position] = Counts(
@@ -64,7 +62,7 @@ class CoveragePass:
             )
         if self.pairs is None:
             states["rows", 0] = RowCurves(((block.start, cells),))
-            own = np.ones(len(positions)) if weights is None else weights
+            own = np.ones(len(block.table)) if weights is None else weights
             states["row weights", 0] = RowCurves(((block.start, own[None]),))
         else:
             states["pairs", 0] = Counts(kernels().count_pairs(cells, weights, self.pairs, size))

@@ -50,7 +50,7 @@ class TreeExact(ExactEffects):
     trees: Trees
     program: Program
     points: tuple[PointCodes, ...]
-    _traces: dict[tuple[int, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    _traces: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False)
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
@@ -60,8 +60,15 @@ class TreeExact(ExactEffects):
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
         """Return the evaluator of the points of the grids that some test distinguishes."""
-        whole = cls.at_all_points(model, request)
-        return replace(whole, points=tuple(map(distinct_points, whole.points)))
+        key = (
+            id(model),
+            tuple((axis.feature, *axis.values.tolist()) for grid in request.grids for axis in grid.axes),
+        )
+        if key not in request.shared:
+            whole = cls.at_all_points(model, request)
+            request.shared[key] = replace(whole, points=tuple(map(distinct_points, whole.points)))
+        known: TreeExact = request.shared[key]
+        return replace(known, request=request)
 
     @classmethod
     def at_all_points(cls, model: Model, request: EvaluationRequest) -> TreeExact:
@@ -214,6 +221,11 @@ class TreeExact(ExactEffects):
         """Return the estimates at all points of the grids."""
         found = super().finish(state, threads)
         return [estimate.spread(points.place) for estimate, points in zip(found, self.points, strict=True)]
+
+    def multiply(self, curves: Floats) -> Floats:
+        """Return the sums over rows of products of points, ``(o, g, g)`` of curves ``(o, g, i)``."""
+        products: Floats = kernels().multiply(curves)
+        return products
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""

@@ -405,3 +405,10 @@ def _packed_codes(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint
                 code = np.where(code == missing, np.uint64(0), code + np.uint64(1))
             words[:, place] |= (code | GUARD) << np.uint64(LANE * lane)
     return words
+
+
+def multiply(curves: Floats) -> Floats:
+    """Return the sums over rows of the products of two points, ``(o, g, g)`` of curves ``(o, g, i)``."""
+    products = np.empty((*curves.shape[:2], curves.shape[1]))
+    jit_curves.multiply(np.ascontiguousarray(curves), products)
+    return products

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -45,8 +45,11 @@ class Kernel:
     there is no writable cache folder, it is compiled for this process only.
     """
 
-    def __init__(self, function: Callable[..., None], signatures: tuple[Any, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., None], signatures: tuple[Any, ...], math: frozenset[str]
+    ) -> None:
         self.function = function
+        self.options = {**OPTIONS, "fastmath": set(math)} if math else OPTIONS
         self.signatures = signatures[0] if isinstance(signatures[0], list) else signatures
         self._run: Any = None
 
@@ -81,10 +84,10 @@ class Kernel:
         """Return the compiled function, loaded from a cache folder if possible."""
         with _keeping_in(kept):
             try:
-                run = njit(nogil=True, cache=kept is not None, **OPTIONS)(self.function)
+                run = njit(nogil=True, cache=kept is not None, **self.options)(self.function)
             except RuntimeError as error:  # numba cannot cache functions of this file
                 LOG.warning("%s is compiled in every process: %s", self.name, error)
-                run, kept = njit(nogil=True, **OPTIONS)(self.function), None
+                run, kept = njit(nogil=True, **self.options)(self.function), None
         with event.install_listener("numba:compile", _Started(self, run, kept)):
             for signature in self.signatures:
                 try:
@@ -146,9 +149,12 @@ def _keeping_in(folder: Path | None) -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-def kernel(*signatures: Any) -> Callable[[Callable[..., None]], Kernel]:
-    """Return a decorator that makes a loop a kernel with these signatures."""
-    return lambda function: Kernel(function, signatures)
+def kernel(*signatures: Any, math: Iterable[str] = ()) -> Callable[[Callable[..., None]], Kernel]:
+    """Return a decorator that makes a loop a kernel with these signatures.
+
+    ``math`` are the flags of LLVM for floating-point numbers, such as ``reassoc``.
+    """
+    return lambda function: Kernel(function, signatures, frozenset(math))
 
 
 def helper(function: Callable[..., Any]) -> Any:

@@ -352,3 +352,34 @@ def average_lines(entries, visit_of, visits, edges, share, value, curves, plain)
                     curves[margin, u8(visits[number, 0]), 0] -= amount * share[first]
                     for edge in range(u8(visits[number, 1]), u8(visits[number, 2])):
                         curves[margin, u8(edges[edge, 0]), 0] += amount * share[slot] * f8(edges[edge, 1])
+
+
+@kernel(void(f8[:, :, ::1], f8[:, :, ::1]), math=("reassoc", "contract", "nsz"))
+def multiply(curves, products):
+    """Write the sums over rows of the products of two points: of two by four points at a time.
+
+    The flags allow sums over rows in vector registers. Their order depends on the number of rows only.
+    """
+    last = curves.shape[1] - 1
+    for o in range(curves.shape[0]):
+        own, found = curves[o], products[o]
+        for g in range(0, last + 1, 2):
+            g1 = min(g + 1, last)
+            for h in range(g, last + 1, 4):
+                h1, h2, h3 = min(h + 1, last), min(h + 2, last), min(h + 3, last)
+                a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+                for i in range(curves.shape[2]):
+                    one, other = own[g, i], own[g1, i]
+                    a0 += one * own[h, i]
+                    a1 += one * own[h1, i]
+                    a2 += one * own[h2, i]
+                    a3 += one * own[h3, i]
+                    b0 += other * own[h, i]
+                    b1 += other * own[h1, i]
+                    b2 += other * own[h2, i]
+                    b3 += other * own[h3, i]
+                found[g, h], found[g, h1], found[g, h2], found[g, h3] = a0, a1, a2, a3
+                found[g1, h], found[g1, h1], found[g1, h2], found[g1, h3] = b0, b1, b2, b3
+        for g in range(last + 1):
+            for h in range(g):
+                found[g, h] = found[h, g]

@@ -1,0 +1,239 @@
+"""Statistics by group of rows, in shared passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paribus._api.data import By, OutOfCoreData, SurveyRequest
+from paribus._api.run import Rounds, RunContext, Statistic, Steps, Verification, lockstep
+from paribus._api.runner import Pass, digest
+from paribus._contracts import NOMINAL
+from paribus._data.grouping import MOST_VALUES, QUANTILES, ColumnGroups, Grouping
+from paribus._data.rows import Background, Block, Rows
+from paribus._data.scan.open import ScannedRows
+from paribus._data.scan.reading import TableReader
+from paribus._data.summary import summarize_column
+from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals
+from paribus._evaluators.planner import Plan
+from paribus._evaluators.survey import SummarySpec
+from paribus.errors import RefusalError
+from paribus.results.groups import Group, GroupedResults
+
+GROUPED_ROWS = 65_536  # rows read at a time when only groups are counted
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedStatistic:
+    """A statistic that is computed for each group of rows; its fields are those of a `Statistic`."""
+
+    statistic: Any
+    by: By
+    verb: str
+    seeds: tuple[int, ...]
+    needs_model: bool
+    needs_target: bool
+    reads_trees: bool
+    wanted: Mapping[int, SummarySpec]
+    max_predictions: int | None
+
+    @classmethod
+    def of(cls, one: Statistic, by: By) -> GroupedStatistic:
+        """Return a statistic by group."""
+        return cls(
+            one,
+            by,
+            one.verb,
+            one.seeds,
+            one.needs_model,
+            one.needs_target,
+            one.reads_trees,
+            one.wanted,
+            one.max_predictions,
+        )
+
+    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
+        """Return the additional cost of ``verify=True``."""
+        found: Verification = self.statistic.verification(context, plans)
+        return found
+
+    def evaluate(self, context: RunContext) -> Steps:
+        """Form the groups, then evaluate the statistic of each in shared passes."""
+        grouping = column_groups(context, self.by)
+        return (yield from by_group(context, grouping, self.statistic))
+
+
+SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
+
+
+def column_groups(context: RunContext, by: By) -> ColumnGroups:
+    """Return the groups that the argument ``by`` defines; the column of out-of-core rows is read."""
+    if by.values is None:
+        return ColumnGroups.of(by.name, _column_data(context).summary(0, {0: SPEC}), by.cuts)
+    column, rows = by.values, context.rows
+    assert isinstance(rows, Rows)
+    if column.kind in NOMINAL:
+        codes, found = column.factorized()
+        column = replace(column, codes=codes, codes_in_use=found)  # found once
+    options = {"limit": SPEC.limit, "percentiles": SPEC.percentiles, "bins": SPEC.bins}
+    summary = summarize_column(column, rows.weights, nominal=False, **options)  # type: ignore[arg-type]
+    return replace(ColumnGroups.of(by.name, summary, by.cuts), column=column)
+
+
+def _column_data(context: RunContext) -> OutOfCoreData:
+    """Return the grouping column of out-of-core data, surveyed once."""
+    data = context.data
+    assert isinstance(data, OutOfCoreData)
+    reading, by = data.reading, data.reading.by
+    assert by is not None
+
+    def surveyed() -> OutOfCoreData:
+        column = TableReader(reading.source, (by,), (by,), reading.weight, by=by)
+        own = OutOfCoreData(column, data.on_error, survey_name="survey-groups")
+        memory = context.memory if context.memory_was_given else None
+        survey = SurveyRequest(({0: SPEC},), (), context.threads or 1, memory)
+        own.prepare(survey, context.runner, lambda table: None)
+        return own
+
+    found: OutOfCoreData = context.once(data, surveyed)
+    return found
+
+
+def group_contexts(context: RunContext, grouping: Grouping, seeds: tuple[int, ...]) -> Rounds:
+    """Return the context of each group that has rows of positive weight, by its number."""
+    rows = context.rows
+    if isinstance(rows, Rows):
+        codes = grouping.codes(Block(rows.table, rows.weights, 0))
+        counted = codes if rows.weights is None else codes[rows.weights > 0]
+        present = np.unique(counted[counted >= 0]).tolist()
+        groups: Mapping[int, Background] = {group: rows.group(codes == group) for group in present}
+    else:
+        assert isinstance(rows, ScannedRows)
+        read, totals = rows, GroupTotals(grouping, seeds)
+        if isinstance(grouping, ColumnGroups):  # no other column is needed
+            column = _column_data(context).rows
+            assert isinstance(column, ScannedRows)
+            read = replace(column, reading=replace(column.reading, weight_scale=rows.weight_scale))
+        name = f"groups-{digest(grouping.name, grouping.labels)[:8]}"
+        identity = context.identity(rows, None, grouping.labels)
+        blocks = read.blocks(GROUPED_ROWS)
+        (state,) = yield [Pass(name, totals, blocks, context.threads or 1, identity=identity, rows=read)]
+        if isinstance(state, RefusalError):
+            raise state
+        groups = totals.finish(state, rows)
+    name = grouping.name
+    return {
+        group: context.group(f"{name} = {grouping.labels[group]}", own, len(groups))
+        for group, own in groups.items()
+    }
+
+
+def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:
+    """Evaluate a statistic for each group; return the function that builds the results by group."""
+    contexts: dict[int, RunContext] = yield from group_contexts(context, grouping, statistic.seeds)
+    limit, rows = statistic.max_predictions, context.rows.n_weighted
+    generators = []
+    for group, own in contexts.items():
+        one = statistic
+        if limit is not None:
+            one = replace(one, max_predictions=max(1, limit * own.rows.n_weighted // rows))
+        generators.append(_renamed(one.evaluate(own), group, context.rows))
+    builders = yield from _merged(lockstep(generators))
+    return lambda: grouped_results(context, grouping, contexts, builders)
+
+
+def grouped_results(
+    context: RunContext,
+    grouping: Grouping,
+    contexts: Mapping[int, RunContext],
+    builders: Sequence[Callable[[], Any]],
+) -> GroupedResults:
+    """Return the results of all groups, with the number of rows and the weight of each."""
+    total = context.rows.total
+    groups = tuple(
+        Group(grouping.labels[group], own.rows.n_weighted, own.rows.total / total)
+        for group, own in contexts.items()
+    )
+    return GroupedResults(grouping.name, groups, tuple(build() for build in builders), grouping.notes)
+
+
+def _renamed(steps: Steps, group: int, whole: Any) -> Generator[Any, Any, Any]:
+    """Run the steps of a group; names of its passes over rows in memory get the number of the group."""
+    sent = None
+    while True:
+        try:
+            step = steps.send(sent)
+        except StopIteration as done:
+            return done.value
+        if isinstance(step, list):
+            step = [
+                one
+                if one.rows is whole or isinstance(one.blocks, GroupBlocks)
+                else replace(one, name=f"{one.name}-{group}")
+                for one in step
+            ]
+        sent = yield step
+
+
+def _merged(rounds: Rounds) -> Rounds:
+    """Run rounds of passes, in which passes over out-of-core groups with the same name are one pass."""
+    states: Any = None
+    while True:
+        try:
+            passes = rounds.send(states)
+        except StopIteration as done:
+            return done.value
+        buckets: dict[Any, list[Pass]] = {}
+        for one in passes:
+            blocks: Any = one.blocks
+            by = isinstance(blocks, GroupBlocks)
+            buckets.setdefault((one.name, blocks.parts) if by else id(one), []).append(one)
+        merged = [SharedPass.of(bucket) for bucket in buckets.values()]
+        found = yield [one.whole for one in merged]
+        states_by_pass: dict[int, Any] = {}
+        for shared, own in zip(merged, found, strict=True):
+            states_by_pass |= {id(each): state for each, state in shared.split(own)}
+        states = [states_by_pass[id(one)] for one in passes]
+
+
+class SharedPass(NamedTuple):
+    """The passes of several groups, and the pass over all rows that evaluates them."""
+
+    passes: list[Pass]
+    whole: Pass
+    evaluator: ByGroup | None = None
+
+    @classmethod
+    def of(cls, passes: list[Pass]) -> SharedPass:
+        """Return the pass over all rows; a single pass over other rows stays as it is."""
+        first, blocks = passes[0], [one.blocks for one in passes if isinstance(one.blocks, GroupBlocks)]
+        if not blocks:
+            return cls(passes, first)
+        evaluators = {own.group: one.evaluator for own, one in zip(blocks, passes, strict=True)}
+        evaluator, rows = ByGroup(evaluators, blocks[0].grouping), first.rows.whole
+        identity = first.identity
+        if identity is not None:
+            settings = digest(*(one.identity["settings"] for one in passes if one.identity is not None))
+            identity = {**identity, "settings": settings}
+        whole = replace(
+            first,
+            evaluator=evaluator,
+            blocks=rows.blocks(max(own.whole.size for own in blocks), blocks[0].parts),
+            threads=max(one.threads for one in passes),
+            memory=sum(one.memory for one in passes),
+            identity=identity,
+            rows=rows,
+        )
+        return cls(passes, whole, evaluator)
+
+    def split(self, state: Any) -> Iterator[tuple[Pass, Any]]:
+        """Yield each pass with its state, or with the refusal of all."""
+        for one in self.passes:
+            if self.evaluator is None or isinstance(state, RefusalError):
+                yield one, state
+            else:
+                assert isinstance(one.blocks, GroupBlocks)
+                yield one, self.evaluator.state_of(one.blocks.group, state)

@@ -1,0 +1,142 @@
+"""Groups of rows by the values of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Integers
+from paribus._data.rows import Block
+from paribus._data.summary import Summary
+from paribus._data.table import Column
+from paribus._text import at_value, plain_value
+from paribus.errors import OptionError
+from paribus.notes import Note, NoteCode
+
+MOST_VALUES = 12  # numbers with more distinct values are cut by quantiles
+MOST_CATEGORIES = 11  # groups of categories besides the others
+QUANTILES = 4  # groups of numbers with many values
+OTHER, MISSING = "other", "missing"
+
+
+class Grouping(Protocol):
+    """Assignment of rows to groups, which are numbered in the order of their labels."""
+
+    @property
+    def name(self) -> str:
+        """Name of the variable that defines the groups."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Name of each group."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on how the groups were formed."""
+
+    def codes(self, block: Block) -> Integers:
+        """Return the number of the group of each row of a block, -1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnGroups:
+    """Groups by the values of one column: its categories, or intervals of numbers.
+
+    ``categories`` maps each listed value to the number of its group. ``cuts`` are the upper ends of all
+    intervals but the last, which belong to them. One of both is empty. The group of other categories is
+    second to last, that of missing values last. ``column`` has the values of rows in memory.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    categories: Mapping[Any, int]
+    cuts: Array
+    notes: tuple[Note, ...] = ()
+    column: Column | None = None
+
+    @classmethod
+    def of(cls, name: str, summary: Summary, cuts: Any) -> ColumnGroups:
+        """Form groups from the summary of a column; ``cuts`` are the points given by the user, or None."""
+        if cuts is not None:
+            return cls._intervals(name, checked_cuts(name, cuts, summary))
+        if summary.categories is not None:
+            return cls._categories(name, summary)
+        edges = summary.edges[0] if summary.edges else np.empty(0)
+        inner = edges[1:-1] if summary.unit is None else edges[1:-1].view(summary.unit)
+        return cls._intervals(name, inner)
+
+    @classmethod
+    def _intervals(cls, name: str, cuts: Array) -> ColumnGroups:
+        labels = interval_labels([at_value(cut) for cut in cuts])
+        if len(set(labels)) < len(labels):  # cut points that round alike are written in full
+            labels = interval_labels([plain_value(cut) for cut in cuts])
+        return cls(name, (*labels, OTHER, MISSING), {}, cuts)
+
+    @classmethod
+    def _categories(cls, name: str, summary: Summary) -> ColumnGroups:
+        assert summary.categories is not None
+        assert summary.category_weights is not None
+        values, weights = summary.categories, summary.category_weights
+        if summary.unit is not None:
+            values = values.view(summary.unit)
+        kept = list(range(len(values)))
+        notes: tuple[Note, ...] = ()
+        if len(values) > MOST_CATEGORIES + 1:
+            kept = sorted(np.argsort(-weights, kind="stable")[:MOST_CATEGORIES].tolist())
+            rest = float(1 - weights[kept].sum() / weights.sum())
+            text = (
+                f"{name} has {len(values):,} values; the {MOST_CATEGORIES} most frequent are groups, and the "
+                f"others, {rest:.1%} of the data, are the group {OTHER!r}"
+            )
+            notes = (Note(NoteCode.GROUPS_JOINED, text, name, rest),)
+        labels = [at_value(values[position]) for position in kept]
+        rest_labels = (f"({label})" if label in labels else label for label in (OTHER, MISSING))
+        codes = {values[position]: group for group, position in enumerate(kept)}
+        return cls(name, (*labels, *rest_labels), codes, np.empty(0), notes)
+
+    def codes(self, block: Block) -> Integers:
+        """Return the group of each row of a block: all rows in memory, or rows read with the column."""
+        column = self.column or block.by
+        assert column is not None
+        groups = np.full(len(column.missing), len(self.labels) - 1)
+        if not len(column.values):
+            return groups
+        if self.categories:
+            codes, found = column.factorized()
+            other = len(self.labels) - 2
+            groups[~column.missing] = np.array([self.categories.get(value, other) for value in found])[codes]
+        else:
+            groups[~column.missing] = np.searchsorted(self.cuts, column.values, side="left")
+        return groups
+
+
+def interval_labels(ends: list[str]) -> list[str]:
+    """Return the labels of the intervals between cut points; an interval contains its upper end.
+
+    >>> interval_labels(["1", "2.5"])
+    ['<= 1', '(1, 2.5]', '> 2.5']
+    """
+    if not ends:
+        return ["all"]
+    inner = [f"({low}, {high}]" for low, high in pairwise(ends)]
+    return [f"<= {ends[0]}", *inner, f"> {ends[-1]}"]
+
+
+def checked_cuts(name: str, cuts: Any, summary: Summary) -> Array:
+    """Return cut points in the type of the column, or raise unless they are increasing numbers or dates."""
+    argument = f"by={{{name!r}: {cuts!r}}}"
+    if summary.kind in NOMINAL:
+        raise OptionError(f"{argument}: {name!r} has categories, which have no cut points; pass by={name!r}")
+    try:
+        points = np.asarray(cuts, dtype=np.float64 if summary.unit is None else summary.unit)
+    except (TypeError, ValueError) as error:
+        raise OptionError(
+            f"{argument}: cut points must be numbers, or dates for a column of dates"
+        ) from error
+    if points.ndim != 1 or not len(points) or (points != points).any() or (points[1:] <= points[:-1]).any():
+        raise OptionError(f"{argument}: give at least one cut point, in increasing order")
+    return points
