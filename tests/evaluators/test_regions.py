@@ -364,7 +364,7 @@ def test_grouping_gives_each_row_its_region():
         NodeSplit(1, 0, np.array([True, False, False, False])),
         NodeSplit(3, 1, np.array([True, False, False, False])),
     )
-    grouping = RegionGrouping(("low", "high p", "high other"), (2, 6, 7), splits, cells)
+    grouping = RegionGrouping("regions", ("low", "high p", "high other"), (2, 6, 7), splits, cells)
     assert grouping.codes(Block(table_of(X), None, 0)).tolist() == [0, 2, 1, 2]
 
 
@@ -443,3 +443,24 @@ def test_constant_predictions_and_constant_features_have_no_regions():
     X = pd.DataFrame({"a": np.arange(200.0), "b": 1.0})
     result = paribus.regions(lambda t: np.zeros(len(t)), X, **QUIET)
     assert [(one.splits, one.rejected, one.heterogeneity) for one in result.values()] == [((), (), 0.0)] * 2
+
+
+@pytest.mark.parametrize("brute", [False, True])
+def test_curves_of_regions_are_averages_over_their_rows(brute):
+    X, turning, _ = planted(0, 1_200)
+    model = boosted(X, turning)
+    options = {"method": "brute", "subsample": 500} if brute else {}
+    one = paribus.regions(model, X, ["a"], max_depth=1, **options, **QUIET)["a"]
+    assert list(one.curves) == [region.text for region in one.regions]
+    assert [group.rows for group in one.curves.groups] == [region.rows for region in one.regions]
+    assert np.isfinite(one.curves[one.regions[0].text].standard_error).all()
+    if not brute:
+        rows = X[X[one.splits[0].feature] <= one.splits[0].threshold]
+        curve = one.curves[one.regions[0].text]
+        want = [model.predict(rows.assign(a=value)).mean() for value in curve.grid_values[0]]
+        np.testing.assert_allclose(curve.average[0], want, rtol=1e-9)
+
+
+def test_curves_without_a_split_are_none():
+    X, _, additive = planted(0, 1_200)
+    assert paribus.regions(boosted(X, additive), X, ["a"], **QUIET)["a"].curves is None

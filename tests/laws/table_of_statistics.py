@@ -197,7 +197,7 @@ STATISTICS = {
         "regions",
         {"features": ["a", "kind"], "min_gain": 0.02, "min_variance": 0.0, "min_errors": 0.5, "min_rows": 8},
         by_count=("error", "rows"),
-        in_units=("weight",),
+        in_units=("weight", "support"),
         additive=no_regions,
         laws_without=dict([NO_CURVES, SINGLE])
         | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),

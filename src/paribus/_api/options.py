@@ -487,8 +487,7 @@ class RegionOptions(StatisticOptions[Regions]):
             check_int("min_rows", self.min_rows, 1),
         )
         bins = check_int("grid_resolution", self.grid_resolution, 2)
-        grid = GridOptions(resolution=bins)
-        axes = subject.axes(None, groups_of(None, header), grid, None, (bins, CUT_BINS))
+        axes = subject.axes(None, groups_of(None, header), GridOptions(), None, (bins, CUT_BINS))
         return RegionStatistic(
             axes,
             chosen,

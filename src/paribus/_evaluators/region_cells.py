@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers, Kind
 from paribus._data.rows import Block
 from paribus._data.summary import Summary
 from paribus._kernels.program import Ints
+from paribus.notes import Note
 
 CUT_BINS = 64  # maximum number of bins of a number or date, whose upper ends are thresholds
 MOST_CATEGORIES = 64  # most frequent categories that may be told apart; the others stay together
@@ -171,10 +172,13 @@ def below(splits: Iterable[NodeSplit], cells: Mapping[int, Ints] | Ints, nodes: 
 class RegionGrouping:
     """The regions of a feature as groups of rows, each with a label."""
 
+    name: str
     labels: tuple[str, ...]
     leaves: tuple[int, ...]
     splits: tuple[NodeSplit, ...]
     candidates: tuple[SplitCells, ...]
+
+    notes: ClassVar[tuple[Note, ...]] = ()
 
     def codes(self, block: Block) -> Integers:
         """Return the region of each row of a block, as a position among the labels."""

@@ -174,9 +174,8 @@ class BlockRows:
     @classmethod
     def of(cls, block: Block, cells: tuple[SplitCells, ...], used: set[int]) -> tuple[BlockRows, Block]:
         """Return the rows of positive weight, and their block."""
-        positions, kept = np.arange(block.start, block.start + len(block.table)), block.weighted()
-        if block.weights is not None:
-            positions = positions[block.weights > 0]
+        kept = block.weighted()
+        positions = kept.positions
         own = np.zeros((len(cells) + 1, len(positions)), np.int32)
         for one in used if len(positions) else ():
             own[one + 1] = cells[one].locate(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from paribus._text import at_value, count, number, percent
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
 from paribus.notes import Note, NoteCode
+from paribus.results.groups import GroupedResults
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import describe
 from paribus.results.schema import Record, record
@@ -65,19 +66,21 @@ class RegionSplit(Record):
         return region_text([(self, 0)]), region_text([(self, 1)])
 
 
-def region_text(path: Sequence[tuple[RegionSplit, int]]) -> str:
+def region_text(path: Sequence[tuple[RegionSplit, int]], show: Callable[[Any], str] = at_value) -> str:
     """Return the rows in words that are on given sides of splits: 0 for left, 1 for right.
 
-    Several thresholds of one feature become one interval.
+    Several thresholds of one feature become one interval. ``show`` returns a value as text.
     """
     by_feature: dict[str, list[tuple[RegionSplit, int]]] = {}
     for split, side in path:
         by_feature.setdefault(split.feature, []).append((split, side))
-    parts = (part for name, own in by_feature.items() for part in _conditions(name, own))
+    parts = (part for name, own in by_feature.items() for part in _conditions(name, own, show))
     return " and ".join(parts) or "all rows"
 
 
-def _conditions(name: str, path: Sequence[tuple[RegionSplit, int]]) -> Iterator[str]:
+def _conditions(
+    name: str, path: Sequence[tuple[RegionSplit, int]], show: Callable[[Any], str]
+) -> Iterator[str]:
     """Yield the conditions on one feature that sides of splits are, in words."""
     known = [(split, side) for split, side in path if split.threshold is not None]
     lower = max((split.threshold for split, side in known if side), default=None)
@@ -85,12 +88,12 @@ def _conditions(name: str, path: Sequence[tuple[RegionSplit, int]]) -> Iterator[
     missing = [split.missing == ("left", "right")[side] for split, side in path]
     also = " or missing" if all(missing) else ""
     if lower is not None and upper is not None:
-        yield f"{at_value(lower)} < {name} <= {at_value(upper)}{also}"
+        yield f"{show(lower)} < {name} <= {show(upper)}{also}"
     elif known:
-        yield f"{name} > {at_value(lower)}{also}" if upper is None else f"{name} <= {at_value(upper)}{also}"
+        yield f"{name} > {show(lower)}{also}" if upper is None else f"{name} <= {show(upper)}{also}"
     for split, side in path:
         if split.categories is not None:
-            values = ", ".join(map(at_value, split.categories))
+            values = ", ".join(map(show, split.categories))
             single = len(split.categories) == 1
             words = (" =", " is not") if single else (" in", " not in")
             yield f"{name}{words[side]} {values if single else f'({values})'}{also}"
@@ -141,6 +144,8 @@ class FeatureRegions(Saveable):
         Mean squared distance of the centered curves from their average: over all rows, and within regions.
     prediction_variance : float
         Variance of the prediction over the rows, summed over outputs.
+    curves : GroupedResults or None
+        The partial dependence in each region, by its text, with standard errors; None without a split.
     min_gain, min_variance, min_errors : float
         The bounds of a split, as requested.
     notes : tuple of Note
@@ -158,6 +163,7 @@ class FeatureRegions(Saveable):
     heterogeneity: float
     heterogeneity_within: float
     prediction_variance: float
+    curves: GroupedResults | None
     min_gain: float
     min_variance: float
     min_errors: float

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from paribus._api.by_group import by_group
 from paribus._api.combine import combine_facts
-from paribus._api.run import ModelEstimates, Rounds, RunContext, Steps, Verification, evaluate_model
+from paribus._api.data import InMemoryData
+from paribus._api.run import ModelEstimates, Rounds, RunContext, Steps, Verification, evaluate_model, lockstep
 from paribus._api.statistics.axis_options import AxisOptions
+from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._data.summary import Summary
@@ -26,17 +29,18 @@ from paribus._evaluators.region_search import (
     RegionRequest,
     SplitBounds,
 )
-from paribus._evaluators.survey import SummarySpec
+from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._grid import Grid, axis_of
 from paribus._kernels import kernels
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, refuse_joined
+from paribus._text import plain_value
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
-from paribus.results import FeatureRegions, Provenance, Region, Regions, RegionSplit
+from paribus.results import FeatureRegions, GroupedResults, Provenance, Region, Regions, RegionSplit
 from paribus.results.regions import region_text
 
 MOST_FEATURES = 5  # features that are searched unless they are named
@@ -69,8 +73,8 @@ class RegionStatistic:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Seed of the sample."""
-        return (self.seed,)
+        """Seeds of the sample, and of standard errors."""
+        return tuple(dict.fromkeys((self.seed, SEED)))
 
     @property
     def reads_trees(self) -> bool:
@@ -110,7 +114,8 @@ class RegionStatistic:
             request = request.only(tuple(order[:MOST_FEATURES].tolist()))
         request = replace(request, max_depth=self.max_depth)
         searched = yield from self._searched(context, model, request, None)
-        return partial(self._result, context, request, searched, means.predictions, skipped, ranked)
+        curves = yield from self._curves(context, request, searched)
+        return partial(self._result, context, request, searched, means.predictions, skipped, ranked, curves)
 
     def _summaries(self, context: RunContext) -> tuple[dict[int, Summary], dict[int, FeatureError]]:
         """Return the summary of each column, and the errors of columns that cannot be summarized."""
@@ -222,6 +227,25 @@ class RegionStatistic:
         """Sample rows for `_requested`."""
         self._sampled[context, size] = yield from context.subsample(size, self.seed, self.verb)
 
+    def _curves(self, context: RunContext, request: RegionRequest, searched: ModelEstimates) -> Rounds:
+        """Return the functions that build the curves by region of each grid with splits."""
+        rows = {n: plan.evaluator.request.background for plan in searched.plans for n in plan.numbers}
+        steps: dict[int, Steps] = {}
+        for number, found in enumerate(searched.estimates):
+            if not found.splits:
+                continue
+            feature, (name,) = request.grids[number].axes[0].feature, request.grids[number].names
+            regions = regions_of(request, found)[1]
+            labels, leaves = tuple(one.text for one in regions), tuple(one.node for one in regions)
+            grouping = RegionGrouping(f"regions of {name}", labels, leaves, found.splits, request.cells)
+            axes = replace(self.axes, features=(feature,), surveyed=tuple(self.wanted), skip=False)
+            verb = f"{self.verb}-curves-{feature}"
+            effect = EffectsStatistic(((feature,),), axes, method=self.method, alone=True, verb=verb)
+            some = rows[number]
+            own = replace(context, data=InMemoryData(some, True)) if isinstance(some, Rows) else context
+            steps[number] = by_group(own, grouping, effect)
+        return dict(zip(steps, (yield from lockstep(list(steps.values()))), strict=True))
+
     def _result(
         self,
         context: RunContext,
@@ -230,82 +254,99 @@ class RegionStatistic:
         predicted: int,
         skipped: tuple[str, ...],
         ranked: int | None,
+        curves: Mapping[int, Callable[[], GroupedResults]],
     ) -> Regions:
         """Build the result; ``ranked`` is the number of rows by which features were chosen."""
-        used, every = searched.plans[0].evaluator.request, context.rows.n_weighted
-        assert isinstance(used, RegionRequest)
-        facts = combine_facts([searched])
-        sampled = used.n_weighted < every
+        every = context.rows.n_weighted
+        used = min((plan.evaluator.request.background or context.rows).n_weighted for plan in searched.plans)
+        facts, sampled = combine_facts([searched]), used < every
         provenance = context.record(
             **{**facts, "predictions": facts["predictions"] + predicted},
-            sampled_rows=used.n_weighted if sampled else None,
+            sampled_rows=used if sampled else None,
             seed=self.seed if sampled else None,
-            grid_resolution=self.axes.grid.resolution,
+            grid_resolution=self.axes.bins[0],
             points=request.points,
             rank_error=context.data.rank_error(self.wanted),
         )
         notes = _sampled_notes(provenance, every, ranked)
-        build = RegionBuilder(request, provenance, notes, context.rows.weight_scale)
-        features = [build.feature(number, one) for number, one in enumerate(searched.estimates)]
+        scale = context.rows.weight_scale
+        features = [
+            _feature(request, number, found, curves, scale, notes, provenance)
+            for number, found in enumerate(searched.estimates)
+        ]
         ordered = sorted(features, key=lambda one: -one.heterogeneity)
         return Regions(tuple(ordered), skipped)
 
 
-@dataclass(frozen=True, eq=False)
-class RegionBuilder:
-    """Builder of results from estimates."""
-
-    request: RegionRequest
-    provenance: Provenance
-    notes: tuple[Note, ...]
-    weight_scale: float
-
-    def feature(self, number: int, found: RegionEstimate) -> FeatureRegions:
-        """Return the regions of one feature."""
-        bounds = self.request.bounds
-        splits = tuple(self._split(split, found.whole.measured) for split in found.splits)
-        leaves = leaves_of(found)
-        return FeatureRegions(
-            feature_names=self.request.grids[number].names,
-            splits=splits,
-            regions=tuple(self._region(splits, node, facts) for node, facts in leaves.items()),
-            rejected=tuple(self._split(split, found.whole.measured) for split in found.rejected),
-            heterogeneity=found.whole.heterogeneity / found.whole.measured,
-            heterogeneity_within=sum(one.heterogeneity for one in leaves.values()) / found.whole.measured,
-            prediction_variance=self.request.variance,
-            min_gain=bounds.min_gain,
-            min_variance=bounds.min_variance,
-            min_errors=bounds.min_errors,
-            notes=self.notes,
-            provenance=self.provenance,
-        )
-
-    def _split(self, split: FoundSplit, weight: float) -> RegionSplit:
-        cells = self.request.cells[split.cells]
-        threshold, categories = cells.side_values(split.left)
-        whole, variance = split.whole.heterogeneity, self.request.variance * weight
-        return RegionSplit(
-            node=split.node,
-            feature=cells.name,
-            threshold=threshold,
-            categories=categories,
-            missing=None if not cells.missing else "left" if split.left[-1] else "right",
-            rows=split.whole.rows,
-            gain=split.gain / weight,
-            gain_error=split.error / weight,
-            share_of_heterogeneity=split.gain / whole if whole else 0.0,
-            share_of_variance=split.gain / variance if variance else 0.0,
-        )
-
-    def _region(self, splits: Sequence[RegionSplit], node: int, facts: NodeFacts) -> Region:
-        weight, text = facts.measured, region_text(_path(splits, node))
-        return Region(
+def regions_of(
+    request: RegionRequest, found: RegionEstimate, weight_scale: float = 1.0
+) -> tuple[tuple[RegionSplit, ...], tuple[Region, ...]]:
+    """Return the kept splits of a feature, and its regions."""
+    splits = tuple(_split(request, split, found.whole.measured) for split in found.splits)
+    leaves = leaves_of(found)
+    paths = [_path(splits, node) for node in leaves]
+    texts = [region_text(path) for path in paths]
+    if len(set(texts)) < len(texts):  # thresholds that round alike are written in full
+        texts = [region_text(path, plain_value) for path in paths]
+    regions = tuple(
+        Region(
             node=node,
             text=text,
             rows=facts.rows,
-            weight=facts.weight * self.weight_scale,
-            heterogeneity=facts.heterogeneity / weight if weight else 0.0,
+            weight=facts.weight * weight_scale,
+            heterogeneity=facts.heterogeneity / facts.measured if facts.measured else 0.0,
         )
+        for text, (node, facts) in zip(texts, leaves.items(), strict=True)
+    )
+    return splits, regions
+
+
+def _feature(
+    request: RegionRequest,
+    number: int,
+    found: RegionEstimate,
+    curves: Mapping[int, Callable[[], GroupedResults]],
+    weight_scale: float,
+    notes: tuple[Note, ...],
+    provenance: Provenance,
+) -> FeatureRegions:
+    """Return the regions of one feature."""
+    bounds, weight = request.bounds, found.whole.measured
+    splits, regions = regions_of(request, found, weight_scale)
+    return FeatureRegions(
+        feature_names=request.grids[number].names,
+        splits=splits,
+        regions=regions,
+        rejected=tuple(_split(request, split, weight) for split in found.rejected),
+        heterogeneity=found.whole.heterogeneity / weight,
+        heterogeneity_within=sum(one.heterogeneity for one in leaves_of(found).values()) / weight,
+        prediction_variance=request.variance,
+        curves=curves[number]() if number in curves else None,
+        min_gain=bounds.min_gain,
+        min_variance=bounds.min_variance,
+        min_errors=bounds.min_errors,
+        notes=notes,
+        provenance=provenance,
+    )
+
+
+def _split(request: RegionRequest, split: FoundSplit, weight: float) -> RegionSplit:
+    """Return a split as a result; ``weight`` is that of all rows that measure."""
+    cells = request.cells[split.cells]
+    threshold, categories = cells.side_values(split.left)
+    whole, variance = split.whole.heterogeneity, request.variance * weight
+    return RegionSplit(
+        node=split.node,
+        feature=cells.name,
+        threshold=threshold,
+        categories=categories,
+        missing=None if not cells.missing else "left" if split.left[-1] else "right",
+        rows=split.whole.rows,
+        gain=split.gain / weight,
+        gain_error=split.error / weight,
+        share_of_heterogeneity=split.gain / whole if whole else 0.0,
+        share_of_variance=split.gain / variance if variance else 0.0,
+    )
 
 
 def leaves_of(found: RegionEstimate) -> dict[int, NodeFacts]:
@@ -326,12 +367,6 @@ def _path(splits: Sequence[RegionSplit], leaf: int) -> list[tuple[RegionSplit, i
     nodes = [leaf >> up for up in range(leaf.bit_length() - 1)][::-1]
     by_node = {split.node: split for split in splits}
     return [(by_node[node // 2], node % 2) for node in nodes]
-
-
-def grouping_of(request: RegionRequest, regions: FeatureRegions, found: RegionEstimate) -> RegionGrouping:
-    """Return the regions of a feature as groups of rows."""
-    labels, leaves = tuple(one.text for one in regions.regions), tuple(one.node for one in regions.regions)
-    return RegionGrouping(labels, leaves, found.splits, request.cells)
 
 
 def _moments(weighed: ModelEstimates) -> tuple[float, float]:
