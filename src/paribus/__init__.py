@@ -16,7 +16,13 @@ if typing.TYPE_CHECKING:
     from paribus import results as results
     from paribus._api.curve_functions import accumulated_local_effects, effects, marginal, partial_dependence
     from paribus._api.explainer import Explainer
-    from paribus._api.model_functions import estimate_cost, explain, feature_importance, h_statistic
+    from paribus._api.model_functions import (
+        estimate_cost,
+        explain,
+        feature_importance,
+        h_statistic,
+        regions,
+    )
     from paribus._display.scikit_learn import PartialDependenceDisplay
     from paribus._models.files.model_file import read_model
     from paribus._show_versions import show_versions
@@ -40,6 +46,7 @@ _HOMES = {
     "marginal": "_api.curve_functions",
     "partial_dependence": "_api.curve_functions",
     "read_model": "_models.files.model_file",
+    "regions": "_api.model_functions",
     "show_versions": "_show_versions",
 }
 _MODULES = ("errors", "notes", "results")
@@ -62,6 +69,7 @@ __all__ = [
     "marginal",
     "partial_dependence",
     "read_model",
+    "regions",
     "show_versions",
 ]
 

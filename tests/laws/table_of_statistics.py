@@ -90,6 +90,7 @@ SINGLE = "list of one model", "it is of a single model, and refuses a list"
 SHUFFLED = (
     "the shuffles are drawn by the number and place of rows; their mean is compared in test_permutation"
 )
+HALVES = "the halves that select and measure splits are drawn by the numbers of rows"
 IN_MEMORY = "it needs rows in memory, and refuses others"
 
 
@@ -124,6 +125,12 @@ def no_interactions(found, additive):
     for ratio in (found.pairwise, found.overall, found.total, found.threeway):
         if ratio is not None:
             yield ratio.share, np.zeros(ratio.share.shape)
+
+
+def no_regions(found, additive):
+    for one in found.values():
+        assert not one.splits
+        yield np.array([one.heterogeneity]), np.zeros(1)
 
 
 def deviations_of_terms(found, additive):
@@ -185,6 +192,15 @@ STATISTICS = {
         | {"additive model": "how much worse a shuffled term predicts depends on the shuffle"}
         | dict.fromkeys(("integer weights", "order of rows", "order of columns"), SHUFFLED)
         | dict.fromkeys(("read equals held", "resumed equals run"), IN_MEMORY),
+    ),
+    "regions": Statistic(
+        "regions",
+        {"features": ["a", "kind"], "min_gain": 0.02, "min_variance": 0.0, "min_errors": 0.5, "min_rows": 8},
+        by_count=("error", "rows"),
+        in_units=("weight", "support"),
+        additive=no_regions,
+        laws_without=dict([NO_CURVES, SINGLE])
+        | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),
     ),
     "extrapolation": Statistic(
         "effects",

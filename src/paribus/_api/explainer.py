@@ -21,6 +21,7 @@ from paribus._api.options import (
     MarginalOptions,
     Options,
     PartialDependenceOptions,
+    RegionOptions,
     Result,
     StatisticOptions,
     Subject,
@@ -58,6 +59,7 @@ from paribus.results import (
     Importance,
     Marginal,
     PartialDependence,
+    Regions,
 )
 
 # Values of a table that cause a cost estimate before explain, and estimated seconds that are announced.
@@ -498,6 +500,67 @@ class Explainer:
             subsample=subsample,
             random_state=random_state,
             max_predictions=max_predictions,
+        )
+        return self._compute(options)
+
+    def regions(
+        self,
+        features: Any = None,
+        *,
+        max_depth: int = 2,
+        min_gain: float = 0.2,
+        min_variance: float = 0.01,
+        min_errors: float = 2.0,
+        min_rows: int = 20,
+        grid_resolution: int = 20,
+        subsample: int | str | None = "auto",
+        random_state: Any = None,
+        method: Method = "auto",
+    ) -> Regions:
+        """Find regions of the data in which the individual curves of a feature are alike.
+
+        As `paribus.regions` with the same arguments.
+
+        Parameters
+        ----------
+        features : str, int or sequence of them, optional
+            Names or positions of features. By default the five whose individual curves differ most.
+        max_depth : int
+            Maximum number of splits that lead to a region.
+        min_gain : float
+            Least gain of a split, as a share of the heterogeneity of the rows that it splits.
+        min_variance : float
+            Least gain of a split, as a share of the variance of the prediction.
+        min_errors : float
+            Number of standard errors that the gain of a split must exceed.
+        min_rows : int
+            Least number of rows on each side of a split, in each half of the rows.
+        grid_resolution : int
+            Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
+        subsample : int, None or "auto"
+            Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if
+            curves follow from the structure of the model, and 4,000 if it predicts. A note reports a sample.
+        random_state : int or numpy Generator, optional
+            Seed of the subsample; None means 0, so that results are reproducible.
+        method : {"auto", "exact", "brute"}
+            ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+
+        Returns
+        -------
+        Regions
+            A mapping from the name of a feature to `FeatureRegions`, most heterogeneous first.
+        """
+        options = RegionOptions(
+            features=features,
+            max_depth=max_depth,
+            min_gain=min_gain,
+            min_variance=min_variance,
+            min_errors=min_errors,
+            min_rows=min_rows,
+            grid_resolution=grid_resolution,
+            subsample=subsample,
+            random_state=random_state,
+            method=method,
         )
         return self._compute(options)
 

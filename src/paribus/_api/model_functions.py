@@ -20,6 +20,7 @@ from paribus.results import (
     Explanation,
     HStatistics,
     Importance,
+    Regions,
 )
 
 
@@ -264,6 +265,135 @@ def feature_importance(
         subsample=subsample,
         random_state=random_state,
         max_predictions=max_predictions,
+    )
+
+
+def regions(
+    estimator: Any,
+    X: Any,
+    features: Any = None,
+    *,
+    sample_weight: Any = None,
+    max_depth: int = 2,
+    min_gain: float = 0.2,
+    min_variance: float = 0.01,
+    min_errors: float = 2.0,
+    min_rows: int = 20,
+    grid_resolution: int = 20,
+    categorical_features: Any = None,
+    feature_names: Any = None,
+    response_method: ResponseMethod = "auto",
+    target_names: Any = None,
+    method: Method = "auto",
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    progress: bool | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: OnError = "raise",
+) -> Regions:
+    r"""Find regions of the data in which the individual curves of a feature are alike.
+
+    An average curve represents all rows only if their individual curves are parallel. Otherwise a few splits
+    by other features may separate rows whose curves differ. With :math:`c_i(x)` the individual curve of row
+    i, centered to mean zero over the data, and :math:`p_x` the share of the data near grid point x, the
+    heterogeneity of a set R of rows is
+
+    .. math:: L(R) = \sum_{i \in R} w_i \sum_x p_x (c_i(x) - \bar c_R(x))^2
+
+    The best split of R into A and B has the largest gain :math:`L(R) - L(A) - L(B)`. It is selected on one
+    half of the rows, by a fixed hash of the row number. The other half measures its gain and the standard
+    error. A split is kept if the measured gain reaches all three bounds. No split is a valid result: then
+    the average represents all rows.
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`; a single model.
+    features : str, int or sequence of them, optional
+        Names or positions of features. By default the five whose individual curves differ most.
+    sample_weight : array of shape (n,), or str, optional
+        Weights of the rows, used in all sums. For out-of-core data the name of a column.
+    max_depth : int
+        Maximum number of splits that lead to a region.
+    min_gain : float
+        Least gain of a split, as a share of the heterogeneity of the rows that it splits.
+    min_variance : float
+        Least gain of a split, as a share of the variance of the prediction.
+    min_errors : float
+        Number of standard errors that the gain of a split must exceed.
+    min_rows : int
+        Least number of rows on each side of a split, in each half of the rows.
+    grid_resolution : int
+        Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
+    categorical_features, feature_names, response_method, target_names
+        As for `partial_dependence`.
+    method : {"auto", "exact", "brute"}
+        ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+    subsample : int, None or "auto"
+        Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if curves
+        follow from the structure of the model, and 4,000 if it predicts. A note reports a sample.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample; None means 0, so that results are reproducible.
+    n_jobs, max_memory, progress, executor, checkpoint, on_error
+        As for `partial_dependence`.
+
+    Returns
+    -------
+    Regions
+        A mapping from the name of a feature to `FeatureRegions`, most heterogeneous first. Each has
+        ``splits``, ``regions``, ``rejected``, ``heterogeneity``, ``heterogeneity_within``, notes and
+        provenance.
+
+    See Also
+    --------
+    h_statistic : Strength of interactions, which make individual curves differ.
+
+    Notes
+    -----
+    Rows are split by features that interact with the feature: in a sum of trees, those that share a path
+    with it. A sum of terms has none; for other models all other features are tried. Numbers and dates are
+    split at up to 64 observed values, by ``x <= threshold``. Of up to eight categories every subset is
+    tried. More are put in the order of the first principal direction of their average curves. Missing values
+    are tried on both sides. With several outputs, heterogeneity and variance are sums over outputs.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(2_000, 3))
+    >>> model = lambda X: np.where(X[:, 1] > 0.5, 1, -1) * X[:, 0] + X[:, 2]
+    >>> found = paribus.regions(model, X, [0], progress=False)
+    >>> [region.text for region in found["x0"].regions]
+    ['x1 <= 0.5019', 'x1 > 0.5019']
+    """
+    explainer = Explainer(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        target_names=target_names,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+        executor=executor,
+        checkpoint=checkpoint,
+        on_error=on_error,
+    )
+    return explainer.regions(
+        features,
+        max_depth=max_depth,
+        min_gain=min_gain,
+        min_variance=min_variance,
+        min_errors=min_errors,
+        min_rows=min_rows,
+        grid_resolution=grid_resolution,
+        subsample=subsample,
+        random_state=random_state,
+        method=method,
     )
 
 

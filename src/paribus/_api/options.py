@@ -39,6 +39,7 @@ from paribus.results import (
     Importance,
     Marginal,
     PartialDependence,
+    Regions,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from paribus._api.statistics.effects_statistic import EffectsStatistic
     from paribus._api.statistics.interaction_statistic import InteractionStatistic
     from paribus._api.statistics.marginal_statistic import MarginalStatistic
+    from paribus._api.statistics.region_statistic import RegionStatistic
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -71,6 +73,15 @@ def check_int(name: str, value: Any, least: int) -> int:
         words = {"subsample": ", None or 'auto'", "max_predictions": ", or None"}.get(name, "")
         raise OptionError(f"{name}={value!r} must be an integer of at least {least}{words}")
     return int(value)
+
+
+def check_number(name: str, value: Any, most: float) -> float:
+    """Validate a number between 0 and an upper bound."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= most:
+        up_to = f" and at most {most:g}" if np.isfinite(most) else ""
+        raise OptionError(f"{name}={value!r} must be a number of at least 0{up_to}")
+    return float(value)
 
 
 def prediction_limit(max_predictions: Any) -> int | None:
@@ -457,6 +468,57 @@ class ImportanceOptions(StatisticOptions[Importance]):
                 raise OptionError(f"{name} has no meaning for kind={kind!r}; leave it out")
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegionOptions(StatisticOptions[Regions]):
+    """Options of `regions`."""
+
+    verb = "regions"
+
+    features: Any = None
+    max_depth: int = 2
+    min_gain: float = 0.2
+    min_variance: float = 0.01
+    min_errors: float = 2.0
+    min_rows: int = 20
+    grid_resolution: int = 20
+    subsample: int | str | None = "auto"
+    random_state: Any = None
+    method: Method = "auto"
+
+    def statistic(self, subject: Subject) -> RegionStatistic:
+        """Check the options, and return the statistic of regions."""
+        from paribus._api.statistics.region_statistic import RegionStatistic
+        from paribus._evaluators.region_cells import CUT_BINS
+        from paribus._evaluators.region_search import SplitBounds
+
+        subject.check(self.verb, self.features)
+        check_choice("method", self.method, Method)
+        if subject.several:
+            many = len(subject.estimators)
+            raise OptionError(f"regions are of a single model, but estimator is a list of {many}; pass one")
+        header, chosen = subject.data.header, None
+        if self.features is not None:
+            single = isinstance(self.features, (str, int, np.integer))
+            chosen, _ = resolve_each([self.features] if single else self.features, header, subject.data.named)
+        bounds = SplitBounds(
+            check_number("min_gain", self.min_gain, 1.0),
+            check_number("min_variance", self.min_variance, 1.0),
+            check_number("min_errors", self.min_errors, np.inf),
+            check_int("min_rows", self.min_rows, 1),
+        )
+        bins = check_int("grid_resolution", self.grid_resolution, 2)
+        axes = subject.axes(None, groups_of(None, header), GridOptions(), None, (bins, CUT_BINS))
+        return RegionStatistic(
+            axes,
+            chosen,
+            check_int("max_depth", self.max_depth, 1),
+            bounds,
+            resolve_subsample(self.subsample),
+            seed_of(self.random_state),
+            self.method,
+        )
+
+
 STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (
     PartialDependenceOptions,
     EffectsOptions,
@@ -464,6 +526,7 @@ STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (
     MarginalOptions,
     HStatisticOptions,
     ImportanceOptions,
+    RegionOptions,
 )
 Requested = TypeVar("Requested", bound=Options[Any])
 

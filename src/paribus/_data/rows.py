@@ -69,7 +69,7 @@ class PrioritySample:
         """Sample from rows and their weights; rows of weight zero are left out."""
         counted = weights > 0
         numbers, weights = numbers[counted], weights[counted]
-        return cls(most, numbers, weights, _uniform(numbers, seed))._first(most)
+        return cls(most, numbers, weights, uniform(numbers, seed))._first(most)
 
     def merge(self, other: Self) -> Self:
         """Return the rows of highest priority in both samples."""
@@ -110,7 +110,7 @@ def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
     chances = np.empty(size)
     for first in range(0, size, PORTION):
         some = slice(first, first + PORTION)
-        chances[some] = _uniform(numbers[some], seed)
+        chances[some] = uniform(numbers[some], seed)
     below = np.flatnonzero(chances <= bound)
     if len(below) <= most:
         below = np.arange(size)
@@ -122,7 +122,7 @@ def head_rows(columns: int) -> int:
     return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
 
 
-def _uniform(numbers: Integers, seed: int) -> Floats:
+def uniform(numbers: Integers, seed: int) -> Floats:
     """Return a number in (0, 1] for each row: the finalizer of splitmix64 of its number and the seed."""
     mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= np.uint64((seed * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D) % 2**64)

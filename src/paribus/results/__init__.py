@@ -17,6 +17,7 @@ from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, Tails
 from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance
+from paribus.results.regions import FeatureRegions, Region, Regions, RegionSplit
 from paribus.results.shape import Shape
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Estimand",
     "Explanation",
     "Extrapolation",
+    "FeatureRegions",
     "Group",
     "GroupComparison",
     "GroupDifference",
@@ -48,6 +50,9 @@ __all__ = [
     "Performance",
     "Provenance",
     "Refusal",
+    "Region",
+    "RegionSplit",
+    "Regions",
     "Scale",
     "Shape",
     "Tails",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from paribus.results.marginal import Marginal
     from paribus.results.performance import Metric, Performance
     from paribus.results.provenance import Provenance
+    from paribus.results.regions import FeatureRegions, Regions
 
 SHOWN = 5  # entries of a ranking that are shown
 OUTPUTS = 3  # outputs that are shown
@@ -414,6 +415,21 @@ def _ends_of(values: Floats) -> str:
     return f"{ends} in {count(len(values), 'iteration')}"
 
 
+def _feature_regions(one: FeatureRegions) -> Iterator[str]:
+    yield f"of {one.provenance.model} on {one.feature_names[0]}: {count(len(one.regions), 'region')}"
+    yield from one._lines()
+    yield from _how(one.provenance)
+
+
+def _regions(regions: Regions) -> Iterator[str]:
+    yield f"of {regions.provenance.model}: {count(len(regions), 'feature')}, most heterogeneous first"
+    for name, one in regions.items():
+        first, *rest = one._lines()
+        yield f"{name}: {first}"
+        yield from (f"  {line}" for line in rest)
+    yield from _how(regions.provenance)
+
+
 def _groups(result: GroupedResults) -> Iterator[str]:
     """Yield the groups with their sizes, and the first line of each result."""
     kind = type(result.results[0]).__name__
@@ -445,4 +461,6 @@ LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     "HStatistics": _interactions,
     "Importance": _importance,
     "Performance": _performance,
+    "FeatureRegions": _feature_regions,
+    "Regions": _regions,
 }

@@ -111,7 +111,7 @@ class TreeInteractions(ExactInteractions):
         if ensemble.preparation is not None:
             ensemble.preparation.refuse_joined(request.features)
         single = program_of(ensemble, family_of((feature,) for feature in request.features), kernels())
-        groups = _pairs_sharing_path(single) if request.pairwise else ()
+        groups = pairs_sharing_path(single) if request.pairwise else ()
         features = single.family.features
         named = [tuple(features[position] for position in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
@@ -400,7 +400,7 @@ class TreeInteractions(ExactInteractions):
         return every.replaced(first * count - first * (first + 1) // 2 + second - first - 1, sharing)
 
 
-def _pairs_sharing_path(program: Program) -> tuple[tuple[int, ...], ...]:
+def pairs_sharing_path(program: Program) -> tuple[tuple[int, ...], ...]:
     """Return the pairs of features, as positions in the family, that are tested on the same path."""
     leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
     active = program.entries[leaves, ACTIVE]

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from paribus._kernels.compiled.coverage import CHUNK, cover, lay_out, locate, lose, mark, rank, tally, weigh
+from paribus._kernels.compiled.coverage import (
+    CHUNK,
+    add_to_cells,
+    cover,
+    lay_out,
+    locate,
+    lose,
+    mark,
+    rank,
+    tally,
+    weigh,
+)
 from paribus._kernels.compiled.interactions import count_pairs, interact, look_up, pair_moments, passing
 from paribus._kernels.compiled.row_curves import (
     Lines,
@@ -22,6 +33,7 @@ __all__ = [
     "CHUNK",
     "Lines",
     "Trace",
+    "add_to_cells",
     "average",
     "averages",
     "collect",
