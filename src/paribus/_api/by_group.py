@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -64,27 +64,22 @@ class GroupedStatistic:
 
     def evaluate(self, context: RunContext) -> Steps:
         """Form the groups, then evaluate the statistic of each in shared passes."""
-        grouping = column_groups(context, self.by)
-        groups, builders = yield from by_group(context, grouping, self.statistic)
-        return partial(self._result, grouping, groups, builders)
-
-    def _result(
-        self, grouping: GroupsByColumn, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
-    ) -> GroupedResults:
-        """Build the results of all groups."""
-        return GroupedResults(grouping.name, groups, tuple(build() for build in builders), grouping.notes)
+        return (yield from by_group(context, column_groups(context, self.by), self.statistic))
 
 
 @dataclass(frozen=True, eq=False)
 class GroupPerformance(GroupedStatistic):
-    """Performance of each group of rows, by label."""
+    """Performance of each group of rows, by label; empty without a target."""
 
-    def _result(  # type: ignore[override]
-        self, grouping: GroupsByColumn, groups: tuple[Group, ...], builders: Sequence[Callable[[], Any]]
-    ) -> dict[str, Performance]:
-        """Return the performance of each group; empty without a target."""
-        measured = {group.label: build().performance for group, build in zip(groups, builders, strict=True)}
-        return {label: own for label, own in measured.items() if own is not None}
+    def evaluate(self, context: RunContext) -> Steps:
+        """Form the groups, then measure the performance of each in shared passes."""
+        groups, builders = yield from each_group(context, column_groups(context, self.by), self.statistic)
+
+        def build() -> dict[str, Performance]:
+            measured = (one().performance for one in builders)
+            return {group.label: own for group, own in zip(groups, measured, strict=True) if own is not None}
+
+        return build
 
 
 SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
@@ -173,7 +168,13 @@ def _counting_pass(
 
 
 def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:
-    """Evaluate a statistic for each group; return the groups, and the function that builds each result."""
+    """Evaluate a statistic for each group; return the function that builds the results by group."""
+    groups, builders = yield from each_group(context, grouping, statistic)
+    return lambda: GroupedResults(grouping.name, groups, tuple(one() for one in builders), grouping.notes)
+
+
+def each_group(context: RunContext, grouping: Grouping, statistic: Any) -> Rounds:
+    """Evaluate a statistic for each group; return the groups, and the functions that build their results."""
     contexts: dict[int, RunContext] = yield from group_contexts(context, grouping, statistic.seeds)
     limit, rows = statistic.max_predictions, context.rows.n_weighted
     generators = []
