@@ -23,6 +23,10 @@ def _model(table):
     )
 
 
+def _turning(table):
+    return np.where(np.asarray(table["city"]) == "Bern", 1.0, -1.0) * np.asarray(table["x"], dtype=float)
+
+
 def results():
     """Return one result of every type, by the name it is stored under, and some with rare parts."""
     frame = pd.DataFrame(
@@ -47,8 +51,9 @@ def results():
     )
     explanation, performance, cells = _explained(frame[["x", "gap"]])
     moved = paribus.explain(lambda X: 2 * _model(X), frame[["x", "gap"]], grid_resolution=3, progress=False)
+    regions = paribus.regions(_turning, many, ["x"], min_rows=4, progress=False)
     found = [
-        *(explanation, performance, cells, explanation.compare(moved)),
+        *(regions, regions["x"], explanation, performance, cells, explanation.compare(moved)),
         *(both, effects, ale["gap"], near["gap"], compared["gap"], overlays["gap"].difference()),
         effects["gap"].contrast(0.5, None),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),

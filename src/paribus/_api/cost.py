@@ -25,6 +25,7 @@ from paribus._evaluators.interactions.additive_interactions import BruteInteract
 from paribus._evaluators.interactions.tree_passes import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, reading_predictions
+from paribus._evaluators.region_search import BruteRegions
 from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._executors import LocalExecutor
 from paribus._models import Model
@@ -309,7 +310,7 @@ def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
 
 def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     """Return the model that an evaluator calls, None for shortcuts and scorers."""
-    if isinstance(evaluator, (BruteInteractions, BruteForce, BruteAle, CellMeans)):
+    if isinstance(evaluator, (BruteInteractions, BruteForce, BruteAle, BruteRegions, CellMeans)):
         return evaluator.model
     if isinstance(evaluator, PermutationEvaluator) and not isinstance(evaluator.request.score, Scorer):
         return evaluator.request.score.model
