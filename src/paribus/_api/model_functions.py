@@ -366,7 +366,7 @@ def regions(
     >>> model = lambda X: np.where(X[:, 1] > 0.5, 1, -1) * X[:, 0] + X[:, 2]
     >>> found = paribus.regions(model, X, [0], progress=False)
     >>> [region.text for region in found["x0"].regions]
-    ['x1 <= 0.5019', 'x1 > 0.5019']
+    ['x1 <= 0.5082', 'x1 > 0.5082']
     """
     explainer = Explainer(
         estimator,
