@@ -198,7 +198,6 @@ STATISTICS = {
         {"features": ["a", "kind"], "min_gain": 0.02, "min_variance": 0.0, "min_errors": 0.5, "min_rows": 8},
         by_count=("error", "rows"),
         in_units=("weight", "support"),
-        apart="covariance",  # on grids of all distinct values, exact curves and brute force differ in it
         additive=no_regions,
         laws_without=dict([NO_CURVES, SINGLE])
         | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),

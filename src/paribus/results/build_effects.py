@@ -26,7 +26,7 @@ from paribus.results.curve_parts import (
     ModelSpread,
     model_spread_notes,
 )
-from paribus.results.curve_values import root_mean_square, split_points, strength_of
+from paribus.results.curve_values import root_mean_square, split_points, strength_of, without_level
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import (
     PartialDependence,
@@ -127,7 +127,7 @@ class EffectBuilder:
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
-            covariance=estimate.covariance if averaged else None,
+            covariance=without_level(estimate.covariance) if averaged else None,
         )
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks))

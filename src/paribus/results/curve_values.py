@@ -11,12 +11,29 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
 from paribus._states import CurveProducts
-from paribus._states.sums import deviations, scaled
+from paribus._states.sums import deviations, ignore_fp_errors, scaled
 from paribus.errors import InputError
 from paribus.results.schema import read_only
 
 if TYPE_CHECKING:
     from paribus.results.partial_dependence import PartialDependence
+
+
+def without_level(covariance: Floats | None) -> Floats | None:
+    """Return the covariance ``(o, g, g)`` of the points of a curve relative to their average.
+
+    Differences between points do not depend on the level of each row, which evaluators choose differently.
+    """
+    if covariance is None:
+        return None
+    with ignore_fp_errors():
+        known = np.isfinite(covariance)
+        size = np.maximum(1, known.sum(axis=2, keepdims=True))
+        mean = np.where(known, covariance, 0.0).sum(axis=2, keepdims=True) / size
+        level = np.where(known, mean, 0.0).sum(axis=1, keepdims=True) / np.maximum(
+            1, known.sum(axis=1, keepdims=True)
+        )
+        return np.asarray(covariance - mean - mean.transpose(0, 2, 1) + level)
 
 
 @dataclass(frozen=True, eq=False)

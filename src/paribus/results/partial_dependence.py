@@ -199,7 +199,8 @@ class PartialDependence(Result, RefitMixin):
     tail_points : (int, int)
         How many of the first and last grid points lie beyond the percentiles, where plots end.
     covariance : ndarray of shape (n_outputs, g0, g0) or None
-        Sampling covariance of the points, for the standard error of differences between them: see `contrast`.
+        Sampling covariance of the points relative to their average, for the standard error of differences
+        between them: see `contrast`.
         With a missing value, it is the last point. None for several features, with individual curves, and for
         very many points. For a list of models it is the mean over models.
     feature_names, output_names : tuple of str
