@@ -176,6 +176,7 @@ class NoteCode(StrEnum):
         "the curves alone leave part of the variance of the prediction",
         WITH_PAIRS,
     )
+    REGIONS_FOUND = "PAR417", "tip", "an effect differs between regions of the data"
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"

@@ -24,6 +24,7 @@ from paribus._api.options import (
     ImportanceOptions,
     MarginalOptions,
     Options,
+    RegionOptions,
     Subject,
     check_flags,
     check_int,
@@ -56,6 +57,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 # Predictions for interactions by brute force, and the minimum number of crossed rows. They take about as long
 # as the curves, and suffice to find the strong pairs.
 CROSSED, FEWEST_CROSSED = 10_000_000, 64
+REGION_ROWS = 20_000, 1_000  # rows in which regions are searched: by structure, and by predictions
 # How max_predictions is divided among the statistics.
 SHARES = {
     "effects": 6,
@@ -97,8 +99,7 @@ class ExplainOptions(Options[Explanation]):
 
     def statistics(self, subject: Subject) -> dict[str, Statistic]:
         """Return the statistics of an explanation by name, which run together."""
-        single = isinstance(self.features, (str, int, np.integer))
-        wanted = [self.features] if single else self.features
+        wanted = self._wanted
         subject.check(self.verb, wanted)
         features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
@@ -137,6 +138,8 @@ class ExplainOptions(Options[Explanation]):
             # Strengths use the default number of rows, even if fewer are crossed for pairs.
             found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
         found |= grouped_statistics(curves, found["averages"], subject.data.by)
+        if paired and models == 1 and self.max_predictions is None:
+            found["regions"] = self._regions(subject, points)
         if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
@@ -172,6 +175,22 @@ class ExplainOptions(Options[Explanation]):
         statistic = options.statistic(subject)
         assert isinstance(statistic, InteractionStatistic)
         return statistic
+
+    def _regions(self, subject: Subject, points: Any) -> Statistic:
+        """Return the search of regions of the features whose curves differ most between rows."""
+        statistic = RegionOptions(random_state=self.random_state).statistic(subject)
+        if self.features is not None:
+            chosen, _ = resolve_each(self._wanted, subject.data.header, subject.data.named)
+            statistic = replace(statistic, searched=chosen)
+        resolution = points if isinstance(points, int) else GRID
+        axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
+        return replace(statistic, axes=axes, sizes=REGION_ROWS)
+
+    @property
+    def _wanted(self) -> Any:
+        """The features as a list, or None for all."""
+        single = isinstance(self.features, (str, int, np.integer))
+        return [self.features] if single else self.features
 
     def _quantiles(self, subject: Subject) -> Any:
         """Return the quantiles of individual curves to compute."""
@@ -240,6 +259,7 @@ def explanation_of(
         _interacting(found.get("surfaces"), interactions),
         shapes_of(effects, found["shapes"], directions),
         performance,
+        regions=found.get("regions"),
     )
     if "by effects" in found:
         parts = replace(parts, by_group=compare_groups(found["by effects"], found["by performance"]))

@@ -1,14 +1,17 @@
-"""Section of groups of rows: effects that differ between groups, and performance of each group."""
+"""Sections of groups of rows, and of regions in which the curves of a feature are alike."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus._report.figures import SMALL, References, figure
 from paribus._report.markup import Content, Markup, at, element, joined, measured, name_of, share, table
-from paribus._text import count
+from paribus._text import count, number
 from paribus.results.effects import compare
 from paribus.results.group_comparison import GroupComparison, GroupDifference
+from paribus.results.regions import FeatureRegions
 
 CURVES = 4  # features with a plot of the curves of all groups, at most
 OVERLAID = 5  # groups in one plot, at most
@@ -101,3 +104,56 @@ def _curves(groups: GroupComparison) -> list[Content]:
         caption = joined("Partial dependence on ", name_of(feature), " in each group.")
         drawn.append(figure(replace(drawing, size=SMALL), caption, f"group-{place}"))
     return [element("div", *drawn, class_="figures")] if drawn else []
+
+
+def region_section(refs: References) -> Markup | None:
+    """Return the section of regions, None if they were not searched."""
+    regions = refs.explanation.regions
+    if regions is None:
+        return None
+    text = (
+        "Individual curves of a feature, centered, differ between rows where the feature interacts with "
+        "others. A split of the rows by another feature is kept if it reduces that spread on rows that did "
+        "not select it: by more than chance, by a share of the spread, and by a share of the prediction "
+        "variance."
+    )
+    split = [one for one in regions.values() if one.splits]
+    none = [name for name, one in regions.items() if not one.splits]
+    listed = joined(*(joined(", " * (place > 0), refs.feature(name)) for place, name in enumerate(none)))
+    title = "Regions"
+    return element(
+        "section",
+        element("h2", title),
+        element("p", text),
+        _regions_table(refs, split) if split else None,
+        element("div", *map(_region_curves, range(len(split)), split), class_="figures") if split else None,
+        element("p", "The average represents all rows for ", listed, ".") if none else None,
+        *(element("p", str(note), class_="small") for note in regions.notes),
+        id="regions",
+        aria_label=title,
+    )
+
+
+def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
+    """Return the table of regions, with the spread of the curves in each."""
+    rows = [
+        [
+            refs.feature(one.feature_names[0]),
+            name_of(region.text, 120),
+            f"{region.rows:,}",
+            number(math.sqrt(region.heterogeneity)),
+            f"{number(math.sqrt(one.heterogeneity))} to {number(math.sqrt(one.heterogeneity_within))}",
+            share(one.explained[0]),
+        ]
+        for one in split
+        for region in one.regions
+    ]
+    heads = ["Feature", "Region", "Rows", "Spread of curves", "Spread of all, to within regions", "Gain"]
+    return table("Regions of each feature; the gain is a share of the prediction variance", heads, rows)
+
+
+def _region_curves(place: int, one: FeatureRegions) -> Markup:
+    """Return the plot of the curves of all regions of a feature."""
+    assert one.curves is not None
+    caption = joined("Partial dependence on ", name_of(one.feature_names[0]), " in each region.")
+    return figure(replace(one.curves.figure(), size=SMALL), caption, f"region-{place}")

@@ -18,7 +18,7 @@ from paribus._report.drift_section import drift_section
 from paribus._report.feature_panels import panels_section
 from paribus._report.figures import References
 from paribus._report.first_sections import against, by_code, overview_section, summary, verdict_section
-from paribus._report.group_section import group_section
+from paribus._report.group_section import group_section, region_section
 from paribus._report.markup import (
     NONE,
     Markup,
@@ -49,6 +49,7 @@ SECTIONS = {
     "model": "The model in a table",
     "features": "Features",
     "pairs": "Interactions",
+    "regions": "Regions",
     "groups": "Groups",
     "performance": "Performance",
     "comparison": "Comparison",
@@ -89,6 +90,7 @@ def page_of(
         "model": overview_section(refs),
         "features": panels_section(refs),
         "pairs": pairs_section(refs),
+        "regions": region_section(refs),
         "groups": group_section(refs),
         "performance": performance_section(refs),
         "comparison": None if compare is None else drift_section(refs, reproducible(compare)),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from paribus._text import count, shown_of
 from paribus._typing import DriftMeasure, DriftUnit, FrameBackend
@@ -24,6 +27,7 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.refits import CorrectionMixin
+from paribus.results.regions import Regions
 from paribus.results.repr_text import explained_text
 from paribus.results.schema import record
 from paribus.results.shape import Shapes
@@ -77,6 +81,9 @@ class Explanation(ReportMixin, CorrectionMixin):
         Files that the rows were read from; empty for rows in memory.
     by_group : GroupComparison or None
         Effects and performance of each group of rows, and where effects differ most; None without ``by``.
+    regions : Regions or None
+        Regions of the data for the features whose curves differ most between rows; None for a list of models,
+        with ``max_predictions`` and without interactions.
     """
 
     stored = "explanation"
@@ -97,6 +104,7 @@ class Explanation(ReportMixin, CorrectionMixin):
     target: tuple[TargetRecord, ...] = ()
     files: tuple[FileRecord, ...] = ()
     by_group: GroupComparison | None = None
+    regions: Regions | None = None
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
@@ -119,8 +127,16 @@ class Explanation(ReportMixin, CorrectionMixin):
 
     @property
     def explained(self) -> VarianceShares | None:
-        """Shares of the variance of the prediction that curves reproduce, and that pairs add."""
-        return (self.importance if self.interactions is None else self.interactions).explained
+        """Shares of the variance of the prediction that curves reproduce, and that pairs or regions add.
+
+        The share of regions is that of the feature whose regions gain most. It is None with several outputs.
+        """
+        shares = (self.importance if self.interactions is None else self.interactions).explained
+        split = [] if self.regions is None else [one.explained for one in self.regions.values() if one.splits]
+        if shares is None or not split or len(self.output_names) > 1:
+            return shares
+        share, error = max(split)
+        return replace(shares, regions=np.array([share]), regions_error=np.array([error]))
 
     @property
     def headline(self) -> str:

@@ -173,6 +173,13 @@ class FeatureRegions(Saveable):
     def __repr__(self) -> str:
         return describe(self)
 
+    @property
+    def explained(self) -> tuple[float, float]:
+        """Share of the prediction variance that the splits gain on held-out rows, and its standard error."""
+        share = sum(split.share_of_variance for split in self.splits)
+        error = math.hypot(*(split.gain_error for split in self.splits))
+        return share, error / self.prediction_variance if self.prediction_variance else 0.0
+
     def why_rejected(self, split: RegionSplit) -> str:
         """Return which bounds a split fails, in words; empty if it fails none.
 

@@ -308,12 +308,11 @@ def explained_text(shares: VarianceShares, outputs: tuple[str, ...], features: i
     text = (
         f"{curves}{_percents(shares.curves, shares.curves_error, outputs)} of the variance of the prediction"
     )
-    for name, added, error in (
-        ("pairs", shares.pairs, shares.pairs_error),
-        ("regions", shares.regions, shares.regions_error),
-    ):
-        if added is not None and error is not None:
-            text += f", {name} add {_percents(added, error, outputs)}"
+    if shares.pairs is not None and shares.pairs_error is not None:
+        text += f", pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
+    if shares.regions is not None and shares.regions_error is not None:
+        added = _percents(shares.regions, shares.regions_error, outputs)
+        text += f"; instead, regions of one feature add {added}"
     return text
 
 

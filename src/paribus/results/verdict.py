@@ -23,6 +23,7 @@ from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric, Performance, residual_errors
+from paribus.results.regions import Regions
 from paribus.results.repr_text import explained_text
 from paribus.results.schema import Record, record
 from paribus.results.shape import Monotonicity, Shape
@@ -201,6 +202,16 @@ def share_notes(interactions: HStatistics) -> Iterator[Note]:
         text = explained_text(shares.of_output(o), (name,))
         text += f" of {name}" * (len(interactions.output_names) > 1) + "; see the surfaces of strong pairs"
         yield Note(NoteCode.CURVES_INCOMPLETE, text, value=left)
+
+
+def region_notes(regions: Regions) -> Iterator[Note]:
+    """Yield the features whose effect differs between regions."""
+    for name, one in regions.items():
+        if one.splits:
+            share, _ = one.explained
+            texts = "; ".join(region.text for region in one.regions)
+            text = f"the effect of {name} differs between {len(one.regions)} regions of the data: {texts}"
+            yield Note(NoteCode.REGIONS_FOUND, text, name, share)
 
 
 def _alone(importance: Importance) -> list[tuple[float, float]]:
@@ -423,6 +434,7 @@ class Parts:
     shapes: tuple[Shape, ...]
     performance: Performance | None
     by_group: GroupComparison | None = None
+    regions: Regions | None = None
 
     @property
     def results(self) -> list[Any]:
@@ -436,6 +448,7 @@ class Parts:
             self.surfaces,
             self.performance,
             self.by_group,
+            self.regions,
         )
         return [part for part in named if part is not None]
 
@@ -460,6 +473,8 @@ class Parts:
         if self.interactions is not None:
             found += interaction_notes(self.interactions, self.importance)
             found += share_notes(self.interactions)
+        if self.regions is not None:
+            found += region_notes(self.regions)
         found += cell_notes(self.averages, self._deviation())
         if self.performance is not None:
             found += [*skill_notes(self.performance), *calibration_notes(self.performance)]
@@ -486,6 +501,7 @@ class Parts:
         if any(metric.name in CALIBRATION for metric in metrics):
             codes += [NoteCode.POOR_CALIBRATION, NoteCode.SHRUNKEN_PREDICTIONS]
         codes += [NoteCode.TARGET_AMONG_FEATURES] * bool(metrics)
+        codes += [NoteCode.REGIONS_FOUND] * (self.regions is not None)
         if self.by_group is not None:
             codes += [NoteCode.GROUPS_DIFFER, *[NoteCode.GROUP_BIAS] * bool(self.by_group.performance)]
         return codes

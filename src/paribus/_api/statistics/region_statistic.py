@@ -45,7 +45,7 @@ from paribus.results.regions import region_text
 
 MOST_FEATURES = 5  # features that are searched unless they are named
 RANKED, RANKED_BRUTE = 4_096, 512  # rows by which these are chosen: of a structure, and of predictions
-BRUTE_ROWS = 4_000  # default number of rows that are searched if the model predicts
+ALL_ROWS, BRUTE_ROWS = None, 4_000  # default number of rows that are searched: by structure, by predictions
 ROUNDING = 1e-24  # share of the mean squared prediction: a smaller gain is due to rounding
 
 
@@ -53,8 +53,10 @@ ROUNDING = 1e-24  # share of the mean squared prediction: a smaller gain is due 
 class RegionStatistic:
     """Splits of the rows by other features that most reduce the spread of centered individual curves.
 
-    ``features`` are None to search those with the most heterogeneous curves. ``size`` is the number of rows
-    to sample, None for all, or "auto" for `BRUTE_ROWS` if the model predicts.
+    ``features`` are None to search those with the most heterogeneous curves among ``searched``, or among all
+    columns if that is None. ``size`` is the number of rows
+    to sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model is read, and
+    the second if the model predicts.
     """
 
     axes: AxisOptions
@@ -65,6 +67,8 @@ class RegionStatistic:
     seed: int
     method: str = AUTO
     verb: str = "regions"
+    sizes: tuple[int | None, int] = (ALL_ROWS, BRUTE_ROWS)
+    searched: tuple[int, ...] | None = None
     _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
 
     needs_target: ClassVar[bool] = False
@@ -135,7 +139,7 @@ class RegionStatistic:
     ) -> tuple[tuple[Grid, ...], tuple[str, ...]]:
         """Return the grid of each feature, at the edges of its bins, and the errors of skipped ones."""
         grids, skipped = [], []
-        for j in self.wanted if self.features is None else self.features:
+        for j in (self.searched or self.wanted) if self.features is None else self.features:
             try:
                 if j in errors:
                     raise errors[j]
@@ -212,8 +216,8 @@ class RegionStatistic:
         """Return the request to a candidate evaluator; raise `RowsNeededError` if it needs a sample first."""
         predicts = candidate is not None and not candidate.shortcut
         size = self.size if isinstance(self.size, int) else None
-        if self.size == AUTO and predicts:
-            size = BRUTE_ROWS
+        if self.size == AUTO:
+            size = self.sizes[predicts]
         if ranked is not None:
             size = min(RANKED_BRUTE if predicts else ranked, size or ranked)
         if size is None or size >= context.rows.n_weighted:
