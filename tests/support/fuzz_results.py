@@ -102,6 +102,7 @@ def prepared():
         paribus.partial_dependence(_model, frame, "gap", kind="individual", **options),
         paribus.partial_dependence(_model, frame, "x", kind="both", grid_resolution=20, progress=False),
         paribus.effects(_model, frame, ["x", "gap"], by="city", **options),
+        paribus.explain(_model, frame, other, by="city", grid_resolution=4, progress=False).by_group,
         statistics("abcd", [1.0, 0.0, 2.0, 3.0, np.nan, 5.0], triples=[1.0, 2.0, 3.0, 4.0]),
         statistics(["a", 3], np.ones((1, 2)), outputs=("p", "q")),
         importance(["a", ("b", 2)], [np.nan, -1.0]),

@@ -59,6 +59,9 @@ def results():
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
         importance(["a", ("b", 2)], [0.5, 1.0]),
         paribus.effects(_model, frame, ["gap", "x"], by="city", **options),
+        paribus.explain(
+            _model, frame, np.arange(12.0), by="city", grid_resolution=3, progress=False
+        ).by_group,
     ]
     mappings = {"ale": several, "marginal": near, "estimands": compared, "models": overlays}
     mappings["differences"] = overlays.difference()

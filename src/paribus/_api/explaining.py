@@ -138,8 +138,7 @@ class ExplainOptions(Options[Explanation]):
             # Strengths use the default number of rows, even if fewer are crossed for pairs.
             found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
         found |= grouped_statistics(curves, found["averages"], subject.data.by)
-        if paired and models == 1 and self.max_predictions is None:
-            found["regions"] = self._regions(subject, points)
+        found |= self._regions(subject, points) if paired and models == 1 else {}
         if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
@@ -176,15 +175,17 @@ class ExplainOptions(Options[Explanation]):
         assert isinstance(statistic, InteractionStatistic)
         return statistic
 
-    def _regions(self, subject: Subject, points: Any) -> Statistic:
-        """Return the search of regions of the features whose curves differ most between rows."""
+    def _regions(self, subject: Subject, points: Any) -> dict[str, Statistic]:
+        """Return the search of regions of the features whose curves differ most, unless predictions are few."""
+        if self.max_predictions is not None:
+            return {}
         statistic = RegionOptions(random_state=self.random_state).statistic(subject)
         if self.features is not None:
             chosen, _ = resolve_each(self._wanted, subject.data.header, subject.data.named)
             statistic = replace(statistic, searched=chosen)
         resolution = points if isinstance(points, int) else GRID
         axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
-        return replace(statistic, axes=axes, sizes=REGION_ROWS)
+        return {"regions": replace(statistic, axes=axes, sizes=REGION_ROWS)}
 
     @property
     def _wanted(self) -> Any:
