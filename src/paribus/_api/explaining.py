@@ -176,7 +176,7 @@ class ExplainOptions(Options[Explanation]):
         return statistic
 
     def _regions(self, subject: Subject, points: Any) -> dict[str, Statistic]:
-        """Return the search of regions of the features whose curves differ most, unless predictions are few."""
+        """Return the search of regions; none with a bound on predictions."""
         if self.max_predictions is not None:
             return {}
         statistic = RegionOptions(random_state=self.random_state).statistic(subject)

@@ -315,7 +315,7 @@ def _feature(
     provenance: Provenance,
 ) -> FeatureRegions:
     """Return the regions of one feature."""
-    bounds, weight = request.bounds, found.whole.measured
+    bounds, weight = request.bounds, found.whole.measured or 1.0  # few rows may all select splits
     splits, regions = regions_of(request, found, weight_scale)
     return FeatureRegions(
         feature_names=request.grids[number].names,
