@@ -61,6 +61,10 @@ def _classes(table):
 
 
 @functools.cache
+def _turning(table):
+    return np.where(np.asarray(table["city"]) == "Bern", 1.0, -1.0) * np.asarray(table["x"], dtype=float)
+
+
 def prepared():
     """Return small results of every type, with much of what each can hold."""
     rng = np.random.default_rng(0)
@@ -91,7 +95,9 @@ def prepared():
         paribus.Explainer(model, frame, other, progress=False).explain(grid_resolution=4)
         for model in (_model, lambda table: 2 * _model(table))
     )
+    turning = paribus.regions(_turning, pd.concat([frame] * 4), ["x"], min_rows=4, progress=False)
     return [
+        *(turning, turning["x"], plain["x"].contrast(*plain["x"].grid_values[0][[0, -1]])),
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
         *(old, old.performance, old.compare(new), old.observed_expected()),

@@ -20,7 +20,7 @@ from paribus._data.scan.reading import TableReader
 from paribus._data.summary import summarize_column
 from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.survey import SummarySpec
+from paribus._evaluators.survey import SummarySpec, survey_states
 from paribus.errors import RefusalError
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.performance import Performance
@@ -125,46 +125,53 @@ def _column_data(context: RunContext) -> OutOfCoreData:
 
 def group_contexts(context: RunContext, grouping: Grouping, seeds: tuple[int, ...]) -> Rounds:
     """Return the context of each group that has rows of positive weight, by its number."""
-    shared: dict[Any, Any] = context.once(grouping, dict)  # by all statistics of a run
-    if seeds not in shared:
-        rows = context.rows
-        if isinstance(rows, Rows):
-            groups: Mapping[int, Background] = _groups_in_memory(grouping, rows)
-        else:
-            assert isinstance(rows, ScannedRows)
-            totals = shared.setdefault(("pass", seeds), _counting_pass(context, grouping, rows, seeds))
-            (state,) = yield [totals]
-            if isinstance(state, RefusalError):
-                raise state
-            groups = totals.evaluator.finish(state, rows)
-        shared[seeds] = {
-            group: context.group(f"{grouping.name} = {grouping.labels[group]}", own, len(groups))
-            for group, own in groups.items()
-        }
+    shared: dict[Any, Any] = context.once(grouping, dict)  # statistics of a run share groups
+    if seeds in shared:
+        return shared[seeds]
+    rows = context.rows
+    if isinstance(rows, Rows):
+        groups: Mapping[int, Background] = _groups_in_memory(rows, grouping)
+    else:
+        assert isinstance(rows, ScannedRows)
+        if ("pass", seeds) not in shared:
+            shared["pass", seeds] = _totals_pass(context, rows, grouping, seeds)
+        one: Pass = shared["pass", seeds]
+        (state,) = yield [one]
+        if isinstance(state, RefusalError):
+            raise state
+        assert isinstance(one.evaluator, GroupTotals)
+        groups = one.evaluator.finish(state, rows)
+    shared[seeds] = {
+        group: context.group(f"{grouping.name} = {grouping.labels[group]}", own, len(groups))
+        for group, own in groups.items()
+    }
     return shared[seeds]
 
 
-def _groups_in_memory(grouping: Grouping, rows: Rows) -> dict[int, Rows]:
-    """Return the rows of each group."""
+def _groups_in_memory(rows: Rows, grouping: Grouping) -> dict[int, Rows]:
+    """Return the rows of each group that has rows of positive weight."""
     codes = grouping.codes(Block(rows.table, rows.weights, 0))
     counted = codes if rows.weights is None else codes[rows.weights > 0]
-    present = np.unique(counted[counted >= 0]).tolist()
-    return {group: rows.group(codes == group) for group in present}
+    present = np.flatnonzero(np.bincount(counted[counted >= 0]))
+    return {group: rows.group(codes == group) for group in present.tolist()}
 
 
-def _counting_pass(
-    context: RunContext, grouping: Grouping, rows: ScannedRows, seeds: tuple[int, ...]
-) -> Pass:
-    """Return the pass that counts the rows of each group, and samples some of them."""
+def _totals_pass(context: RunContext, rows: ScannedRows, grouping: Grouping, seeds: tuple[int, ...]) -> Pass:
+    """Return the pass that counts the rows of each group."""
     read = rows
     if isinstance(grouping, GroupsByColumn):  # no other column is needed
         column = _column_data(context).rows
         assert isinstance(column, ScannedRows)
         read = replace(column, reading=replace(column.reading, weight_scale=rows.weight_scale))
-    name = f"groups-{digest(grouping.name, grouping.labels, seeds)[:8]}"
-    identity = context.identity(rows, None, grouping.labels, seeds)
-    totals = GroupTotals(grouping, seeds)
-    return Pass(name, totals, read.blocks(GROUPED_ROWS), context.threads or 1, identity=identity, rows=read)
+    return Pass(
+        f"groups-{digest(grouping.name, grouping.labels, seeds)[:8]}",
+        GroupTotals(grouping, seeds),
+        read.blocks(GROUPED_ROWS),
+        context.threads or 1,
+        identity=context.identity(rows, None, grouping.labels, seeds),
+        known=survey_states(),
+        rows=read,
+    )
 
 
 def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:

@@ -124,9 +124,9 @@ class By:
                 "by must be the name of a column of X, {name: cut points}, or values, one for each row"
             )
         name = getattr(by, "name", None)
+        name = GROUP if name is None or name == "" else str(name)
         if hasattr(by, "to_frame"):
-            frame = by.to_frame() if name else by.rename(GROUP).to_frame()
-            return cls(str(name or GROUP), None, False, table_of(frame).column(0))
+            return cls(name, None, False, table_of(by.rename(name).to_frame()).column(0))
         values = np.asarray(by)
         column = _text_column(values) if values.dtype.kind == "U" else read_array(GROUP, values)
         return cls(GROUP, None, False, column)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -71,9 +72,7 @@ class GroupsByColumn:
 
     @classmethod
     def _intervals(cls, name: str, cuts: Array) -> GroupsByColumn:
-        labels = interval_labels([at_value(cut) for cut in cuts])
-        if len(set(labels)) < len(labels):  # cut points that round alike are written in full
-            labels = interval_labels([plain_value(cut) for cut in cuts])
+        labels = interval_labels(distinct_texts(cuts))
         return cls(name, (*labels, OTHER, MISSING), {}, cuts)
 
     @classmethod
@@ -84,19 +83,21 @@ class GroupsByColumn:
         if summary.unit is not None:
             values = values.view(summary.unit)
         kept = list(range(len(values)))
-        notes: tuple[Note, ...] = ()
-        if len(values) > MOST_CATEGORIES + 1:
+        joined = len(values) > MOST_CATEGORIES + 1
+        if joined:
             kept = sorted(np.argsort(-weights, kind="stable")[:MOST_CATEGORIES].tolist())
+        labels = distinct_texts([values[position] for position in kept])
+        other, missing = (distinct_from(labels, label) for label in (OTHER, MISSING))
+        notes: tuple[Note, ...] = ()
+        if joined:
             rest = float(1 - weights[kept].sum() / weights.sum())
             text = (
                 f"{name} has {len(values):,} values; the {MOST_CATEGORIES} most frequent are groups, and the "
-                f"others, {rest:.1%} of the data, are the group {OTHER!r}"
+                f"others, {rest:.1%} of the data, are the group {other!r}"
             )
             notes = (Note(NoteCode.GROUPS_JOINED, text, name, rest),)
-        labels = [at_value(values[position]) for position in kept]
-        rest_labels = (f"({label})" if label in labels else label for label in (OTHER, MISSING))
         codes = {values[position]: group for group, position in enumerate(kept)}
-        return cls(name, (*labels, *rest_labels), codes, np.empty(0), notes)
+        return cls(name, (*labels, other, missing), codes, np.empty(0), notes)
 
     def codes(self, block: Block) -> Integers:
         """Return the group of each row of a block: all rows in memory, or rows read with the column."""
@@ -112,6 +113,27 @@ class GroupsByColumn:
         else:
             groups[~column.missing] = np.searchsorted(self.cuts, column.values, side="left")
         return groups
+
+
+def distinct_texts(values: Sequence[Any] | Array) -> list[str]:
+    """Return values as short text, or in full if two of them are the same text.
+
+    >>> distinct_texts([0.123456, 0.5]), distinct_texts([0.123456, 0.123457]), distinct_texts([1, "1"])
+    (['0.1235', '0.5'], ['0.123456', '0.123457'], ['1', "'1'"])
+    """
+    texts: list[str] = []
+    for write in (at_value, plain_value, lambda value: repr(value) if isinstance(value, str) else str(value)):
+        texts = [write(value) for value in values]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+def distinct_from(labels: Sequence[str], label: str) -> str:
+    """Return a label, in as many parentheses as distinguish it from others."""
+    while label in labels:
+        label = f"({label})"
+    return label
 
 
 def interval_labels(ends: list[str]) -> list[str]:
@@ -132,6 +154,8 @@ def checked_cuts(name: str, cuts: Any, summary: Summary) -> Array:
     if summary.kind in NOMINAL:
         raise OptionError(f"{argument}: {name!r} has categories, which have no cut points; pass by={name!r}")
     try:
+        if summary.unit is not None:
+            cuts = [_in_utc(cut) for cut in cuts]
         points = np.asarray(cuts, dtype=np.float64 if summary.unit is None else summary.unit)
     except (TypeError, ValueError) as error:
         raise OptionError(
@@ -140,3 +164,9 @@ def checked_cuts(name: str, cuts: Any, summary: Summary) -> Array:
     if points.ndim != 1 or not len(points) or (points != points).any() or (points[1:] <= points[:-1]).any():
         raise OptionError(f"{argument}: give at least one cut point, in increasing order")
     return points
+
+
+def _in_utc(cut: Any) -> Any:
+    """Return a date without a time zone, as columns of dates have them."""
+    zoned = getattr(cut, "tzinfo", None) is not None
+    return cut.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else cut

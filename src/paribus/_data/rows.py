@@ -225,9 +225,8 @@ class Block:
         )
         table, start = self.table.slice(first, stop), self.start + first
         numbers = None if self.numbers is None else self.numbers[first:stop]
-        return replace(
-            self, table=table, weights=weights, target=target, start=start, by=None, numbers=numbers
-        )
+        by = None if self.by is None else self.by.between(first, stop)
+        return replace(self, table=table, weights=weights, target=target, start=start, by=by, numbers=numbers)
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows; the block itself if it is small enough."""

@@ -52,6 +52,13 @@ class Column:
         """Return the column without its missing values."""
         return replace(self, missing=np.zeros(len(self.values), dtype=bool))
 
+    def between(self, first: int, stop: int) -> Column:
+        """Return the values of the rows from ``first`` to ``stop``."""
+        before, own = (np.count_nonzero(~self.missing[part]) for part in (slice(first), slice(first, stop)))
+        codes = None if self.codes is None else self.codes[before : before + own]
+        values = self.values[before : before + own]
+        return replace(self, values=values, missing=self.missing[first:stop], codes=codes)
+
     def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
         """Return a code for each present value, and the distinct values by code."""
         if self.codes is not None:

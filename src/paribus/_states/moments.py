@@ -131,7 +131,7 @@ class CurveProducts:
         ``multiply`` is the kernel `multiply`, compiled or not.
         """
         with ignore_fp_errors():
-            level = curves.mean(axis=1, keepdims=True)
+            level = curves.sum(axis=1, keepdims=True) / max(1, curves.shape[1])
             if not np.isfinite(level).all():
                 finite = np.isfinite(curves).all(axis=2, keepdims=True)
                 level = np.where(finite, curves, 0.0).sum(axis=1, keepdims=True)

@@ -130,7 +130,7 @@ class EffectBuilder:
             covariance=without_level(estimate.covariance) if averaged else None,
         )
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
-        return replace(effect, notes=(*effect.notes, *remarks))
+        return replace(effect, notes=(*effect.notes, *remarks)) if remarks else effect
 
     def _strength(
         self, request: EvaluationRequest, grid: Grid, estimate: EffectEstimate, weights: Floats, rows: float

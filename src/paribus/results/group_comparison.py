@@ -151,6 +151,10 @@ class GroupComparison(Saveable):
         columns["value"] = [at_value(one.value) for one in self.differences]
         return native(columns, self.provenance.backend, backend)
 
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of the effects of each group, under its label."""
+        return self.effects.to_xarray()
+
     def lines(self, most: int) -> Iterator[str]:
         """Yield the groups, and the ``most`` largest differences that are more than chance."""
         sizes = ", ".join(f"{group.label} {group.share:.0%}" for group in self.effects.groups)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from paribus._text import at_value, count
+import numpy as np
+
+from paribus._text import at_value, count, plain_value
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note, NoteCode
@@ -85,11 +88,15 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
             raise InputError("results of groups are of several types; pass results of one type")
 
     def __getitem__(self, key: Any) -> Any:
-        label = key if isinstance(key, str) else at_value(key)
-        for group, result in zip(self.groups, self.results, strict=True):
-            if group.label == label:
-                return result
-        raise KeyError(f"no group {label!r} of {self.by}{did_you_mean(label, list(self))}")
+        return self.results[list(self).index(self._label(key))]
+
+    def _label(self, key: Any) -> str:
+        """Return the label of the group of a value, or raise if there is none."""
+        texts = _labels_of(key)
+        for text in texts:
+            if text in list(self):
+                return text
+        raise KeyError(f"no group {texts[0]!r} of {self.by}{did_you_mean(texts[0], list(self))}")
 
     def __iter__(self) -> Iterator[str]:
         return (group.label for group in self.groups)
@@ -118,6 +125,10 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
         """
         frames = [result.to_frame(backend=backend) for result in self.results]
         return grouped_frame(dict(zip(self, frames, strict=True)))
+
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of each group, see its result, under its label."""
+        return {label: one.to_xarray() for label, one in self.items()}
 
     def compare(self) -> Comparison | Effects[Comparison]:
         """Return the curves of all groups side by side, for one feature or for each.
@@ -157,12 +168,24 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
         >>> found.difference(3, 1).difference
         array([[0., 2., 4., 6.]])
         """
-        one, other = self[group], self[reference]
-        names = [key if isinstance(key, str) else at_value(key) for key in (group, reference)]
+        names = [self._label(key) for key in (group, reference)]
+        one, other = (self[name] for name in names)
         if isinstance(one, (HStatistics, Importance)):
             raise InputError("difference() is between curves; to_frame() has the numbers of all groups")
         both: Comparison | Effects[Comparison] = compare({names[0]: one, names[1]: other})
         return both.difference(names[0], reference=names[1], independent=True)
+
+
+def _labels_of(key: Any) -> tuple[str, ...]:
+    """Return the texts that the label of a value may be."""
+    if isinstance(key, str):
+        return (key,)
+    if isinstance(key, datetime.date):
+        key = np.datetime64(key)
+    if isinstance(key, datetime.timedelta):
+        key = np.timedelta64(key)
+    values = (key, float(key)) if isinstance(key, (int, np.integer)) else (key,)
+    return tuple(write(value) for value in values for write in (at_value, plain_value, str))
 
 
 def _small_note(by: str, group: Group) -> Note:

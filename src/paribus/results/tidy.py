@@ -251,11 +251,16 @@ def native(columns: Columns, table: str, backend: str | None) -> Any:
 
 
 def grouped_frame(frames: Mapping[str, Any]) -> Any:
-    """Return native tables of several groups as one, which begins with the column ``group``."""
-    labelled = [
-        nw.from_native(frame, eager_only=True).with_columns(nw.lit(label).alias("group"))
-        for label, frame in frames.items()
-    ]
+    """Return native tables of several groups as one, which begins with the column ``group``.
+
+    A feature of that name has another column, as features named like other columns have.
+    """
+    labelled = []
+    for label, frame in frames.items():
+        own = nw.from_native(frame, eager_only=True)
+        if "group" in own.columns:
+            own = own.rename({"group": free_name("group", own.columns)})
+        labelled.append(own.with_columns(nw.lit(label).alias("group")))
     joined = nw.concat(labelled, how="diagonal")
     return joined.select("group", nw.exclude("group")).to_native()
 

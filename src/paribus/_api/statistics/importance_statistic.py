@@ -13,7 +13,7 @@ from paribus._api.combine import combine_facts, label
 from paribus._api.cost import bound_note, share_of_largest
 from paribus._api.model_facts import of_estimator, of_model
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
-from paribus._contracts import Floats
+from paribus._contracts import Array, Floats
 from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
@@ -23,6 +23,7 @@ from paribus._models.adapter import most_tried
 from paribus._models.scoring import Scorer, score_of, target_of
 from paribus._models.scoring.losses import NAMES, TRIAL_ROWS
 from paribus._models.training import own_importance
+from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Importance, Provenance
@@ -81,7 +82,7 @@ class PermutationStatistic:
         """Return the request of one model, with the score and the sampled rows."""
         rows = context.data.in_memory("kind='permutation'")
         counted, chosen = rows.chosen(None, self.seed), rows.chosen(self._size(rows), self.seed)
-        target = target_of(self.y, rows)[chosen[counted]]
+        target = self._target(rows)[chosen[counted]]
         rows = rows.keep(chosen)
         score = score_of(
             estimator,
@@ -94,6 +95,14 @@ class PermutationStatistic:
         threads = context.threads or 1
         bounds = int(counted.sum()), context.memory, threads
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
+
+    def _target(self, rows: Rows) -> Array:
+        """Return the target of each row with positive weight, of all rows or of a group."""
+        whole = rows.whole or rows
+        target = target_of(self.y, whole)
+        if rows.numbers is None:
+            return target
+        return target[np.isin(np.flatnonzero(whole.chosen(None, self.seed)), rows.numbers)]
 
     def _size(self, rows: Rows) -> int | None:
         """Return the number of rows to use, None for all, within ``max_rows`` and ``max_predictions``."""
@@ -187,6 +196,11 @@ class OwnStatistic:
     def evaluate(self, context: RunContext) -> Rounds:
         """Read the importance; no pass over the rows is needed."""
         context.data.in_memory("kind='model'")
+        if context.parent is not None:
+            raise OptionError(
+                "kind='model' is about the rows that the model was fitted on, and has no groups; leave by "
+                "out, or pass kind='effect' or 'permutation'"
+            )
         return partial(self._result, context)
         yield  # a generator without passes
 

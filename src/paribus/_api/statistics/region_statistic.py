@@ -36,6 +36,7 @@ from paribus._kernels import kernels
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, refuse_joined
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import plain_value
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, RefusalError
@@ -378,8 +379,9 @@ def _moments(weighed: ModelEstimates) -> tuple[float, float]:
     means = weighed.plans[0].evaluator
     assert isinstance(means, CellMeans)
     found = means.predictions_in(weighed.state)
-    variance = float((found.deviation**2).sum())
-    return variance, variance + float((found.mean**2).sum())
+    with ignore_fp_errors():
+        variance = float((found.deviation**2).sum())
+        return variance, variance + float((found.mean**2).sum())
 
 
 def _shares(grid: Grid, cells: CellEstimate) -> Floats:

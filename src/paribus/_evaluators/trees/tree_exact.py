@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus import _budget
 from paribus._budget import FLOAT
-from paribus._contracts import Array, Floats
+from paribus._contracts import Array, Floats, Integers
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells, columns_of, in_tuples
 from paribus._evaluators.trees.programs import codes_of, distinct_points, laid_out
 from paribus._kernels import kernels
+from paribus._kernels.grid_points import line_averaging, on_lines
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
@@ -50,7 +52,7 @@ class TreeExact(ExactEffects):
     trees: Trees
     program: Program
     points: tuple[PointCodes, ...]
-    _traces: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False)
+    _traces: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
@@ -178,11 +180,12 @@ class TreeExact(ExactEffects):
         None for a feature with several columns that have too many combinations of codes.
         """
         share = state.parts["coverage", 0].cells / total
-        tuples = {self.measured[n]: found for (name, n), found in state.parts.items() if name == "tuples"}
+        measured = self.measured
+        tuples = {measured[n]: found for (name, n), found in state.parts.items() if name == "tuples"}
         cells = ThresholdCells(self.program, {feature: found.tuples for feature, found in tuples.items()})
 
         def strength(number: int) -> Floats | None:
-            feature = self.measured.get(number)
+            feature = measured.get(number)
             if feature is None or (feature in tuples and tuples[feature].tuples.shape[1] > MOST_TUPLES):
                 return None
             if ("cells", number) not in state.parts and feature not in tuples:
@@ -190,12 +193,26 @@ class TreeExact(ExactEffects):
             counted = feature not in tuples
             weight = state.parts["cells", number].cells if counted else tuples[feature].weight
             kept = np.flatnonzero(weight)
-            points = cells.points(self.program.family.features.index(feature), kept)
-            margins = kernels().average(self.program, points, share)
+            if counted:
+                margins = self._averaging(cells, feature, kept)(share)
+            else:
+                points = cells.points(self.program.family.features.index(feature), kept)
+                margins = kernels().average(self.program, points, share)
             return deviations(self.trees.outputs(margins), weight[kept])
 
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(strength, range(len(self.points))))
+
+    def _averaging(self, cells: ThresholdCells, feature: int, kept: Integers) -> Callable[[Floats], Floats]:
+        """Return the average margins at cells of a feature by the share of slots, once for all groups."""
+        key = "cells", feature, kept.tobytes()
+        if key not in self._traces:
+            points = cells.points(self.program.family.features.index(feature), kept)
+            lines = on_lines(self.program, [points])
+            average = partial(kernels().average, self.program, points)
+            self._traces[key] = line_averaging(self.program, [points]) if lines else average
+        found: Callable[[Floats], Floats] = self._traces[key]
+        return found
 
     def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
         """Return the average outputs of each grid, in one pass over the trees for a group of them."""
