@@ -274,6 +274,7 @@ def test_shapes_of_all_results_are_checked():
     assert {name for name, _ in tried} == {
         "PartialDependence",
         "AccumulatedLocalEffect",
+        "Contrast",
         "Marginal",
         "Difference",
         "Drift",

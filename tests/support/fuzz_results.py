@@ -60,11 +60,11 @@ def _classes(table):
     return np.stack([_model(table), -_model(table)], axis=1)
 
 
-@functools.cache
 def _turning(table):
     return np.where(np.asarray(table["city"]) == "Bern", 1.0, -1.0) * np.asarray(table["x"], dtype=float)
 
 
+@functools.cache
 def prepared():
     """Return small results of every type, with much of what each can hold."""
     rng = np.random.default_rng(0)

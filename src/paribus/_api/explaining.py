@@ -185,7 +185,7 @@ class ExplainOptions(Options[Explanation]):
             statistic = replace(statistic, searched=chosen)
         resolution = points if isinstance(points, int) else GRID
         axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
-        return {"regions": replace(statistic, axes=axes, sizes=REGION_ROWS)}
+        return {"regions": replace(statistic, axes=axes, sizes=REGION_ROWS, optional=True)}
 
     @property
     def _wanted(self) -> Any:

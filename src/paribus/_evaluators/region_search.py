@@ -29,6 +29,7 @@ from paribus._evaluators.request import EvaluationRequest, Fold, Passes, Statist
 from paribus._kernels import kernels
 from paribus._models import Model
 from paribus._states import Counts, Keyed
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import count
 from paribus.meaning import Estimand
 
@@ -238,6 +239,7 @@ class RegionPass:
     cells: tuple[SplitCells, ...]
     tasks: tuple[SearchTask, ...]
 
+    @ignore_fp_errors()
     def evaluate(self, block: Block) -> Keyed:
         """Return the sums of a block."""
         used = {one for task in self.tasks if task.searched for one in task.candidates}
@@ -269,6 +271,7 @@ class FeatureSearch:
         self.half = np.zeros(3)
         self.whole: NodeFacts | None = None
 
+    @ignore_fp_errors()
     def update(self, cells: Floats, squares: Floats, half: Floats, depth: int) -> None:
         """Add the states of a pass at a depth, and set the task of the next one, None without any."""
         task, self.half = self.task, half

@@ -55,9 +55,9 @@ class RegionStatistic:
     """Splits of the rows by other features that most reduce the spread of centered individual curves.
 
     ``features`` are None to search those with the most heterogeneous curves among ``searched``, or among all
-    columns if that is None. ``size`` is the number of rows
-    to sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model is read, and
-    the second if the model predicts.
+    columns if that is None. If none of them can be varied, an ``optional`` result is None. ``size`` is the
+    number of rows to sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model
+    is read, and the second if the model predicts.
     """
 
     axes: AxisOptions
@@ -70,6 +70,7 @@ class RegionStatistic:
     verb: str = "regions"
     sizes: tuple[int | None, int] = (ALL_ROWS, BRUTE_ROWS)
     searched: tuple[int, ...] | None = None
+    optional: bool = False
     _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
 
     needs_target: ClassVar[bool] = False
@@ -100,6 +101,8 @@ class RegionStatistic:
         (model,) = context.models
         summaries, errors = self._summaries(context)
         grids, skipped = self._grids(context, summaries, errors)
+        if not grids:
+            return lambda: None
         cells = tuple(SplitCells.of(j, summary) for j, summary in summaries.items())
         candidates = _interacting(model, [grid.axes[0].feature for grid in grids], cells)
         weighed = yield from self._weighed(context, model, grids)
@@ -154,7 +157,7 @@ class RegionStatistic:
                 if self.features is not None:
                     raise
                 skipped.append(str(error))
-        if not grids:
+        if not grids and not self.optional:
             raise FeatureError(f"no column of X can be varied: {skipped[0]}")
         return tuple(grids), tuple(skipped)
 
