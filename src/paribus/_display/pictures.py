@@ -192,13 +192,13 @@ def _region_panels(
 
 def _with_legend_beside(panel: Panel) -> Panel:
     """Return a panel with a legend to its right, whose labels are broken into lines."""
-    marks = [
+    marks = tuple(
         replace(mark, label=folded(mark.label, BESIDE))
         if isinstance(mark, (Line, Points)) and mark.label
         else mark
         for mark in panel.marks
-    ]
-    return replace(panel, marks=tuple(marks), legend="panel")
+    )
+    return replace(panel, marks=marks, legend="panel")
 
 
 def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:
