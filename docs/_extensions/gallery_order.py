@@ -10,6 +10,8 @@ EXAMPLES = [
     "one_hot_columns",
     "missing_values",
     "rentals_ice",
+    "groups",
+    "regions",
     "contrasts",
     "rentals_surface",
     "height_and_weight",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from paribus._display.compose.axis import background as background_of
+from paribus._display.compose.axis import folded, short
 from paribus._display.compose.curves import comparison_panel, curve_panel, parts_panel
 from paribus._display.compose.rankings import (
     drift_figure,
@@ -18,28 +19,32 @@ from paribus._display.compose.rankings import (
     performance_figure,
 )
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Figure, Panel
+from paribus._display.figure import Figure, Line, Panel, Points
 from paribus._display.layout import NO_PANEL, figure_of
 from paribus._text import percent
 from paribus._typing import OutputLayout
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.meaning import Scale
+from paribus.notes import NoteCode
 from paribus.results import (
     AccumulatedLocalEffect,
     Comparison,
     Difference,
     Drift,
+    FeatureRegions,
     GroupedResults,
     HStatistics,
     Importance,
     PartialDependence,
+    Regions,
 )
 from paribus.results.curve_parts import chosen
-from paribus.results.effects import Effects
+from paribus.results.effects import Effects, compare
 from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
 
-OVERLAID = 5  # groups whose curves share a panel
+OVERLAID = 5  # groups or regions whose curves share a panel
+BESIDE = 20  # characters of a line in a legend beside a panel
 FLAT = 20  # a curve looks flat on an axis that is this many times longer than its range
 
 
@@ -47,6 +52,8 @@ def figure_for(result: Any, *options: Any) -> Figure:
     """Return the figure of a result of any type; ``options`` are the arguments of its ``figure`` in order."""
     if isinstance(result, GroupedResults):
         return _groups_figure(result, *options)
+    if isinstance(result, (FeatureRegions, Regions)):
+        return _regions_figure(result, *options)
     if isinstance(result, HStatistics):
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
@@ -128,6 +135,70 @@ def _groups_line(result: GroupedResults) -> str:
     """Return the line that names the model and the rows of each group."""
     rows = ", ".join(f"{group.label}: {group.rows:,}" for group in result.groups)
     return f"{result.provenance.model}; rows by {result.by}: {rows}"
+
+
+def _regions_figure(
+    result: FeatureRegions | Regions, output: str | int | None, outputs: str | None, k: int, *options: Any
+) -> Figure:
+    """Return the curves of regions in one panel for each feature that has regions."""
+    columns, share_y, title, figsize = options
+    _check_figure_options(k, columns, share_y, title, figsize)
+    every = list(result.values()) if isinstance(result, Regions) else [result]
+    split = [(one, one.curves) for one in every if one.curves is not None]
+    whole = ", ".join(one.feature_names[0] for one in every if one.curves is None)
+    if not split:
+        name, call = "no feature has regions", "effects(...)"
+        if isinstance(result, FeatureRegions):
+            name, call = f"{whole!r} has no regions", f"partial_dependence(..., {whole!r})"
+        raise DrawingError(f"{name}: the average represents all rows; {call} plots it")
+    shown = split[:k]
+    panels = [panel for one, curves in shown for panel in _region_panels(one, curves, output, outputs)]
+    if len(shown) > 1:  # each feature has other regions
+        panels = [panel if panel.title else _with_legend_beside(panel) for panel in panels]
+    lines = [f"{one.feature_names[0]}: {next(one._lines())}" for one, _ in shown]
+    if len(shown) < len(split):
+        lines.append(f"the most heterogeneous {len(shown)} of {len(split)}; k= draws more")
+    if whole:
+        lines.append(f"without regions, so that the average represents all rows: {whole}")
+    notes = (*result.notes, *(note for _, curves in shown for note in curves.notes))
+    figure = figure_of(
+        panels,
+        columns=columns,
+        share_y=share_y,
+        title=title,
+        background=(background_of(result.provenance), *lines),
+        notes=tuple(note for note in dict.fromkeys(notes) if note.code is not NoteCode.ROWS_SAMPLED),
+    )
+    return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
+
+
+def _region_panels(
+    one: FeatureRegions, curves: GroupedResults, output: str | int | None, outputs: str | None
+) -> Iterator[Panel]:
+    """Yield the panel of a feature with the curves of its regions, or one for each if these are many."""
+    labels = [short(label) for label in curves]
+    results: tuple[Any, ...] = curves.results
+    parts = dict(zip(labels if len(set(labels)) == len(labels) else curves, results, strict=True))
+    chosen_outputs = chosen(results[0].output_names, output)
+    if len(parts) > OVERLAID:
+        for label, part in parts.items():
+            found = _panels_of_results([part], chosen_outputs, outputs, 1)[0]
+            yield from (replace(panel, title=label) for panel in found)
+        return
+    for panel in _panels_of_results([compare(parts)], chosen_outputs, outputs, 1)[0]:
+        title = f"regions of {one.feature_names[0]} {panel.legend_title or ''}".strip()
+        yield replace(panel, legend_title=title)
+
+
+def _with_legend_beside(panel: Panel) -> Panel:
+    """Return a panel with a legend to its right, whose labels are broken into lines."""
+    marks = tuple(
+        replace(mark, label=folded(mark.label, BESIDE))
+        if isinstance(mark, (Line, Points)) and mark.label
+        else mark
+        for mark in panel.marks
+    )
+    return replace(panel, marks=marks, legend="panel")
 
 
 def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:

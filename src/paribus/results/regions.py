@@ -12,10 +12,9 @@ from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.groups import GroupedResults
+from paribus.results.mixins import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import describe
 from paribus.results.schema import Record, record
-from paribus.results.storage import Saveable
 from paribus.results.tidy import native
 
 
@@ -127,7 +126,7 @@ class Region(Record):
 
 
 @record
-class FeatureRegions(Saveable):
+class FeatureRegions(PlotMixin):
     """The regions of one feature: splits of all rows into parts with similar individual curves.
 
     Attributes
@@ -169,9 +168,6 @@ class FeatureRegions(Saveable):
     min_errors: float
     notes: tuple[Note, ...]
     provenance: Provenance
-
-    def __repr__(self) -> str:
-        return describe(self)
 
     @property
     def explained(self) -> tuple[float, float]:
@@ -242,7 +238,7 @@ class FeatureRegions(Saveable):
 
 
 @record
-class Regions(Saveable, Mapping[str, FeatureRegions]):
+class Regions(PlotMixin, Mapping[str, FeatureRegions]):
     """A mapping from the name of a feature to its regions, the most heterogeneous feature first.
 
     Attributes
@@ -257,9 +253,6 @@ class Regions(Saveable, Mapping[str, FeatureRegions]):
 
     features: tuple[FeatureRegions, ...]
     skipped: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return describe(self)
 
     @cached_property
     def _by_name(self) -> dict[str, FeatureRegions]:

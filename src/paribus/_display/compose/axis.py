@@ -303,9 +303,9 @@ def short(text: str, most: int = NAME) -> str:
     return text if len(text) <= most else text[: most // 2] + "…" + text[-(most // 2 - 1) :]
 
 
-def folded(label: str) -> str:
-    """Return a label broken into lines of `LINE` characters."""
-    return "\n".join(wrap(label, LINE)) or label
+def folded(label: str, most: int = LINE) -> str:
+    """Return a label broken into lines of at most ``most`` characters."""
+    return "\n".join(wrap(label, most)) or label
 
 
 def stacked(labels: Sequence[str]) -> Sequence[str]:
