@@ -148,8 +148,15 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
         for one in split
         for region in one.regions
     ]
-    heads = ["Feature", "Region", "Rows", "Spread of curves", "Spread of all, to within regions", "Gain"]
-    return table("Regions of each feature; the gain is a share of the prediction variance", heads, rows)
+    heads = [
+        "Feature",
+        "Region",
+        "Rows",
+        "Spread of curves",
+        "Spread of all, to within regions",
+        "Share of variance gained",
+    ]
+    return table("Regions of each feature", heads, rows)
 
 
 def _region_curves(place: int, one: FeatureRegions) -> Markup:
