@@ -151,6 +151,11 @@ class FeatureRegions(PlotMixin):
         Caveats as plain sentences.
     provenance : Provenance
         How the result was computed.
+
+    Notes
+    -----
+    `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
+    it raises `DrawingError`: then `partial_dependence` has the curve of all rows.
     """
 
     stored = "feature_regions"
@@ -247,6 +252,10 @@ class Regions(PlotMixin, Mapping[str, FeatureRegions]):
         The values of the mapping, in its order.
     skipped : tuple of str
         Why features were skipped when all features were requested.
+
+    Notes
+    -----
+    `plot` draws the features that have splits, and names the others below.
     """
 
     stored = "regions"
