@@ -57,7 +57,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 # Predictions for interactions by brute force, and the minimum number of crossed rows. They take about as long
 # as the curves, and suffice to find the strong pairs.
 CROSSED, FEWEST_CROSSED = 10_000_000, 64
-REGION_ROWS = 20_000, 1_000  # rows in which regions are searched: by structure, and by predictions
+REGION_ROWS = 20_000  # rows in which regions are searched
 # How max_predictions is divided among the statistics.
 SHARES = {
     "effects": 6,
@@ -158,8 +158,11 @@ class ExplainOptions(Options[Explanation]):
         return replace(curves, axes=full, strengths=False)
 
     def likely(self, subject: Subject) -> list[Statistic]:
-        """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet."""
-        every = self.statistics(subject).values()
+        """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet.
+
+        Regions are left out, because they are searched in a bounded number of rows.
+        """
+        every = [one for name, one in self.statistics(subject).items() if name != "regions"]
         return [replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one for one in every]
 
     def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
@@ -185,7 +188,7 @@ class ExplainOptions(Options[Explanation]):
             statistic = replace(statistic, searched=chosen)
         resolution = points if isinstance(points, int) else GRID
         axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
-        return {"regions": replace(statistic, axes=axes, sizes=REGION_ROWS, optional=True)}
+        return {"regions": replace(statistic, axes=axes, sizes=(REGION_ROWS, REGION_ROWS), optional=True)}
 
     @property
     def _wanted(self) -> Any:

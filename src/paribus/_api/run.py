@@ -117,7 +117,8 @@ class RunContext:
 
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
     ``several`` is True if the user passed a list of models. The context of a group has that of all rows as
-    ``parent``, and its ``label``; ``n_groups`` is the number of groups.
+    ``parent``, and its ``label``; ``n_groups`` is the number of groups. With ``of_sample``, the
+    rows are a sample in memory, whose passes do not read X.
     """
 
     data: ExplainerData | GroupData
@@ -133,6 +134,7 @@ class RunContext:
     parent: RunContext | None = None
     label: str | None = None
     n_groups: int = 1
+    of_sample: bool = False
 
     def __post_init__(self) -> None:
         self._sampled: dict[tuple[int, int], Rows] = {}
@@ -405,7 +407,7 @@ def _drive_passes(
             plan.threads,
             evaluator.memory(plan.threads),
             context.identity(rows, model, cut, *fold.settings, *settings),
-            reads=context.rows.in_memory or not rows.in_memory,
+            reads=not context.of_sample and (context.rows.in_memory or not rows.in_memory),
             plan=plan,
             rows=rows,
         )

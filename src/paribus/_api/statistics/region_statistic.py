@@ -55,9 +55,10 @@ class RegionStatistic:
     """Splits of the rows by other features that most reduce the spread of centered individual curves.
 
     ``features`` are None to search those with the most heterogeneous curves among ``searched``, or among all
-    columns if that is None. If none of them can be varied, an ``optional`` result is None. ``size`` is the
-    number of rows to sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model
-    is read, and the second if the model predicts.
+    columns if that is None. An ``optional`` result is None if no column can be varied, or if the structure of
+    the model cannot be read, so that many predictions would be needed. ``size`` is the number of rows to
+    sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model is read, and the
+    second if the model predicts.
     """
 
     axes: AxisOptions
@@ -99,6 +100,8 @@ class RegionStatistic:
     def evaluate(self, context: RunContext) -> Steps:
         """Weigh the points of the grids, choose features if none are named, then search their regions."""
         (model,) = context.models
+        if self.optional and not _is_read(model):
+            return lambda: None
         summaries, errors = self._summaries(context)
         grids, skipped = self._grids(context, summaries, errors)
         if not grids:
@@ -222,9 +225,10 @@ class RegionStatistic:
         size = self.size if isinstance(self.size, int) else None
         if self.size == AUTO:
             size = self.sizes[predicts]
-        if ranked is not None:
+        held = self.optional and not context.rows.in_memory  # one sample for all passes
+        if ranked is not None and not held:
             size = min(RANKED_BRUTE if predicts else ranked, size or ranked)
-        if size is None or size >= context.rows.n_weighted:
+        if size is None or (size >= context.rows.n_weighted and not held):
             return request
         if (context, size) not in self._sampled:
             raise RowsNeededError(size)
@@ -250,7 +254,9 @@ class RegionStatistic:
             verb = f"{self.verb}-curves-{feature}"
             effect = EffectsStatistic(((feature,),), axes, method=self.method, alone=True, verb=verb)
             some = rows[number]
-            own = replace(context, data=InMemoryData(some, True)) if isinstance(some, Rows) else context
+            own = context
+            if isinstance(some, Rows):
+                own = replace(context, data=InMemoryData(some, True), of_sample=True)
             steps[number] = by_group(own, grouping, effect)
         return dict(zip(steps, (yield from lockstep(list(steps.values()))), strict=True))
 
@@ -375,6 +381,15 @@ def _path(splits: Sequence[RegionSplit], leaf: int) -> list[tuple[RegionSplit, i
     nodes = [leaf >> up for up in range(leaf.bit_length() - 1)][::-1]
     by_node = {split.node: split for split in splits}
     return [(by_node[node // 2], node % 2) for node in nodes]
+
+
+def _is_read(model: Model) -> bool:
+    """Return whether the structure of a model can be read."""
+    try:
+        structure_of(model)
+    except RefusalError:
+        return False
+    return True
 
 
 def _moments(weighed: ModelEstimates) -> tuple[float, float]:
