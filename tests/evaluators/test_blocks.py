@@ -88,7 +88,7 @@ def answered(evaluator, state, support):
     arrays = [
         array for a in answers for array in (a.average, a.standard_error, a.individual) if array is not None
     ]
-    return arrays + support.finish(state, 1.0)
+    return arrays + [np.asarray(part) for pair in support.finish(state, 1.0) for part in pair]
 
 
 def any_table(table):

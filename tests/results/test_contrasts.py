@@ -13,6 +13,7 @@ from paribus._kernels import compiled, reference
 from paribus._states import CurveProducts
 from paribus.errors import InputError, OptionError
 from paribus.results import Contrast
+from paribus.results.refits import student_quantile
 
 QUIET = {"progress": False}
 ROWS = 600
@@ -259,7 +260,8 @@ def test_tables_of_many_features():
     row = frame.iloc[0]
     assert (row["feature"], row["contrast"]) == ("a", "1 - -1")
     np.testing.assert_allclose([row["low"], row["high"]], found.interval(0.9)[:, 0])
-    np.testing.assert_allclose(row["high"] - row["estimate"], 1.6448536 * row["standard_error"], rtol=1e-6)
+    width = student_quantile(0.9, len(X) - 1) * row["standard_error"]
+    np.testing.assert_allclose(row["high"] - row["estimate"], width, rtol=1e-6)
     every = effects.contrasts(backend="pandas")
     assert set(every["feature"]) == {"a", "b", "c"}
     slopes = effects.slopes(backend="pandas").set_index("feature")

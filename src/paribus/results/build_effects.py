@@ -165,6 +165,9 @@ class EffectBuilder:
         self, grid: AleGrid, estimate: AleEstimate, total: float, remarks: tuple[Note, ...] = ()
     ) -> AccumulatedLocalEffect:
         """Return an accumulated local effect; ``total`` is the weight of the rows, ``remarks`` are notes."""
+        if estimate.empty.size and estimate.empty.all():  # no row is in a bin
+            unknown = np.full_like(estimate.ale, np.nan)
+            estimate = replace(estimate, ale=unknown, error=unknown)
         values, weights = estimate.ale.reshape(len(self.output_names), -1), estimate.node_weight.ravel()
         if len(grid.bins) == 1 and grid.bins[0].alone:
             weights = np.array([grid.bins[0].alone])

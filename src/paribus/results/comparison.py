@@ -36,6 +36,7 @@ PARTS = (PartialDependence, AccumulatedLocalEffect, Marginal)
 ESTIMANDS = {PartialDependence: "PD", AccumulatedLocalEffect: "ALE", Marginal: "averages"}
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
+DISJOINT = "the groups have no row in common, so that the variances of their averages add"
 INDEPENDENT = (
     "standard errors are those of independent samples, as independent=True states; they do not hold if rows "
     "are in both"
@@ -491,6 +492,14 @@ def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -
         return one - other
 
 
+def _disjoint(one: Provenance, other: Provenance) -> bool:
+    """Return whether two results are of different groups of the same rows, by the same variable."""
+    if one.group is None or other.group is None or one.fingerprint != other.fingerprint:
+        return False
+    by = {group.partition(" = ")[0] for group in (one.group, other.group)}
+    return len(by) == 1 and one.group != other.group
+
+
 def _rows_of(part: Part) -> tuple[Any, ...]:
     """Return the identity of the rows of a part: the same data, and the same sample of them."""
     provenance = part.provenance
@@ -506,6 +515,8 @@ def _error_basis(
     or of a slice of it are other ones, too.
     """
     same_rows = len({_rows_of(part) for part in pair}) == 1
+    if _disjoint(*(part.provenance for part in pair)):
+        return "independent", DISJOINT
     if not isinstance(independent, bool):
         raise OptionError(f"independent={independent!r} must be True or False")
     if independent and same_rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from paribus._typing import FrameBackend
 from paribus.errors import InputError, OptionError
 from paribus.results.curve_values import at_values, flat_points
 from paribus.results.provenance import Provenance
+from paribus.results.refits import student_quantile
 from paribus.results.schema import array, labels, record
 from paribus.results.storage import Saveable
 from paribus.results.tidy import native
@@ -69,9 +69,9 @@ class Contrast(Saveable):
     provenance: Provenance
 
     def interval(self, level: float = 0.95) -> Floats:
-        r"""Return the ends of a normal confidence interval.
+        r"""Return the ends of a confidence interval over the rows.
 
-        .. math:: \hat\Delta \pm z_{(1 + level) / 2} SE
+        .. math:: \hat\Delta \pm t_{n - 1, (1 + level) / 2} SE
 
         It covers the difference that all rows of the population would have, for the model as it is. The
         variation between fitted models is not included.
@@ -97,7 +97,8 @@ class Contrast(Saveable):
         """
         if not isinstance(level, (int, float)) or not 0 < level < 1:
             raise OptionError(f"level={level!r} must be a probability between 0 and 1, such as 0.95")
-        width = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error
+        freedom = max(1, min(self.provenance.rows, self.provenance.standard_error_rows or 2) - 1)
+        width = student_quantile(level, freedom) * self.standard_error
         return np.stack([self.estimate - width, self.estimate + width])
 
     def to_frame(self, *, level: float = 0.95, backend: FrameBackend | None = None) -> Any:
@@ -116,7 +117,7 @@ class Contrast(Saveable):
         ends = self.interval().T
         lines = [
             with_error(value, error)
-            + (f" (95 % interval {number(low)} to {number(high)})" if np.isfinite(error) else "")
+            + (f" (95 % interval over rows {number(low)} to {number(high)})" if np.isfinite(error) else "")
             for value, error, (low, high) in zip(self.estimate, self.standard_error, ends, strict=True)
         ]
         if len(lines) > 1:

@@ -24,6 +24,7 @@ from paribus.results.storage import Saveable
 from paribus.results.tidy import native
 
 LEVEL = 0.05  # probability of any false difference among all comparisons
+TESTED_ROWS = 30  # rows of a group below which it is not compared, because errors are not reliable
 ROUNDING = 1e-9  # relative difference that counts as rounding
 RESIDUAL = "mean residual"  # metric of calibration in each group
 
@@ -78,7 +79,8 @@ class GroupComparison(Saveable):
     .. math:: D_x = \sum_z (1[z = x] - p_z) (PD^g_z - PD^h_z), \qquad
               SE_x^2 = v_x^T (C_g + C_h) v_x, \quad v_{xz} = 1[z = x] - p_z
 
-    because the rows of two groups are disjoint.
+    because the rows of two groups are disjoint. Points are compared where both groups have rows. The grouping
+    column itself, and groups of fewer than 30 rows, are not compared.
 
     Attributes
     ----------
@@ -155,6 +157,9 @@ class GroupComparison(Saveable):
         """Return the arrays of the effects of each group, under its label."""
         return self.effects.to_xarray()
 
+    def __repr__(self) -> str:
+        return "\n".join(["GroupComparison", *(f"  {line}" for line in self.lines(len(self.differences)))])
+
     def lines(self, most: int) -> Iterator[str]:
         """Yield the groups, and the ``most`` largest differences that are more than chance."""
         sizes = ", ".join(f"{group.label} {group.share:.0%}" for group in self.effects.groups)
@@ -169,9 +174,12 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     """Compare the curves of all pairs of groups for each feature and output."""
     several: list[GroupDifference] = []
     first: Effects[PartialDependence] = effects.results[0]  # type: ignore[assignment]
+    large = [group.label for group in effects.groups if group.rows >= TESTED_ROWS]
     for name in first:
-        curves = {label: one[name] for label, one in effects.items() if name in one}
-        several += _feature_differences(curves)
+        if name != effects.by:  # groups have different values of their own column
+            several += _feature_differences(
+                {label: effects[label][name] for label in large if name in effects[label]}
+            )
     adjusted = _holm(several)
     largest: dict[tuple[str, str], GroupDifference] = {}
     for one in sorted(adjusted, key=lambda one: (not one.significant, -abs(one.difference))):
@@ -184,9 +192,10 @@ def _feature_differences(curves: dict[str, PartialDependence]) -> Iterator[Group
     centered = {label: _centered(one, list(curves.values())) for label, one in curves.items()}
     for group, reference in combinations(curves, 2):
         (one, first), (other, second) = centered[group], centered[reference]
+        common = (curves[group].support > 0) & (curves[reference].support > 0)
         for o, output in enumerate(curves[group].output_names):
-            apart = one[o] - other[o]
-            if not len(apart) or not np.isfinite(apart).any():
+            apart = np.where(common, one[o] - other[o], np.nan)
+            if not np.isfinite(apart).any():
                 continue
             at = int(np.nanargmax(np.abs(apart)))
             error = float(np.sqrt(first[o, at] + second[o, at]))
@@ -199,7 +208,7 @@ def _feature_differences(curves: dict[str, PartialDependence]) -> Iterator[Group
                 curves[group].grid_values[0][at],
                 float(apart[at]),
                 error,
-                _p_value(float(apart[at]), error, size, len(apart)),
+                _p_value(float(apart[at]), error, size, int(common.sum())),
             )
 
 

@@ -13,6 +13,7 @@ from paribus._text import at_value, count, plain_value
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note, NoteCode
+from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.comparison import Comparison, Difference
 from paribus.results.effects import Effects, compare
 from paribus.results.hstatistics import HStatistics
@@ -23,6 +24,7 @@ from paribus.results.provenance import Provenance
 from paribus.results.schema import record
 from paribus.results.tidy import grouped_frame
 
+EMPTY_POINTS = 0.1  # share of the points of a curve without rows of a group, from which there is a note
 FEW_ROWS = 10  # rows of a group below which its standard errors are only a guess
 ByGroup: TypeAlias = PartialDependence | Effects[Any] | HStatistics | Importance
 
@@ -112,7 +114,8 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Caveats over all groups: how they were formed, which are small, and those of their results."""
-        small = (_small_note(self.by, group) for group in self.groups if group.rows < FEW_ROWS)
+        small = [_small_note(self.by, group) for group in self.groups if group.rows < FEW_ROWS]
+        small += _extent_notes(self)
         return tuple(dict.fromkeys((*self.joined, *small, *(n for one in self.results for n in one.notes))))
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -172,8 +175,14 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
         one, other = (self[name] for name in names)
         if isinstance(one, (HStatistics, Importance)):
             raise InputError("difference() is between curves; to_frame() has the numbers of all groups")
+        first = next(iter(one.values())) if isinstance(one, Effects) else one
+        if isinstance(first, AccumulatedLocalEffect):
+            raise InputError(
+                "difference() of ALE would depend on the values that each group has, because its curve is "
+                "centered by its own rows; compare partial dependence, or plot the groups"
+            )
         both: Comparison | Effects[Comparison] = compare({names[0]: one, names[1]: other})
-        return both.difference(names[0], reference=names[1], independent=True)
+        return both.difference(names[0], reference=names[1])
 
 
 def _labels_of(key: Any) -> tuple[str, ...]:
@@ -186,6 +195,22 @@ def _labels_of(key: Any) -> tuple[str, ...]:
         key = np.timedelta64(key)
     values = (key, float(key)) if isinstance(key, (int, np.integer)) else (key,)
     return tuple(write(value) for value in values for write in (at_value, plain_value, str))
+
+
+def _extent_notes(result: GroupedResults) -> Iterator[Note]:
+    """Yield for each feature the group whose curve extends furthest beyond its rows."""
+    worst: dict[str, tuple[float, str]] = {}
+    for group, one in zip(result.groups, result.results, strict=True):
+        for effect in one.values() if isinstance(one, Effects) else [one]:
+            if isinstance(effect, PartialDependence) and len(effect.feature_names) == 1:
+                empty = float((effect.support == 0).mean()) if effect.support.size else 0.0
+                (name,) = effect.feature_names
+                worst[name] = max(worst.get(name, (0.0, "")), (empty, group.label))
+    for name, (share, label) in worst.items():
+        if share > EMPTY_POINTS and name != result.by:
+            where = f"at {share:.0%} of the points of {name}"
+            text = f"{result.by} = {label} has no rows {where}, where its curve extrapolates"
+            yield Note(NoteCode.GROUP_EXTRAPOLATES, text, name, share)
 
 
 def _small_note(by: str, group: Group) -> Note:

@@ -345,7 +345,7 @@ class PartialDependence(Result, RefitMixin):
         >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
         >>> effect.contrast(30, 50)
         Contrast of x0: 50 - 30
-          60 ± 31 (95 % interval 0.1221 to 119.9)
+          60 ± 31 (95 % interval over rows -71.45 to 191.4)
         """
         return contrast(self, start, stop)
 
