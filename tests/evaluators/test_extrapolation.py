@@ -85,7 +85,7 @@ def test_extrapolation_feature_that_is_copy_of_another_is_requested_off_data():
     assert effect["extrapolation"] is found
 
 
-MANY = pytest.param(1_000_000, marks=pytest.mark.slow)
+MANY = pytest.param(1_000_000, marks=pytest.mark.soak)
 
 
 @pytest.mark.parametrize("n", [500, 3_000, 50_000, MANY])

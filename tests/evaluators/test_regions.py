@@ -237,7 +237,7 @@ def boosted(X, y):
     return lightgbm.LGBMRegressor(n_estimators=150, verbose=-1, n_jobs=1).fit(X, y)
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(20), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(20), marks=pytest.mark.soak)])
 def test_planted_region_is_found_and_additive_data_has_none(seeds):
     found = silent = 0
     for seed in seeds:

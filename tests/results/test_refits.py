@@ -173,7 +173,10 @@ def covered(seed, way):
     return (low[0] <= truth) & (truth <= high[0])
 
 
-@pytest.mark.parametrize("way", ["independent", "folds", "splits", "bootstrap"])
+FURTHER = (pytest.param(way, marks=pytest.mark.soak) for way in ("folds", "splits", "bootstrap"))
+
+
+@pytest.mark.parametrize("way", ["independent", *FURTHER])
 def test_intervals_cover_the_effect_of_the_average_fit(way):
     share = np.mean([covered(seed, way) for seed in range(200)])
     assert 0.91 <= share <= 0.985, share
