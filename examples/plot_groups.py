@@ -2,13 +2,13 @@
 Groups: the same feature for different rows
 ===========================================
 
-A curve is an average over all rows. With ``by``, it is an average over the rows of each group. That is another
-question than a surface, which *sets* the grouping feature in all rows. This example has both.
+A curve is an average over all rows. With ``by``, it is an average over the rows of each group. That is
+another question than a surface, which *sets* the grouping feature in all rows. This example has both.
 """
 
 # %%
-# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People in the
-# city are younger, and work longer hours.
+# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People in
+# the city are younger, and work longer hours.
 
 import lightgbm
 import numpy as np
@@ -42,8 +42,8 @@ print(groups)
 groups.difference("city", "country").plot()
 
 # %%
-# **A surface** sets the place in all rows. Its curves differ only by the place, with the hours of all rows: the
-# city is lower than above, because not all rows work as long as the rows of the city do.
+# **A surface** sets the place in all rows. Its curves differ only by the place, with the hours of all rows:
+# the city is lower than above, because not all rows work as long as the rows of the city do.
 
 surface = paribus.partial_dependence(model, X, ["experience", "place"])
 both = pd.DataFrame(surface.average[0], columns=surface.grid_values[1], index=surface.grid_values[0])

@@ -2,8 +2,8 @@
 One-hot and lagged columns: one feature again
 =============================================
 
-A table that was encoded before the model saw it has several columns for one feature. A curve of one such column
-sets it alone, to combinations that do not exist. A mapping in ``features`` sets the columns together.
+A table that was encoded before the model saw it has several columns for one feature. A curve of one such
+column sets it alone, to combinations that do not exist. A mapping in ``features`` sets the columns together.
 """
 
 # %%
@@ -28,11 +28,11 @@ y += -30 * X["rain_lag1"] * X["rain_lag2"] + rng.normal(0, 25, n)
 model = HistGradientBoostingRegressor(random_state=0).fit(X, y)
 
 # %%
-# The curve of each column by itself mixes up rows: with ``weather_rain`` at 1, most rows are clear *and* rainy.
-# A note says which columns look like one feature.
+# The curve of each column by itself mixes up rows: with ``weather_rain`` at 1, most rows are clear *and*
+# rainy. A note says which columns look like one feature.
 
 alone = paribus.effects(model, X)
-print([note for note in alone.notes if note.code == "PAR121"][0])
+print(next(note for note in alone.notes if note.code == "PAR121"))
 
 # %%
 # As one feature, the weather has a point for each category, named by its column. The lags have the four
@@ -52,7 +52,8 @@ for category in ("mist", "rain", "snow"):
     step = average[category] - average["clear"]
     single = alone[f"weather_{category}"].average[0]
     simulated = truth[category] - 24
-    print(f"{category:<5} {step:7.1f}  simulated {simulated:5d}  by its column alone {single[1] - single[0]:7.1f}")
+    own = single[1] - single[0]
+    print(f"{category:<5} {step:7.1f}  simulated {simulated:5d}  by its column alone {own:7.1f}")
 
 # %%
 # Other functions take the same mapping. A group interacts as one feature:

@@ -54,8 +54,8 @@ for region in found["distance"].regions:
     print(f"{region.text}: {region.rows:,} rows")
 
 # %%
-# Every split reports its gain in three ways, and each has a bound: as a share of the heterogeneity, as a share
-# of the variance of the prediction, and in standard errors.
+# Every split reports its gain in three ways, and each has a bound: as a share of the heterogeneity, as a
+# share of the variance of the prediction, and in standard errors.
 
 (split, *_) = found["distance"].splits
 print(f"{split.share_of_heterogeneity:.0%} of the heterogeneity")

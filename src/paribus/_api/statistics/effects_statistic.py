@@ -110,7 +110,7 @@ class EffectsStatistic:
             if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
         }
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        request = self._request(context, every)
+        request = self._request(context, every, sum(grid.n_points for grid in grids))
         counting = self._counting(context, grids, every)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         evaluating = [
@@ -223,8 +223,8 @@ class EffectsStatistic:
             calls += -(-rows // CALL_ROWS) * picked
         return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
 
-    def _request(self, context: RunContext, grids: tuple[Grid, ...]) -> EvaluationRequest:
-        """Return the request for all grids."""
+    def _request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
+        """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
         rows, quantiles = context.rows, None
         if self.quantiles is not None:
             most = context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
@@ -238,7 +238,7 @@ class EffectsStatistic:
             context.memory,
             context.threads,
             rows.weighted,
-            rows.sample(sampled_rows(sum(grid.n_points for grid in grids), context.n_groups), SEED),
+            rows.sample(sampled_rows(points, context.n_groups), SEED),
             out_of_core=not rows.in_memory,
             quantiles=quantiles,
             memory_was_given=context.memory_was_given,
