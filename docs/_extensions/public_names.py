@@ -26,6 +26,7 @@ PARTS = [
     "paribus.results.drift.MetricDrift",
     "paribus.results.drift.RowDrift",
     "paribus.results.hstatistics.Ratio",
+    "paribus.results.hstatistics.VarianceShares",
     "paribus.results.model_record.ColumnRecord",
     "paribus.results.model_record.FileRecord",
     "paribus.results.model_record.TargetRecord",
