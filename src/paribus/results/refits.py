@@ -52,7 +52,7 @@ class CorrectionMixin:
 
         Returns
         -------
-        The same type, with the same curves; `refit_interval`, plots and `Explanation.compare` use c.
+        The same type, with the same curves; `refit_interval`, plots and `paribus.Explanation.compare` use c.
 
         References
         ----------

@@ -155,7 +155,7 @@ class FeatureRegions(PlotMixin):
     Notes
     -----
     `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
-    it raises `DrawingError`: then `partial_dependence` has the curve of all rows.
+    it raises `DrawingError`: then `paribus.partial_dependence` has the curve of all rows.
     """
 
     stored = "feature_regions"
