@@ -333,8 +333,8 @@ class Drift(BarsMixin):
     same source. A model that is fitted again varies as well. If both explanations are of a list of refitted
     models, standard errors of level, effects and interactions are over rows and refits: :math:`V = r^2 +
     q_{old}^2 + q_{new}^2` with the error :math:`r` over rows and the errors :math:`q = \sqrt{1/m + c} \, s`
-    over refits (`paribus.Explanation.with_correction`). Otherwise no error accounts for that, and a bound has to
-    leave room for it.
+    over refits (`paribus.Explanation.with_correction`). Otherwise no error accounts for that, and a bound has
+    to leave room for it.
 
     The table of `to_frame` has the columns ``kind``, ``feature``, ``feature_2``, ``output``, ``old``, ``new``
     (levels, strengths or metrics), ``change``, ``standard_error``, ``share`` (of the spread), ``largest``,
