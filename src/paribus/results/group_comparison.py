@@ -39,7 +39,7 @@ class GroupDifference:
         The feature and the output.
     group, reference : str
         Labels of the two groups.
-    value : Any
+    value : number, date or str
         The grid value at which the centered curves differ most.
     difference, standard_error : float
         Centered curve of ``group`` minus that of ``reference`` there, in units of the prediction.

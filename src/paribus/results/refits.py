@@ -41,7 +41,7 @@ class CorrectionMixin:
         ==================================  ==========================================================
 
         Without a call of this method c is m - 2, as for m folds. Nadeau and Bengio's c, rows of test / rows
-        of training, is for errors that are measured on the rows left out [1]_ [2]_. It is too small for
+        of training, is for errors that are measured on the rows left out. It is too small for
         curves that are averaged over common rows. Refits that differ by their seed only have all rows in
         common: no correction shows how another sample would change them.
 
@@ -54,11 +54,11 @@ class CorrectionMixin:
         -------
         The same type, with the same curves; `refit_interval`, plots and `paribus.Explanation.compare` use c.
 
-        References
-        ----------
-        .. [1] C. Nadeau and Y. Bengio, "Inference for the Generalization Error", Machine Learning 52 (2003).
-        .. [2] C. Molnar et al., "Relating the Partial Dependence Plot and Permutation Feature Importance to
-           the Data Generating Process", xAI 2023.
+        Notes
+        -----
+        For the correction see C. Nadeau and Y. Bengio, "Inference for the Generalization Error", Machine
+        Learning 52 (2003), and C. Molnar et al., "Relating the Partial Dependence Plot and Permutation
+        Feature Importance to the Data Generating Process", xAI 2023.
 
         Examples
         --------
