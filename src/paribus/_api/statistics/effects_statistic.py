@@ -386,10 +386,10 @@ def sampled_rows(points: int, groups: int = 1) -> int:
     """Return the number of rows of each group whose curves at so many points give standard errors.
 
     >>> sampled_rows(41), sampled_rows(200), sampled_rows(2_000), sampled_rows(2_000, groups=5)
-    (4096, 2621, 1024, 409)
+    (4096, 2621, 1024, 256)
     """
     rows = min(SAMPLE, max(LEAST_SAMPLE, SAMPLED_POINTS // max(1, points)))
-    return rows if groups == 1 else min(rows, max(GROUP_SAMPLE, 2 * rows // groups))
+    return rows if groups == 1 else min(rows, max(GROUP_SAMPLE, rows // groups))
 
 
 def _sampled_notes(rows: Background) -> tuple[Note, ...]:
