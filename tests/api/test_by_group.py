@@ -744,3 +744,18 @@ def test_strength_of_an_effect_by_group_is_that_of_its_rows_alone(name):
         want = paribus.effects(model(name), held()[group == label], ["a", "c"], **options)
         for feature in ("a", "c"):
             close(have[label][feature].strength, want[feature].strength)
+
+
+def test_notes_name_the_groups_that_they_are_about():
+    X = pd.DataFrame({"a": np.where(np.arange(60) % 6 == 0, np.nan, np.arange(60.0)), "z": ["p", "q"] * 30})
+    have = paribus.effects(lambda t: np.nan_to_num(t["a"]), X, ["a"], by="z", progress=False)
+    missing = [note for note in have.notes if note.code == "PAR102"]
+    assert missing == ["p: a is missing in 33.3% of the data; the effect at missing is reported separately"]
+
+
+def test_regions_and_several_columns_are_refused_by_group():
+    X = pd.DataFrame({"a": np.arange(60.0), "z": ["p", "q"] * 30})
+    with pytest.raises(paribus.errors.OptionError, match="regions are parts of all rows"):
+        paribus.Explainer(lambda t: np.asarray(t["a"]), X, by="z", progress=False).regions()
+    with pytest.raises(paribus.errors.OptionError, match="names 2 columns"):
+        paribus.effects(lambda t: np.asarray(t["a"]), X, by=["a", "z"], progress=False)

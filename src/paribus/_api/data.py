@@ -141,6 +141,8 @@ def _by_in_memory(by: Any, X: Any, whole: Any, every: tuple[str, ...]) -> By:
         if whole.backend != "numpy" or not 0 <= by < len(every):
             raise OptionError(f"by={by!r} is not the name of a column of X, or its position in an array")
         by = every[by]
+    if isinstance(by, (list, tuple)) and len(by) != len(whole) and {*map(str, by)} <= {*every}:
+        raise OptionError(f"by={by!r} names {count(len(by), 'column')}; join them into one column first")
     grouped = By.of(by_label("by", by, X))
     if grouped.named:
         _named_column("by", grouped.name, every)

@@ -802,6 +802,8 @@ class Explainer:
         """Return the statistic, by group if the explainer has groups."""
         if self._subject.data.by is None:
             return statistic
+        if statistic.verb == "regions":
+            raise OptionError("regions are parts of all rows; leave by out, or pass the rows of one group")
         from paribus._api.by_group import GroupedStatistic
 
         return GroupedStatistic.of(statistic, self._subject.data.by)

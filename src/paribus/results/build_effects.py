@@ -110,7 +110,8 @@ class EffectBuilder:
         named, by_model = self._named(grid.axes, "ordered", "deciles"), self._by_model(*models)
         where = "; its effect there is reported for it alone" if len(grid.axes) > 1 else APART
         own = self._effect_notes(extrapolation, len(grid.axes))
-        notes = self._notes(grid.axes, own, where, estimate.average, LOST_POINT)
+        axes = grid.axes if missing is None else (replace(grid.axes[0], missing_share=missing.share),)
+        notes = self._notes(axes, own, where, estimate.average, LOST_POINT)
         tails = self._tails(grid.axes[0], outer, 1 - weights.sum() / rows) if averaged else None
         effect = PartialDependence(
             **named,
@@ -188,7 +189,8 @@ class EffectBuilder:
         named, by_model = self._named(grid.axes), self._by_model(estimate.by_model, estimate.missing_by_model)
         where = LEFT_OUT if missing is None else APART
         own = _local_notes(grid, estimate, total)
-        notes = self._notes(grid.axes, own, where, estimate.ale, LOST_DIFFERENCE)
+        axes = grid.axes if missing is None else (replace(grid.axes[0], missing_share=missing.share),)
+        notes = self._notes(axes, own, where, estimate.ale, LOST_DIFFERENCE)
         return AccumulatedLocalEffect(
             **named,
             ale=estimate.ale,
@@ -271,7 +273,7 @@ class EffectBuilder:
         yield from own
         for axis in axes:
             text = f"{axis.name} is missing in {axis.missing_share:.1%} of the data{missing}"
-            if axis.missing and (len(axis) or missing != LEFT_OUT):  # of none there is nothing left
+            if axis.missing_share and (len(axis) or missing != LEFT_OUT):  # of none there is nothing left
                 yield Note(NoteCode.MISSING_VALUES, text, axis.name, axis.missing_share)
         yield from skipped_notes(self.provenance)
         if not np.isfinite(numbers).all():

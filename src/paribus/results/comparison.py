@@ -298,7 +298,7 @@ def comparison_of(parts: Mapping[str, Part]) -> Comparison:
     check_parts(parts)
     comparable = {type(part): part for part in parts.values()}
     if len(comparable) < len(parts):
-        return Comparison(dict(parts), notes=_shared_notes(parts))
+        return Comparison(dict(parts), notes=shared_notes(parts))
     effect, local = comparable.get(PartialDependence), comparable.get(AccumulatedLocalEffect)
     notes: list[Note] = []
     distance: dict[str, Any] = {}
@@ -307,7 +307,7 @@ def comparison_of(parts: Mapping[str, Part]) -> Comparison:
         notes += [] if far is None else [far]  # the two that matter most come first
         if isinstance(local, AccumulatedLocalEffect):
             distance, different = _ale_distance(effect, local)
-            # Another sample of the rows is no evidence of dependent features or interactions.
+            # Another sample of the rows does not show dependent features or interactions.
             same_sample = _rows_of(effect)[1:] == _rows_of(local)[1:]
             notes += different if same_sample else []
     for part in parts.values():
@@ -317,7 +317,7 @@ def comparison_of(parts: Mapping[str, Part]) -> Comparison:
     return Comparison(dict(parts), **distance, notes=tuple(dict.fromkeys(notes)))
 
 
-def _shared_notes(parts: Mapping[str, Part]) -> tuple[Note, ...]:
+def shared_notes(parts: Mapping[str, Any]) -> tuple[Note, ...]:
     """Return the notes of parts, each once, after the names of its parts if they are not all."""
     by_note: dict[Note, list[str]] = {}
     for name, part in parts.items():

@@ -176,7 +176,7 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     first: Effects[PartialDependence] = effects.results[0]  # type: ignore[assignment]
     large = [group.label for group in effects.groups if group.rows >= TESTED_ROWS]
     for name in first:
-        if name != effects.by:  # groups have different values of their own column
+        if name != effects.by:  # groups have different values of the grouping column
             several += _feature_differences(
                 {label: effects[label][name] for label in large if name in effects[label]}
             )

@@ -14,7 +14,7 @@ from paribus._typing import FrameBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
-from paribus.results.comparison import Comparison, Difference
+from paribus.results.comparison import Comparison, Difference, shared_notes
 from paribus.results.effects import Effects, compare
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
@@ -116,7 +116,7 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
         """Caveats over all groups: how they were formed, which are small, and those of their results."""
         small = [_small_note(self.by, group) for group in self.groups if group.rows < FEW_ROWS]
         small += _extent_notes(self)
-        return tuple(dict.fromkeys((*self.joined, *small, *(n for one in self.results for n in one.notes))))
+        return (*self.joined, *small, *shared_notes(dict(self)))
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy table of all groups.
