@@ -350,8 +350,10 @@ def test_ale_rows_beyond_edges_given_do_not_count():
     assert "59.4% of the data lies outside the grid of x0, and its local effects ignore it" in found.notes
     nowhere = one(lambda X: X[:, 0], x, custom_values={0: [20.0, 21.0]})
     assert nowhere.empty.all()
-    assert (nowhere.ale == 0).all()
-    assert nowhere.strength == 0
+    assert np.isnan(nowhere.ale).all()
+    assert np.isnan(nowhere.strength).all()
+    assert "no cell has rows, so the effect is unknown" in nowhere.notes
+    assert not any("finite" in note for note in nowhere.notes)
     assert "100.0% of the data lies outside the grid of x0, and its local effects ignore it" in nowhere.notes
 
 

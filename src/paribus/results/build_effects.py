@@ -166,8 +166,9 @@ class EffectBuilder:
         self, grid: AleGrid, estimate: AleEstimate, total: float, remarks: tuple[Note, ...] = ()
     ) -> AccumulatedLocalEffect:
         """Return an accumulated local effect; ``total`` is the weight of the rows, ``remarks`` are notes."""
+        computed = estimate.ale
         if estimate.empty.size and estimate.empty.all():  # no row is in a bin
-            unknown = np.full_like(estimate.ale, np.nan)
+            unknown = np.full_like(computed, np.nan)
             estimate = replace(estimate, ale=unknown, error=unknown)
         values, weights = estimate.ale.reshape(len(self.output_names), -1), estimate.node_weight.ravel()
         if len(grid.bins) == 1 and grid.bins[0].alone:
@@ -190,7 +191,7 @@ class EffectBuilder:
         where = LEFT_OUT if missing is None else APART
         own = _local_notes(grid, estimate, total)
         axes = grid.axes if missing is None else (replace(grid.axes[0], missing_share=missing.share),)
-        notes = self._notes(axes, own, where, estimate.ale, LOST_DIFFERENCE)
+        notes = self._notes(axes, own, where, computed, LOST_DIFFERENCE)
         return AccumulatedLocalEffect(
             **named,
             ale=estimate.ale,
@@ -304,6 +305,8 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
     if estimate.empty.any():
         empty, size = estimate.empty.sum(), estimate.empty.size
         text = f"{empty:,} of {size:,} cells have no rows and use the nearest cell that has"
+        if empty == size:
+            text = "no cell has rows, so the effect is unknown"
         yield Note(NoteCode.EMPTY_CELLS, text, value=empty / size)
 
 
