@@ -134,6 +134,7 @@ def uniform(numbers: Integers, seed: int) -> Floats:
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # (numbers of grids, number of points) each
 ONE_PART: Parts = (((0,), 1),)
+KEPT_CELLS = 1 << 20  # cells of a table whose derived values are kept between passes
 TRIED = 8_192  # most rows with positive weight on which a model is tried
 
 
@@ -155,7 +156,8 @@ class Block:
     ``start`` is the number of the first row, ``number`` that of the block. ``share`` is the fraction of all
     points that these grids have. ``target`` holds the observed values, ``(n,)`` or ``(n, o)``, or None.
     ``by`` is the column that defines groups of out-of-core rows. ``numbers`` are the row numbers if some of
-    the consecutive rows were left out.
+    the consecutive rows were left out. ``within`` is the block of all rows of a small table, and the position
+    of the first row in it.
     """
 
     table: Table
@@ -167,6 +169,7 @@ class Block:
     target: Array | None = None
     by: Column | None = None
     numbers: Integers | None = None
+    within: tuple[Block, int] | None = None
 
     @property
     def positions(self) -> Integers:
@@ -179,6 +182,9 @@ class Block:
     def work(self) -> float:
         """Number of rows times the share of the grids."""
         return len(self.table) * self.share
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "within": None}  # a worker gets only the rows of the block
 
     @cached_property
     def _derived(self) -> Derived:
@@ -193,9 +199,23 @@ class Block:
                     derived.known[key] = compute()
         return derived.known[key]
 
+    def row_values(
+        self, key: Any, compute: Callable[[Block], Any], take: Callable[[Any, int, int], Any]
+    ) -> Any:
+        """Return values of each row; in a small table they are computed once for the blocks of all passes.
+
+        ``take`` returns the values of consecutive rows.
+        """
+        if self.within is None:
+            return self.derived(key, lambda: compute(self))
+        whole, first = self.within
+        return take(whole.derived(key, lambda: compute(whole)), first, first + len(self.table))
+
     def column(self, feature: int) -> Column:
         """Read one column, once for all evaluators of the block."""
-        column: Column = self.derived(("column", feature), lambda: self.table.column(feature))
+        column: Column = self.row_values(
+            ("column", feature), lambda block: block.table.column(feature), Column.between
+        )
         return column
 
     def weighted(self) -> Self:
@@ -214,6 +234,7 @@ class Block:
             target=target,
             by=None,
             numbers=self.positions[mask],
+            within=None,
         )
         vars(kept)["_derived"] = self.derived(name, Derived)
         return kept
@@ -226,7 +247,17 @@ class Block:
         table, start = self.table.slice(first, stop), self.start + first
         numbers = None if self.numbers is None else self.numbers[first:stop]
         by = None if self.by is None else self.by.between(first, stop)
-        return replace(self, table=table, weights=weights, target=target, start=start, by=by, numbers=numbers)
+        within = self.within if self.within is None else (self.within[0], self.within[1] + first)
+        return replace(
+            self,
+            table=table,
+            weights=weights,
+            target=target,
+            start=start,
+            by=by,
+            numbers=numbers,
+            within=within,
+        )
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows; the block itself if it is small enough."""
@@ -369,7 +400,14 @@ class Rows:
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> InMemoryBlocks:
         """Return blocks of ``size`` rows, each once per part ``(grids, points)`` of the grids."""
-        return InMemoryBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
+        return InMemoryBlocks(self._whole, size, parts)
+
+    @cached_property
+    def _whole(self) -> Block:
+        """All rows. Those of a small table keep derived values for further passes."""
+        whole = Block(self.table, self.weights, 0, target=self.target)
+        small = len(self) * len(self.table.names) <= KEPT_CELLS
+        return replace(whole, within=(whole, 0)) if small else whole
 
     def sample(self, size: int, seed: int) -> Sample:
         """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more.

@@ -177,9 +177,13 @@ class AdditiveExact(ExactEffects):
 
 def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
     """Return the terms of some features, then margins, ``(f + 2, m, i)``, cached in the block."""
-    key = "terms", id(additive), features
-    terms = block.derived(key, lambda: additive.terms(prepared_rows(additive.preparation, block), features))
-    return np.asarray(terms)
+
+    def terms(block: Block) -> Floats:
+        return np.asarray(additive.terms(prepared_rows(additive.preparation, block), features))
+
+    key = "terms", additive, features
+    found: Floats = block.row_values(key, terms, lambda whole, *ends: whole[..., slice(*ends)])
+    return found
 
 
 def additive_of(model: Model, features: tuple[int, ...]) -> Additive:

@@ -416,8 +416,8 @@ def prepared_rows(preparation: AnyPreparation, block: Block) -> Any:
     if preparation is None:
         return block.table
 
-    def transformed() -> Any:
+    def transformed(block: Block) -> Any:
         with TRANSFORMING:
             return preparation.table(block.table.native)
 
-    return block.derived(("prepared", preparation.key), transformed)
+    return block.row_values(("prepared", preparation.key), transformed, lambda made, *ends: made.slice(*ends))

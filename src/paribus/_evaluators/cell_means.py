@@ -244,7 +244,7 @@ class CellMeans(SinglePass):
 def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchBuffer) -> Floats:
     """Return the predictions of the unchanged rows of a block, once for all evaluators of the block."""
 
-    def compute() -> Floats:
+    def compute(block: Block) -> Floats:
         predicted = np.empty((len(block.table), model.n_outputs))
         for part in block.cut(call_rows):
             # A copy, because a model may write into its input, which must not be X.
@@ -253,7 +253,9 @@ def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchB
             predicted[position : position + len(part.table)] = model.predict(table, len(part.table))
         return predicted
 
-    found: Floats = block.derived(("predictions", id(model)), compute)
+    found: Floats = block.row_values(
+        ("predictions", model), compute, lambda whole, *ends: whole[slice(*ends)]
+    )
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Flags, Floats, Integers
+from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import ScratchBuffer, Table
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
@@ -22,6 +22,7 @@ RESPONSES = ("auto", *METHODS)
 SAMPLE_ROWS = 32  # evenly spaced rows that are predicted first, to find the number of outputs and errors
 MOST_SAMPLE_ROWS = 256  # including rows that are added for further categories
 SEARCHED = 4_096  # rows that are searched for further categories
+PORTION = 4_096  # rows that are searched at once
 EXTREME_COLUMNS = 64  # columns whose extreme numbers are searched
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
@@ -183,23 +184,43 @@ def _extreme_rows(table: Table, chosen: Flags) -> tuple[list[int], int | None]:
 
     It has the largest distance from the mean of sampled rows in standard deviations, None if there is none.
     """
-    rows: list[int] = []
-    furthest: tuple[float, int | None] = 0.0, None
+    columns: list[Array] = []
     for feature in range(min(len(table.names), EXTREME_COLUMNS)):
         numbers = table.floats(feature)
         if numbers is None and table.dtype(feature).lower().startswith(("int", "uint")):
             column = table.column(feature)
             numbers = column.values if not column.missing.any() else None
-        if numbers is None or not np.isfinite(numbers[chosen]).any():
-            continue
+        if numbers is not None and np.isfinite(numbers[chosen]).any():
+            columns.append(numbers)
+    rows: list[int] = []
+    furthest: tuple[float, int | None] = 0.0, None
+    for numbers, found in zip(columns, _smallest_and_largest(columns, len(table)), strict=True):
         usual = numbers[chosen][np.isfinite(numbers[chosen])].astype(np.float64)
         with np.errstate(all="ignore"):
-            for row in {int(np.nanargmin(numbers)), int(np.nanargmax(numbers))}:
+            for row in sorted(found):
                 rows.append(row)
                 far = abs(float(numbers[row]) - usual.mean()) / (usual.std() or 1.0)
                 if np.isfinite(far) and far > furthest[0]:
                     furthest = far, row
     return rows, furthest[1]
+
+
+def _smallest_and_largest(columns: list[Array], rows: int) -> list[set[int]]:
+    """Return the rows of the smallest and the largest number of each column."""
+    found: list[list[int]] = [[] for _ in columns]
+    for first in range(0, rows, PORTION):  # whose columns fit in the cache, where these are interleaved
+        for own, numbers in zip(found, columns, strict=True):
+            part = np.ascontiguousarray(numbers[first : first + PORTION])
+            ends = [int(part.argmin()), int(part.argmax())]
+            if np.isnan(part[ends]).any():
+                known = np.flatnonzero(~np.isnan(part))
+                some = part[known]
+                ends = [int(known[some.argmin()]), int(known[some.argmax()])] if len(known) else []
+            own += [first + end for end in ends]
+    return [
+        {own[int(numbers[own].argmin())], own[int(numbers[own].argmax())]}
+        for own, numbers in zip(found, columns, strict=True)
+    ]
 
 
 def describe(estimator: Any) -> str:

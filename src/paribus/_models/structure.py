@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -43,6 +44,10 @@ NOTED_ROUNDING = 1e-6  # change of a probability above which a note is given
 # Structures by model. Of a refusal no traceback is kept, because that refers to the model.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode, str | None]] = WeakKeyDictionary()
 _READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # prevents that threads read a model twice
+MOST_KNOWN = 4  # ensembles without preprocessing that are kept for further calls, with their programs
+KNOWN_NODES = 1 << 19  # nodes of the largest ensemble that is kept
+_KNOWN: dict[bytes, Trees] = {}  # checked trees by digest
+_KNOWN_LOCK = RLock()
 
 
 def structure_of(model: Model) -> Structure:
@@ -233,8 +238,41 @@ def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
 
 
 def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Trees:
-    """Return the trees of a model. With preprocessing, they refer to the raw table."""
+    """Return the trees of a model. With preprocessing, they refer to the raw table.
+
+    Trees that were read before and predict the same are not checked again.
+    """
     own = read_trees(target, place.table)
+    if not place.raw or len(own.column) > KNOWN_NODES:
+        return _checked_trees(own, target, place, response, evidence)
+    key = _trees_digest(own, target, place, response, evidence)
+    with _KNOWN_LOCK:
+        known = _KNOWN.pop(key, None)
+    trees = known or _checked_trees(own, target, place, response, evidence)
+    with _KNOWN_LOCK:
+        _KNOWN[key] = trees  # the last one is the latest
+        for oldest in list(_KNOWN)[:-MOST_KNOWN]:
+            del _KNOWN[oldest]
+    return trees
+
+
+def _trees_digest(
+    own: Ensemble, target: Any, place: PipelinePosition, response: str, evidence: Evidence
+) -> bytes:
+    """Return a digest of trees, of the rows that the model predicts to check them, and of the predictions."""
+    table = place.table
+    kinds = [table.dtype(j) for j in range(len(table.names))]
+    facts = type(target), response, evidence.columns, table.backend, table.names, kinds, table.digests
+    digest = xxhash.xxh3_128(repr(facts).encode())
+    digest.update(pickle.dumps(own, pickle.HIGHEST_PROTOCOL))
+    digest.update(evidence.prediction.tobytes())
+    return digest.digest()
+
+
+def _checked_trees(
+    own: Ensemble, target: Any, place: PipelinePosition, response: str, evidence: Evidence
+) -> Trees:
+    """Return trees for a response, or refuse if their predictions differ from those of the model."""
     ensemble = place.of_table(own, target)
     trees = trees_for(ensemble, response, evidence.columns, place.sample, evidence.prediction)
     received = trees

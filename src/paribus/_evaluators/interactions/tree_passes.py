@@ -296,7 +296,7 @@ class TreeCurves:
         return [self._computed(features, codes) for features in sets]
 
     def _computed(self, features: Group, codes: Ints) -> FeatureCurves:
-        program = with_free(self.program, self.trees.ensemble, features, kernels())
+        program = with_free(self.program, self.trees.ensemble, features)
         points, point = observed_points(program, codes, features)
         chunk, rows, curves = int(kernels().CHUNK), codes.shape[1], None
         for first, some in _point_portions(points):

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, groupby
+from threading import Lock
 from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,11 +49,16 @@ from paribus._kernels.program import (
     Program,
     Walk,
     category_codes,
+    member_starts,
     portions,
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preprocessing.preparation import SparseTable, spread
 
+MOST_KEPT = 4  # programs that are kept with an ensemble
+KEPT_BYTES = 1 << 25  # largest program that is kept
+_PROGRAMS: WeakKeyDictionary[Ensemble, dict[Any, Program]] = WeakKeyDictionary()
+_KEEPING = Lock()
 DEEP = 2_048  # leaves from which a tree is evaluated with lists of rows: masks would be mostly empty
 
 
@@ -82,8 +90,26 @@ def program_of(
 ) -> Program:
     """Return the program of an ensemble for a family of feature sets and ``rows`` rows.
 
-    Trees with few tests come first, those with at least ``deep`` leaves last.
+    Trees with few tests come first, those with at least ``deep`` leaves last. The latest programs are kept
+    with the ensemble.
     """
+    key = family.features, family.sets, kernels.__name__, deep
+    with _KEEPING:
+        kept = _PROGRAMS.setdefault(ensemble, {})
+        program = kept.pop(key, None)
+    program = program or _laid_out_program(ensemble, family, kernels, deep, rows)
+    if program.nbytes <= KEPT_BYTES:
+        with _KEEPING:
+            kept[key] = program
+            for oldest in list(kept)[:-MOST_KEPT]:
+                del kept[oldest]
+    return program
+
+
+def _laid_out_program(
+    ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int, rows: int
+) -> Program:
+    """Lay out the program of an ensemble."""
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
@@ -115,29 +141,36 @@ def program_of(
     )
 
 
-def with_free(program: Program, ensemble: Ensemble, features: Iterable[int], kernels: ModuleType) -> Program:
+def with_free(program: Program, ensemble: Ensemble, features: Iterable[int]) -> Program:
     """Return the program for a set of features that are free together.
 
-    They are treated as one feature of the family, so that there are no slots for subsets of them.
+    They are treated as one feature of the family, so that there are no slots for subsets of them. The set is
+    active at a node if one of them is tested above.
     """
     together = frozenset(features)
     family = family_of([(min(together),)])
-    free = np.array([encoding.feature in together for encoding in ensemble.encodings])
-    position = np.where(free, 0, 1).astype(np.int32)
-    inner = ensemble.column != LEAF
-    feature = np.full(len(inner), -1, np.int32)
-    feature[inner] = position[ensemble.column[inner]]
-    roots = program.entries[program.entries[:, DEPTH] == 0, NODE]
-    layout = kernels.lay_out(roots, ensemble.left, ensemble.right, inner, feature, family.step)
-    entries = program.entries.copy()
-    _fill_sets(entries, layout, inner)
+    position = np.array([e.feature not in together for e in ensemble.encodings], np.int32)
     encoding = np.array([column.encoding for column in program.columns], np.int64)
+    feature = position[encoding[program.conditions[:, COLUMN]]]
+    entries = program.entries.copy()
+    leaf, inner = np.flatnonzero(entries[:, SLOT] >= 0), np.flatnonzero(entries[:, SLOT] < 0)
+    is_free = feature[entries[inner + 1, TEST]] == 0  # of a test, which the next entry has
+    begins, ends = (
+        np.bincount(found, minlength=len(entries) + 1)
+        for found in (inner[is_free] + 1, entries[inner[is_free], END])
+    )
+    active = 1 + (np.cumsum(begins - ends)[:-1] > 0)
+    ups, slots = member_starts(np.repeat(inner, active[inner]), len(entries)), active[leaf]
+    for child in (inner + 1, entries[inner + 1, END]):
+        entries[child, ABOVE], entries[child, UPS] = active[inner], ups[inner]
+    first = np.cumsum(slots) - slots
+    entries[:, ACTIVE], entries[leaf, SLOT] = active, first
     return replace(
         program,
-        feature=position[encoding[program.conditions[:, COLUMN]]],
+        feature=feature,
         entries=entries,
-        up=layout.up,
-        slot_set=layout.slot_set,
+        up=np.repeat(np.where(is_free, 1, -1), active[inner]).astype(np.int32),
+        slot_set=(np.arange(slots.sum()) - np.repeat(first, slots)).astype(np.int32),
         family=family,
     )
 
@@ -384,13 +417,18 @@ def codes_of(
     write into them.
     """
     free = frozenset(e.feature for e in ensemble.encodings if e.strict and e.feature in replaced)
-    key = "codes", id(ensemble), program.code_key, free
-    codes: Ints = block.derived(key, partial(_encoded, program, ensemble, block, kernels, free))
+    key = "codes", ensemble, program.code_key, free
+    codes: Ints = block.row_values(key, partial(_encoded, program, ensemble, kernels, free), _codes_between)
     return codes
 
 
+def _codes_between(codes: Ints, first: int, stop: int) -> Ints:
+    """Return the codes of consecutive rows."""
+    return np.ascontiguousarray(codes[:, first:stop])
+
+
 def _encoded(
-    program: Program | Walk, ensemble: Ensemble, block: Block, kernels: ModuleType, free: frozenset[int]
+    program: Program | Walk, ensemble: Ensemble, kernels: ModuleType, free: frozenset[int], block: Block
 ) -> Ints:
     """Return the codes of rows; ``free`` features may have any value."""
     table = prepared_rows(ensemble.preparation, block)

@@ -261,6 +261,10 @@ class JoinedTable:
         read: Column = table.column(position)
         return read
 
+    def slice(self, start: int, stop: int) -> JoinedTable:
+        """Return consecutive rows."""
+        return JoinedTable(tuple(table.slice(start, stop) for table in self.tables), self.first)
+
 
 @dataclass(frozen=True, eq=False)
 class _Values:
