@@ -109,8 +109,7 @@ def test_both_kernels_have_the_same_functions():
 
     helpers = {
         "leaves",
-        "meets",
-        "reaches",
+        "failures",
         "inside",
         "added",
         "evaluated",
