@@ -156,17 +156,14 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     """Return, per slot, the weight of the rows that reach its leaf if the features of its set are free."""
     counts = np.zeros(program.n_slots)
     sets = program.family.sets
-    member = np.zeros((len(sets), len(program.family.features) + 1), bool)  # the last is all other features
-    for number, free in enumerate(sets):
-        member[number, list(free)] = True
-    most = int(member.sum(axis=1).max())
+    most = max(map(len, sets))
     for leaf, failed, number in failures(program, codes):
         first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
         slots = slice(first, first + active)
         near = np.flatnonzero(number <= most)  # rows that may reach the leaf
         fails = np.array([flags[near] for flags in failed.values()]).reshape(len(failed), len(near))
-        free = member[np.ix_(program.slot_set[slots], list(failed))]
-        reach = free.astype(np.float64) @ fails == number[near]
+        free = [[feature in sets[one] for feature in failed] for one in program.slot_set[slots]]
+        reach = np.array(free, np.float64) @ fails == number[near]
         counts[slots] = np.where(reach, 1.0 if weights is None else weights[near], 0.0).sum(axis=1)
     return counts
 
