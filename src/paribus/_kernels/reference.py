@@ -277,11 +277,12 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     """
     rows, features = codes.shape[1], len(program.family.features)
     plain = np.repeat(program.base[:, None], rows, axis=1)
-    rounded, lost = plain, np.zeros((program.n_margins, features, rows))
+    rounded, lost = plain.copy(), np.zeros((program.n_margins, features, rows))
     for leaf, failed, number in failures(program, codes):
         value = added(program, leaf)
-        plain = plain + np.outer(value, number == 0)
-        rounded = (rounded + np.outer(value, number == 0)).astype(np.float32).astype(np.float64)
+        plain[:, number == 0] += value[:, None]
+        if single:
+            rounded = (rounded + np.outer(value, number == 0)).astype(np.float32).astype(np.float64)
         first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
         near = np.flatnonzero(number <= 1)  # rows that may reach the leaf if one feature is free
         own = number[near] == 0
@@ -420,8 +421,8 @@ def pair_moments(
             one = inside(boxes.sides, grouped.places[item, 0], np.arange(size[j]))[:, None]
             other = inside(boxes.sides, grouped.places[item, 1], np.arange(size[k]))
             margin = boxes.margin[grouped.leaf[item]]
-            passed = np.array(np.broadcast_arrays(one, other, one & other), np.float64)
-            amounts = np.einsum("sk,scd->kcd", items.weights[grouped.order[item]], passed)
+            first, second, joint = items.weights[grouped.order[item], :, :, None, None]
+            amounts = first * one + (second + joint * one) * other
             table[slice(None) if margin < 0 else slice(margin, margin + 1)] += amounts
         if points.counts is None:
             counts = count_pairs(points.cells, points.weight, points.pairs[pair : pair + 1], size)
