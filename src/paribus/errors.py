@@ -103,6 +103,7 @@ class RefusalCode(StrEnum):
     DIFFERS = "differs"  #: what was read does not give the predictions of the model
     DATA = "data"  #: values of X cannot be distinguished as the model does
     MEMORY = "memory"  #: it needs more than max_memory
+    SLOWER = "slower"  #: without compiled kernels, the model itself predicts in less time
     OTHER = "other"  #: the reason is in the text alone
 
 

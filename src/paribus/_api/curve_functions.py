@@ -382,7 +382,8 @@ def accumulated_local_effects(
         position of a feature. Rows outside them are ignored.
     method : {"auto", "exact", "brute"}
         ``"auto"`` computes differences from the trees of an ensemble if possible, and by brute force
-        otherwise; ``"exact"`` requires the former, ``"brute"`` the latter. The results are the same.
+        otherwise, or if numba is missing and brute force is faster; ``"exact"`` requires the former,
+        ``"brute"`` the latter. The results are the same.
     verify : bool
         Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
     n_jobs, max_memory, max_predictions, progress, executor, checkpoint, on_error

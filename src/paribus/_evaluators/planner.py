@@ -16,10 +16,14 @@ from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
-from paribus._evaluators.request import EffectEstimate, Request, StatisticEvaluator
+from paribus._evaluators.request import EffectEstimate, Request, SinglePass, StatisticEvaluator
 from paribus._grid import Grid
+from paribus._kernels import why_numpy
 from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
+from paribus._models.ensemble import LEAF
+from paribus._models.files.file_model import FileModel
+from paribus._models.structure import trees_of
 from paribus._models.trees import MOST_ROWS, Trees, rounding_of
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
@@ -31,6 +35,8 @@ OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
 # Brute force needs less memory, but it is not chosen automatically because it takes far longer.
 BRUTE = ". Where method= is an argument, method='brute' evaluates the model itself: slower, in less memory"
+# Predictions of a row by a tree that take as long as the NumPy kernels take for the row at one leaf.
+LEAF_PREDICTIONS = 2
 NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 
@@ -116,7 +122,8 @@ def choose(
     ``requested`` returns the request for an evaluator, which may have fewer rows if the evaluator calls the
     model or crosses rows. ``method`` may require a shortcut, or exclude shortcuts. ``refused`` are evaluators
     that refused during an earlier pass. ``bound`` limits the predictions of evaluators that call the model.
-    It is an error if a shortcut exceeds a memory bound that the user gave.
+    Without compiled kernels and without ``bound``, brute force on all rows may replace a slower shortcut. It
+    is an error if a shortcut exceeds a memory bound that the user gave.
     """
     refusals = dict(refused or {})
     short: str | None = None
@@ -143,6 +150,7 @@ def choose(
             numbers = tuple(number for number in covered if number not in done)
             try:
                 if numbers:
+                    _refuse_slower(candidate, candidates[-1], model, requested, method, bound)
                     within = (
                         None if bound is None else partial(bound.bounded, numbers=numbers, done=set(done))
                     )
@@ -179,6 +187,39 @@ def _covered(
         except RefusalError as joined:
             left = joined
     return tuple(kept), left
+
+
+def _refuse_slower(
+    candidate: type[StatisticEvaluator],
+    brute: type[StatisticEvaluator],
+    model: Model | None,
+    requested: Callable[[type[StatisticEvaluator] | None], Request],
+    method: str,
+    bound: PredictionBound | None,
+) -> None:
+    """Refuse an evaluator of trees if, without compiled kernels, brute force on the same rows is faster.
+
+    The kernels in NumPy test a row at every leaf, where a prediction follows one path. Both are counted and
+    not timed, so that the same call always uses the same evaluator. Shortcuts are kept where predictions are
+    bounded, cross rows with each other, need preprocessing, or are those of a model file.
+    """
+    kept = method != "auto" or bound is not None or candidate.structure is not Trees
+    if kept or model is None or not issubclass(brute, SinglePass) or (why := why_numpy()) is None:
+        return
+    trees = trees_of(model).ensemble
+    if trees.preparation is not None or isinstance(model.predictor.target, FileModel):
+        return
+    leaves = int((trees.column == LEAF).sum()) / max(1, len(trees.roots))
+    try:
+        evaluator, _ = fitted(brute.build(model, requested(brute)))
+    except MemoryBoundError:
+        return
+    if evaluator.row_predictions < LEAF_PREDICTIONS * leaves:
+        raise RefusalError(
+            f"the kernels in NumPy would take longer than {evaluator.row_predictions} predictions of each "
+            f"row by trees of {leaves:.0f} leaves ({why}); method='exact' uses the kernels",
+            RefusalCode.SLOWER,
+        )
 
 
 def _planned(

@@ -78,6 +78,14 @@ class Reached:
                 reached = (reached[:, :, None] & some[:, None, begin:end]).reshape(len(some), -1)
             yield first, reached
 
+    def points_of(self, leaf: Integers) -> Flags:
+        """Return which points of the grid reach some entries, ``(l, g)``."""
+        some = np.concatenate([self.reach, np.ones((1, self.reach.shape[1]), bool)])[self.holder[leaf]]
+        reached = np.ones((len(leaf), 1), dtype=bool)
+        for begin, end in pairwise(self.axis_first):
+            reached = (reached[:, :, None] & some[:, None, begin:end]).reshape(len(leaf), -1)
+        return reached
+
 
 def reached(program: Program, entries: Ints, points: PointCodes) -> Iterator[Reached]:
     """Yield, for batches of trees, which points of a grid reach their entries."""
@@ -181,7 +189,7 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
         last = np.where(trees.tag[leaf] > 0, trees.holder[leaf], len(trees.reach))
         weight = share[trees.entries[leaf, SLOT] + trees.tag[leaf]]
         amounts = np.zeros((len(trees.reach) + 1, program.n_margins))
-        for margin, value in _values_by_margin(program, trees.first + leaf):
+        for margin, value in values_by_margin(program, trees.first + leaf):
             at = last * program.n_margins + margin
             amounts += np.bincount(at, weight * value, amounts.size).reshape(amounts.shape)
         plain += amounts[-1:]
@@ -390,14 +398,14 @@ def average_changes(
     margins, entries = program.n_margins, program.entries
     computed, plain = np.zeros(margins * size), np.zeros(margins)
     leaves = np.flatnonzero(entries[:, SLOT] >= 0)
-    for margin, value in _values_by_margin(program, leaves):
+    for margin, value in values_by_margin(program, leaves):
         plain += np.bincount(margin, value * share[entries[leaves, SLOT]], margins)
     for begin in range(0, len(visits), VISITS):
         tag, start, first, stop, leaf = visits[begin : begin + VISITS].T.astype(np.int64)
         owner, numbers = expand_ranges(first, stop)
         point, sign = edges[numbers].T
         own, free = share[entries[leaf, SLOT]], share[entries[leaf, SLOT] + tag]
-        for margin, value in _values_by_margin(program, leaf):
+        for margin, value in values_by_margin(program, leaf):
             computed -= np.bincount(margin * size + start, value * own, margins * size)
             computed += np.bincount(
                 margin[owner] * size + point, (value * free)[owner] * sign, margins * size
@@ -408,7 +416,7 @@ def average_changes(
     return averages
 
 
-def _values_by_margin(program: Program, leaf: Integers) -> Iterator[tuple[Integers, Floats]]:
+def values_by_margin(program: Program, leaf: Integers) -> Iterator[tuple[Integers, Floats]]:
     """Yield the margins that leaves add to, and their values, for each column of ``program.value``."""
     margin, node = program.entries[leaf, MARGIN].astype(np.int64), program.entries[leaf, NODE]
     for k in range(program.value.shape[1]):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 
 import numpy as np
 
@@ -12,6 +15,7 @@ from paribus._kernels.grid_points import line_averages, on_lines
 from paribus._kernels.program import (
     ACTIVE,
     BINS,
+    COLUMN,
     DEPTH,
     MARGIN,
     NODE,
@@ -125,24 +129,42 @@ def leaves(program: Program) -> list[Leaf]:
     return found
 
 
-def meets(program: Program, leaf: Leaf, codes: Array, free: frozenset[int], only: bool = False) -> Flags:
-    """Return which rows pass the tests of a leaf on features that are not free, or ``only`` on free ones."""
-    met = np.ones(codes.shape[1], dtype=bool)
-    for condition, fails in leaf.tests:
-        if (int(program.feature[condition]) in free) == only:
-            met &= goes_left(program, condition, codes[program.conditions[condition, 0]]) != fails
-    return met
+def failures(program: Program, codes: Ints) -> Iterator[tuple[Leaf, dict[int, Flags], Ints]]:
+    """Yield each leaf, the rows that fail its tests on each feature, and on how many features they fail.
+
+    A row passes the tests on all features but some free ones if it fails on no others.
+    """
+    path: list[Flags] = []  # the rows that fail each test
+    before: tuple[tuple[int, bool], ...] = ()
+    for leaf in leaves(program):
+        same = sum(takewhile(bool, map(eq, before, leaf.tests)))
+        del path[same:]
+        for condition, fails in leaf.tests[same:]:
+            column = program.conditions[condition, COLUMN]
+            path.append(goes_left(program, condition, codes[column]) == fails)
+        before, failed = leaf.tests, dict[int, Flags]()
+        for (condition, _), flags in zip(leaf.tests, path, strict=True):
+            feature = int(program.feature[condition])
+            failed[feature] = failed[feature] | flags if feature in failed else flags
+        number = np.zeros(codes.shape[1], np.int32)
+        for flags in failed.values():
+            number += flags
+        yield leaf, failed, number
 
 
 def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     """Return, per slot, the weight of the rows that reach its leaf if the features of its set are free."""
     counts = np.zeros(program.n_slots)
-    weight = np.ones(codes.shape[1]) if weights is None else weights
-    for leaf in leaves(program):
-        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
-        for slot in range(first, first + active):
-            free = program.family.sets[program.slot_set[slot]]
-            counts[slot] = weight[meets(program, leaf, codes, free)].sum()
+    sets = program.family.sets
+    most = max(map(len, sets))
+    for leaf, failed, number in failures(program, codes):
+        first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
+        slots = slice(first, first + active)
+        near = np.flatnonzero(number <= most)  # rows that may reach the leaf
+        fails = np.array([flags[near] for flags in failed.values()]).reshape(len(failed), len(near))
+        free = [[feature in sets[one] for feature in failed] for one in program.slot_set[slots]]
+        reach = np.array(free, np.float64) @ fails == number[near]
+        counts[slots] = np.where(reach, 1.0 if weights is None else weights[near], 0.0).sum(axis=1)
     return counts
 
 
@@ -169,20 +191,6 @@ def ancestors(program: Program, entry: int) -> list[int]:
                 break
             path.append(place)
     return path
-
-
-def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
-    """Return which grid points pass the tests of a leaf on the features of the grid."""
-    reached = np.ones(1, dtype=bool)
-    for axis in range(len(points.axis_first) - 1):
-        codes = points.codes[:, points.axis_first[axis] : points.axis_first[axis + 1]]
-        met = np.ones(codes.shape[1], dtype=bool)
-        for condition, fails in leaf.tests:
-            row = points.row[condition]
-            if row >= 0 and points.axis[row] == axis:
-                met &= goes_left(program, condition, codes[row]) != fails
-        reached = np.logical_and.outer(reached, met).ravel()
-    return reached
 
 
 def added(program: Program, leaf: Leaf) -> Floats:
@@ -221,12 +229,34 @@ def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
     computed = []
     for points in traced:
         margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]
-        free = frozenset(np.unique(program.feature[points.row >= 0]).tolist())
-        for leaf in leaves(program):
-            both = np.logical_and.outer(reaches(program, leaf, points), meets(program, leaf, codes, free))
-            margins += added(program, leaf)[:, None, None] * both
+        free = np.unique(program.feature[points.row >= 0])
+        for trees in grid_points.reached(program, program.entries, points):
+            rows = _rows_passing(program, trees.entries, codes, free)
+            for begin, end in grid_points.batches(trees.entries, 1):
+                leaf = begin + np.flatnonzero(trees.entries[begin:end, SLOT] >= 0)
+                reach, passed = trees.points_of(leaf).astype(np.float64), rows[leaf].astype(np.float64)
+                # A row and a point reach one leaf of a tree, so that products are exact in any order.
+                for margin, value in grid_points.values_by_margin(program, trees.first + leaf):
+                    for one in np.unique(margin):
+                        margins[one] += (reach * (value * (margin == one))[:, None]).T @ passed
         computed.append(margins)
     return np.concatenate(computed, axis=1)
+
+
+def _rows_passing(program: Program, entries: Ints, codes: Ints, free: Ints) -> Flags:
+    """Return which rows pass the tests up to each entry ``(e, i)``, except tests of free features."""
+    passed = np.ones((len(entries), codes.shape[1]), bool)
+    inner = np.flatnonzero(entries[:, DEPTH] > 0)
+    tests = entries[inner, TEST]
+    fixed = ~np.isin(program.feature[tests], free)
+    inner, tests = inner[fixed], tests[fixed]
+    left = grid_points.go_left(program, tests, codes[program.conditions[tests, COLUMN]])
+    passed[inner] = left != (entries[inner, SIDE] > 0)[:, None]
+    above = np.flatnonzero(entries[:, DEPTH] == 0)
+    for level, place in grid_points.levels(entries):
+        passed[level] &= passed[above[place]]
+        above = level
+    return passed
 
 
 def multiply(curves: Floats) -> Floats:
@@ -247,17 +277,19 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     """
     rows, features = codes.shape[1], len(program.family.features)
     plain = np.repeat(program.base[:, None], rows, axis=1)
-    rounded, lost = plain, np.zeros((program.n_margins, features, rows))
-    for leaf in leaves(program):
+    rounded, lost = plain.copy(), np.zeros((program.n_margins, features, rows))
+    for leaf, failed, number in failures(program, codes):
         value = added(program, leaf)
-        own = meets(program, leaf, codes, frozenset())
-        plain = plain + np.outer(value, own)
-        rounded = (rounded + np.outer(value, own)).astype(np.float32).astype(np.float64)
-        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        plain[:, number == 0] += value[:, None]
+        if single:
+            rounded = (rounded + np.outer(value, number == 0)).astype(np.float32).astype(np.float64)
+        first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
+        near = np.flatnonzero(number <= 1)  # rows that may reach the leaf if one feature is free
+        own = number[near] == 0
         for slot in range(first + 1, first + active):
             (feature,) = program.family.sets[program.slot_set[slot]]
-            free = meets(program, leaf, codes, frozenset([feature]))
-            lost[:, feature] += np.outer(value, own - share[slot] * free)
+            free = number[near] == failed[feature][near]
+            lost[:, feature, near] += np.outer(value, own - share[slot] * free)
     return (rounded, lost + (rounded - plain)[:, None]) if single else (plain, lost)
 
 
@@ -299,14 +331,12 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     has sets of one feature. The margins of unchanged rows exclude the baseline.
     """
     changes = np.zeros((program.n_margins, moves.size, own.shape[1]))
-    for leaf in leaves(program):
-        value = added(program, leaf)[:, None]
-        here = meets(program, leaf, own, frozenset())
+    for leaf, failed, number in failures(program, own):
+        value, here = added(program, leaf)[:, None], number == 0
         if moves.own:
             changes[:, 0] += value * here
-        tested = {int(program.feature[condition]) for condition, _ in leaf.tests}
-        for feature in sorted(tested & set(range(len(moves.n_codes)))):
-            rest = meets(program, leaf, own, frozenset([feature]))
+        for feature in sorted(failed.keys() & set(range(len(moves.n_codes)))):
+            rest = number == failed[feature]
             low, high = (
                 rest & _passes_at_value(program, moves, leaf, feature, at[feature]) for at in (lower, upper)
             )
@@ -391,8 +421,8 @@ def pair_moments(
             one = inside(boxes.sides, grouped.places[item, 0], np.arange(size[j]))[:, None]
             other = inside(boxes.sides, grouped.places[item, 1], np.arange(size[k]))
             margin = boxes.margin[grouped.leaf[item]]
-            passed = np.array(np.broadcast_arrays(one, other, one & other), np.float64)
-            amounts = np.einsum("sk,scd->kcd", items.weights[grouped.order[item]], passed)
+            first, second, joint = items.weights[grouped.order[item], :, :, None, None]
+            amounts = first * one + (second + joint * one) * other
             table[slice(None) if margin < 0 else slice(margin, margin + 1)] += amounts
         if points.counts is None:
             counts = count_pairs(points.cells, points.weight, points.pairs[pair : pair + 1], size)
