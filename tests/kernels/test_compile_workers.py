@@ -21,6 +21,7 @@ def workers(monkeypatch, tmp_path):
     """Workers on a machine of two cores, to which no kernel is cached or loaded."""
     monkeypatch.setenv(cache_folder.NUMBA, str(tmp_path))
     monkeypatch.setattr(_budget, "threads", lambda n_jobs: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.0, 9.0, 9.0), raising=False)
     monkeypatch.setattr(compile_workers, "_missing", lambda names, kept: list(names))
     forget = cache_folder.folder.cache_clear
     forget()
@@ -67,11 +68,13 @@ def no_process(*arguments, **options):
     raise AssertionError("a process was started")
 
 
-@pytest.mark.parametrize("lack", ["cores", "executable", "interpreter", "kernels", "folder"])
+@pytest.mark.parametrize("lack", ["cores", "idle cores", "executable", "interpreter", "kernels", "folder"])
 def test_no_worker_is_started_without_need_or_means(lack, workers, monkeypatch):
     monkeypatch.setattr(compile_workers, "_process", no_process)
     if lack == "cores":
         monkeypatch.setattr(_budget, "threads", lambda n_jobs: 1)
+    elif lack == "idle cores":
+        monkeypatch.setattr(os, "getloadavg", lambda: (4.1, 0.0, 0.0), raising=False)
     elif lack == "executable":
         monkeypatch.setattr(sys, "executable", "")
     elif lack == "interpreter":

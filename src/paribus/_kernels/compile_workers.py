@@ -25,6 +25,7 @@ from paribus._kernels.program import Program
 
 LEAST_KERNELS = 3  # missing kernels from which a worker, which first loads numba, saves time
 MOST_WORKERS = 7  # each takes about 200 MB of memory
+BUSY = 2.0  # processes per core from which the caller would wait long for workers
 PATIENCE = 60.0  # seconds that the caller waits for a worker before it compiles the kernel itself
 CHILD = """\
 import json, sys
@@ -110,7 +111,7 @@ class Workers:
         with self._lock:
             self._waiting += [name for name in missing if name not in {*self._waiting, *self._begun}]
             wanted = len(self._waiting) // 2 if len(self._waiting) >= LEAST_KERNELS else 0
-            new = max(0, min(wanted, _budget.threads(-1) - 1, MOST_WORKERS) - self._running)
+            new = max(0, min(wanted, _most_workers()) - self._running)
             self._running += new
         for _ in range(new):
             Thread(target=self._serve, args=(kept,), daemon=True).start()
@@ -169,6 +170,13 @@ class Workers:
 WORKERS = Workers()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=WORKERS.reset)
+
+
+def _most_workers() -> int:
+    """Return how many workers may run beside the caller: none on a machine that is busy already."""
+    cores = _budget.threads(-1)
+    busy = hasattr(os, "getloadavg") and os.getloadavg()[0] > BUSY * cores
+    return 0 if busy else min(cores - 1, MOST_WORKERS)
 
 
 def _missing(names: Iterable[str], kept: Path) -> list[str]:
