@@ -7,7 +7,7 @@ from paribus._kernels import cache_folder
 
 
 class Compiled:
-    name, loads = "cover rows", 0
+    name, key, loads = "cover rows", "coverage.cover_by_masks", 0
 
     def load(self):
         self.loads += 1

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from paribus._kernels import cache_folder, why_numpy
+from paribus._kernels.compile_workers import WORKERS
 
 DESCRIPTION = """\
 Compile the loops over trees, so that no later process on this machine waits for it: for container images,
@@ -49,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _report_failure(f"{wanted} cannot be written; set {cache_folder.CHOICE} to another folder")
     began = perf_counter()
     kernels = every_kernel()
+    WORKERS.start(kernel.key for kernel in kernels)
     for number, kernel in enumerate(kernels, 1):
-        start = perf_counter()
         kernel.load()
-        seconds = perf_counter() - start
+        seconds = perf_counter() - began
         sys.stdout.write(f"{number:>3} of {len(kernels)}  {seconds:5.1f} s  {kernel.name}\n")
         sys.stdout.flush()
     seconds = perf_counter() - began

@@ -888,7 +888,7 @@ def test_a_damaged_cache_that_cannot_be_written_is_compiled_for_this_process(mon
         return compile_(None)
 
     monkeypatch.setattr(twice, "_compiled", fails)
-    monkeypatch.setattr(twice, "_files", lambda folder: [folder / "missing" / "twice.nbi"])
+    monkeypatch.setattr(twice, "files", lambda folder: [folder / "missing" / "twice.nbi"])
     assert not twice.loaded
     twice(4.0)
     assert twice.loaded

@@ -13,9 +13,13 @@ import sys
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from paribus._loading import uncollected
 from paribus.errors import check_choice, failure
+
+if TYPE_CHECKING:
+    from paribus._kernels.program import Program
 
 COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
 COUNTS = "paribus._kernels.jit.interactions"  # has the kernels that count rows in bins
@@ -37,6 +41,17 @@ def kernels(*, small: bool = False) -> ModuleType:
         return import_module(name)  # waits while another thread imports it
     with uncollected():
         return import_module(name)
+
+
+def prepare(program: Program, *functions: str) -> None:
+    """Start to compile the kernels of functions that will be called for a program and are not cached.
+
+    Functions are named in the order of their calls. If only a few kernels are missing, nothing is started,
+    and each is compiled when it is first called.
+    """
+    if why_numpy() is None:
+        workers = import_module("paribus._kernels.compile_workers")
+        workers.WORKERS.start(workers.kernels_of(program, functions))
 
 
 @cache

@@ -17,7 +17,7 @@ from paribus._evaluators.ale.ale_grid import LARGE as FAR
 from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.trees.programs import code_of, codes_of, family_of, program_of, walk_of
 from paribus._grid import moved_values
-from paribus._kernels import kernels
+from paribus._kernels import kernels, prepare
 from paribus._kernels.program import (
     COLUMN,
     CUT,
@@ -135,6 +135,7 @@ def moved_trees(
     if not deep.all() or not len(deep):
         shallow = _some_trees(ensemble, ~deep)
         program = program_of(shallow, family_of((feature,) for feature in features), kernels, WALKED)
+        prepare(program, "move")
         codes = _codes_of_values(program.columns, shallow, features, values, kernels)
         parts.append(MaskedTrees(program, _moves_of(program, codes, moves)))
     if deep.any():

@@ -46,7 +46,7 @@ from paribus._evaluators.trees.leaf_boxes import (
     in_tuples,
 )
 from paribus._evaluators.trees.programs import codes_of, family_of, program_of
-from paribus._kernels import kernels
+from paribus._kernels import kernels, prepare
 from paribus._kernels.program import ACTIVE, SLOT, Ints, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
@@ -115,6 +115,9 @@ class TreeInteractions(ExactInteractions):
         features = single.family.features
         named = [tuple(features[position] for position in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
+        cover = "weighted_cover" if request.rows.weighted else "cover"
+        pairs = ["pair_moments", "interact"] if groups else []
+        prepare(program, "passing", cover, *pairs, "lose", "curves")
         leaves = (
             ExpectedLeaves.of(program, len(request.rows))
             if in_tuples(program)

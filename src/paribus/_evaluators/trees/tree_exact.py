@@ -18,7 +18,7 @@ from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells, columns_of, in_tuples
 from paribus._evaluators.trees.programs import codes_of, distinct_points, laid_out
-from paribus._kernels import kernels
+from paribus._kernels import kernels, prepare
 from paribus._kernels.grid_points import line_averaging, on_lines
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
@@ -77,6 +77,8 @@ class TreeExact(ExactEffects):
         """Return the evaluator of all points of the grids."""
         trees = trees_of(model)
         program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
+        sums = ["weighted_cover" if request.weighted else "cover"] if trees.link.linear else []
+        prepare(program, *sums, "curves", *([] if request.individual else ["multiply"]))
         return cls(model, request, trees, program, points)
 
     @property

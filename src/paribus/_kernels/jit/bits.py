@@ -1,163 +1,136 @@
-"""Operations on masks of 8 and 16 words in LLVM IR, for loops that LLVM does not vectorize.
+"""Operations on masks of 8 and 16 words: in LLVM IR where that is possible, else the loops defined here."""
 
-LLVM splits the vectors into those that the processor supports.
-"""
-
-# The functions of numba and llvmlite have no type annotations.
-# mypy: disable-error-code="no-untyped-call,untyped-decorator"
+# numba's decorators have no type annotations.
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba import u2, u8
 
-from paribus._kernels.preorder import LANES, WORDS
+from paribus._kernels import preorder
+from paribus._kernels.jit import mask_sizes
+from paribus._kernels.jit.common import ONE, TWO, ZERO, helper, internals
 
-EIGHT = 8
-MASK = ir.VectorType(ir.IntType(64), EIGHT)
+EIGHT, WIDE, LANES = u8(mask_sizes.EIGHT), u8(preorder.WORDS), u8(preorder.LANES)
+MOST, BYTES = u8(mask_sizes.MOST), u8(mask_sizes.BYTES)
 
 
-@intrinsic
-def lowest(context: Any, word: Any) -> Any:
+def _vectorized(function: Callable[..., Any]) -> Any:
+    """Return the operation of this name in LLVM IR, or else the compiled function, which is slower."""
+    return getattr(internals, function.__name__) if internals else helper(function)
+
+
+@helper
+def _bit_count(word):
+    """Return the number of bits set in a word."""
+    total = ZERO
+    while word:
+        total += ONE
+        word &= word - ONE
+    return total
+
+
+@_vectorized
+def lowest(word):
     """Return the position of the lowest set bit of a nonzero word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
-
-    return types.uint64(types.uint64), generate
+    return _bit_count((word & (~word + ONE)) - ONE)
 
 
-@intrinsic
-def meet(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, target: Any) -> Any:
+@_vectorized
+def meet(pool, at, masks, test, flip, target):
     """Write ``pool[at:at+8] & (masks[test:test+8] ^ flip)`` to ``pool[target:target+8]``."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = place_of(context, builder, signature.args[0], arguments[0], arguments[5])
-        builder.store(_load_masked(context, builder, signature.args, arguments), place, align=8)
-        return context.get_dummy_value()
-
-    return types.void(pool, at, masks, test, flip, target), generate
+    for w in range(EIGHT):
+        pool[target + w] = pool[at + w] & (masks[test + w] ^ flip)
 
 
-@intrinsic
-def differ(
-    context: Any, pool: Any, one: Any, other: Any, masks: Any, one_test: Any, other_test: Any, flip: Any,
-    found: Any, place: Any
-) -> Any:  # fmt: skip
+@_vectorized
+def differ(pool, one, other, masks, one_test, other_test, flip, found, place):
     """Write the difference of two masks of a pool, each restricted by a test, and the second of them.
 
     These are 16 words from ``found[place]`` on. Return which of the first eight are nonzero, a bit per word.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds, (pool, one, other, masks, one_test, other_test, flip, found, place) = signature.args, arguments
-        types_of = kinds[0], kinds[1], kinds[3], kinds[4]
-        mine, theirs = (
-            _load_masked(context, builder, types_of, (pool, at, masks, test, flip))
-            for at, test in ((one, one_test), (other, other_test))
-        )
-        apart = builder.xor(mine, theirs)
-        behind = builder.add(place, ir.Constant(ir.IntType(64), EIGHT))
-        for mask, at in ((apart, place), (theirs, behind)):
-            builder.store(mask, place_of(context, builder, kinds[7], found, at), align=8)
-        some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * EIGHT))
-        return builder.zext(builder.bitcast(some, ir.IntType(EIGHT)), ir.IntType(64))
-
-    arguments = pool, one, other, masks, one_test, other_test, flip, found, place
-    return types.uint64(*arguments), generate
+    which = ZERO
+    for w in range(EIGHT):
+        theirs = pool[other + w] & (masks[other_test + w] ^ flip)
+        apart = theirs ^ (pool[one + w] & (masks[one_test + w] ^ flip))
+        found[place + w], found[place + EIGHT + w] = apart, theirs
+        which |= u8(apart != ZERO) << w
+    return which
 
 
-def _load_masked(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
-    """Return ``pool[at:at+8] & (masks[test:test+8] ^ flip)``."""
-    pool = load_mask(context, builder, kinds[0], arguments[0], arguments[1])
-    mask = load_mask(context, builder, kinds[2], arguments[2], arguments[3])
-    return builder.and_(pool, builder.xor(mask, _repeated(builder, arguments[4])))
+@helper
+def _count_word(word, tallies, place, w):
+    """Add the number of bits set in word ``w`` of a mask to the 16-bit counters of a slot."""
+    at = place + (w & (LANES - ONE))
+    tallies[at] = u2(u8(tallies[at]) + _bit_count(word))
 
 
-def place_of(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = MASK) -> Any:
-    """Return a pointer to a vector that begins at an element of an array."""
-    data = make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+@_vectorized
+def store_both(pool, at, masks, test, tallies, left, right):
+    """Split a mask by a test, and store the rows on each side."""
+    for w in range(WIDE):
+        word, mask = pool[at + w], masks[test + w]
+        pool[left + w], pool[right + w] = word & mask, word & ~mask
 
 
-def load_mask(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = MASK) -> Any:
-    """Return the mask that begins at an element of an array."""
-    return builder.load(place_of(context, builder, kind, array, at, vector), align=8)
+@_vectorized
+def store_left(pool, at, masks, test, tallies, left, right):
+    """Split a mask by a test; store the rows on the left side and count those on the right."""
+    for w in range(WIDE):
+        word, mask = pool[at + w], masks[test + w]
+        pool[left + w] = word & mask
+        _count_word(word & ~mask, tallies, right, w)
 
 
-def _repeated(builder: Any, word: Any) -> Any:
-    """Return a mask of eight equal words."""
-    nothing = ir.Constant(MASK, ir.Undefined)
-    first = builder.insert_element(nothing, word, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT)
-    return builder.shuffle_vector(first, nothing, everywhere)
+@_vectorized
+def store_right(pool, at, masks, test, tallies, left, right):
+    """Split a mask by a test; count the rows on the left side and store those on the right."""
+    for w in range(WIDE):
+        word, mask = pool[at + w], masks[test + w]
+        _count_word(word & mask, tallies, left, w)
+        pool[right + w] = word & ~mask
 
 
-WIDE_MASK = ir.VectorType(ir.IntType(64), WORDS)
-SHORTS = ir.VectorType(ir.IntType(16), LANES)
+@_vectorized
+def count_both(pool, at, masks, test, tallies, left, right):
+    """Split a mask by a test, and count the rows on each side."""
+    for w in range(WIDE):
+        word, mask = pool[at + w], masks[test + w]
+        _count_word(word & mask, tallies, left, w)
+        _count_word(word & ~mask, tallies, right, w)
 
 
-def _splitter(left_counted: bool, right_counted: bool) -> Any:
-    """Return a function that splits a mask by a test, and stores or counts the rows on each side."""
-
-    def split(
-        context: Any, pool: Any, at: Any, masks: Any, test: Any, tallies: Any, left: Any, right: Any
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kinds = signature.args
-            mask = load_mask(context, builder, kinds[0], arguments[0], arguments[1], WIDE_MASK)
-            test_mask = load_mask(context, builder, kinds[2], arguments[2], arguments[3], WIDE_MASK)
-            met = builder.and_(mask, test_mask)
-            for part, counted, target in (
-                (met, left_counted, arguments[5]),
-                (builder.xor(mask, met), right_counted, arguments[6]),
-            ):
-                if counted:
-                    _add_bit_counts(context, builder, kinds[4], arguments[4], target, part)
-                else:
-                    place = place_of(context, builder, kinds[0], arguments[0], target, WIDE_MASK)
-                    builder.store(part, place, align=8)
-            return context.get_dummy_value()
-
-        return types.void(pool, at, masks, test, tallies, left, right), generate
-
-    return intrinsic(split)
-
-
-store_both = _splitter(False, False)
-store_left = _splitter(False, True)
-store_right = _splitter(True, False)
-count_both = _splitter(True, True)
-
-
-@intrinsic
-def count(context: Any, pool: Any, at: Any, tallies: Any, place: Any) -> Any:
+@_vectorized
+def count(pool, at, tallies, place):
     """Add the number of bits set in a mask to the 16-bit counters of a slot."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = load_mask(context, builder, signature.args[0], arguments[0], arguments[1], WIDE_MASK)
-        _add_bit_counts(context, builder, signature.args[2], arguments[2], arguments[3], mask)
-        return context.get_dummy_value()
-
-    return types.void(pool, at, tallies, place), generate
+    for w in range(WIDE):
+        _count_word(pool[at + w], tallies, place, w)
 
 
-def _add_bit_counts(context: Any, builder: Any, kind: Any, tallies: Any, at: Any, mask: Any) -> None:
-    """Add the number of bits set in the words of a mask to 16-bit counters."""
-    population = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(WIDE_MASK, [WIDE_MASK]), f"llvm.ctpop.v{WORDS}i64"
-    )
-    ones = builder.call(population, [mask])
-    nothing = ir.Constant(WIDE_MASK, ir.Undefined)
-    numbers = ir.VectorType(ir.IntType(32), LANES)
-    total = None
-    for first in range(0, WORDS, LANES):
-        lanes = ir.Constant(numbers, list(range(first, first + LANES)))
-        part = builder.shuffle_vector(ones, nothing, lanes)
-        total = part if total is None else builder.add(total, part)
-    held = place_of(context, builder, kind, tallies, at, SHORTS)
-    builder.store(builder.add(builder.load(held, align=2), builder.trunc(total, SHORTS)), held, align=2)
+@_vectorized
+def number_others(pool, own, ways, digits):
+    """Write, for rows outside the mask ``pool[own]``, the number of the mask that contains them, 1 to 7.
+
+    ``ways`` are the positions of the seven masks, which are disjoint outside ``pool[own]``. Each binary digit
+    of the numbers is written as a mask.
+    """
+    for w in range(EIGHT):
+        low, middle, high = ZERO, ZERO, ZERO
+        for number in range(ONE, MOST + ONE):
+            word = pool[ways[number - ONE] + w] & ~pool[own + w]
+            low |= word * (number & ONE)
+            middle |= word * (number >> ONE & ONE)
+            high |= word * (number >> TWO)
+        digits[w], digits[w + EIGHT], digits[w + TWO * EIGHT] = low, middle, high
+
+
+@_vectorized
+def nonzero_bytes(array, at):
+    """Return which of 64 bytes are nonzero, a bit for each."""
+    bits = ZERO
+    for i in range(BYTES):
+        bits |= u8(array[at + i] != 0) << i
+    return bits

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
+from types import ModuleType
 from typing import Any
 
 from numba import config, njit, u8
-from numba.core import event, options
 
 from paribus._kernels import cache_folder
+from paribus._kernels.compile_workers import WORKERS
 from paribus._loading import uncollected
-
-import_module("numba.np.arrayobj")  # needed by all kernels; garbage collection is off while `compiled` loads
 
 CHUNK = u8(512)  # rows whose mask has eight words
 ZERO, ONE, TWO = u8(0), u8(1), u8(2)
@@ -28,14 +27,15 @@ LOG = logging.getLogger("paribus")
 LOCK = RLock()  # kernels are compiled one at a time, because numba's cache folder is a global setting
 
 
-# Kernels need no reference counts, no checks of division by zero and no wrapper for C; omitting these saves
-# compilation time. The options are internal to numba and are left out in versions that lack them.
-OPTIONS = {
-    name: value
-    for name, value in {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}.items()
-    if hasattr(getattr(options, "DefaultOptions", None), name)
-}
-ALONE = {"no_cpython_wrapper": True} if OPTIONS else {}
+try:
+    internals: ModuleType | None = import_module("paribus._kernels.jit.numba_internals")
+except (ImportError, AttributeError) as error:  # another version of numba
+    LOG.info("kernels are compiled without private interfaces of numba, which takes longer: %s", error)
+    internals = None
+
+# Kernels need no checks of division by zero.
+OPTIONS: dict[str, Any] = {"error_model": "numpy", **(internals.OPTIONS if internals else {})}
+ALONE: dict[str, Any] = internals.HELPER_OPTIONS if internals else {}
 
 
 class Kernel:
@@ -62,6 +62,11 @@ class Kernel:
         return self.function.__name__.replace("_", " ")
 
     @property
+    def key(self) -> str:
+        """Names of the module and the function, with which the cached files begin."""
+        return f"{Path(self.function.__code__.co_filename).stem}.{self.function.__qualname__}"
+
+    @property
     def loaded(self) -> bool:
         """Whether the kernel is compiled or loaded already."""
         return self._run is not None
@@ -70,11 +75,13 @@ class Kernel:
         """Load or compile the kernel, and return the compiled function."""
         with LOCK, uncollected():
             if self._run is None:
+                WORKERS.wait_for(self.key)
+            if self._run is None:
                 kept = cache_folder.folder()
                 try:
                     self._run = self._compiled(kept)
                 except Exception as error:  # unpickling may raise anything
-                    files = self._files(kept)
+                    files = self.files(kept)
                     if not files:
                         raise
                     self._run = self._compiled(kept if self._forgotten(files, error) else None)
@@ -88,7 +95,7 @@ class Kernel:
             except RuntimeError as error:  # numba cannot cache functions of this file
                 LOG.warning("%s is compiled in every process: %s", self.name, error)
                 run, kept = njit(nogil=True, **self.options)(self.function), None
-        with event.install_listener("numba:compile", _Started(self, run, kept)):
+        with _reported(self, run, kept):
             for signature in self.signatures:
                 try:
                     run.compile(signature)
@@ -99,11 +106,9 @@ class Kernel:
         run.disable_compile()
         return run
 
-    def _files(self, kept: Path | None) -> list[Path]:
+    def files(self, kept: Path | None) -> list[Path]:
         """Return the cached files of the kernel."""
-        own = f"{Path(self.function.__code__.co_filename).stem}.{self.function.__qualname__}-"
-        files = [] if kept is None else kept.rglob("*.nb[ic]")
-        return [path for path in files if path.name.startswith(own)]
+        return [] if kept is None else list(kept.glob(f"*/{self.key}-*.nb[ic]"))
 
     def _forgotten(self, files: list[Path], error: Exception) -> bool:
         """Delete cached files of the kernel, and return whether that succeeded."""
@@ -119,23 +124,33 @@ class Kernel:
         return True
 
 
-class _Started(event.Listener):  # type: ignore[misc]
-    """Listener that reports when numba compiles a kernel, which takes seconds, instead of loading it."""
+class _Report:
+    """Messages when a kernel is compiled, which takes seconds, instead of loaded."""
 
-    def __init__(self, kernel: Kernel, run: Any, kept: Path | None) -> None:
-        self.kernel, self.run, self.kept = kernel, run, kept
-        self._began = 0.0
+    def __init__(self, kernel: Kernel, kept: Path | None) -> None:
+        self.kernel, self.kept = kernel, kept
+        self._began: float | None = None
 
-    def on_start(self, event: Any) -> None:
+    def start(self) -> None:
         """Notify the watcher of the cache folder before compilation."""
-        if event.data["dispatcher"] is self.run:
-            self._began = perf_counter()
-            cache_folder.compiling(self.kernel.name, self.kept)
+        self._began = perf_counter()
+        cache_folder.compiling(self.kernel.name, self.kept)
 
-    def on_end(self, event: Any) -> None:
+    def end(self) -> None:
         """Log the duration of the compilation."""
-        if event.data["dispatcher"] is self.run:
+        if self._began is not None:
             LOG.info("compiled %s in %.1f s", self.kernel.name, perf_counter() - self._began)
+
+
+@contextmanager
+def _reported(kernel: Kernel, run: Any, kept: Path | None) -> Iterator[None]:
+    """Report if numba compiles a kernel in this context."""
+    report = _Report(kernel, kept)
+    if internals is None and not kernel.files(kept):
+        report.start()
+    with internals.observed(run, report.start) if internals else nullcontext():
+        yield
+    report.end()
 
 
 @contextmanager

@@ -5,46 +5,15 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import Any
+from numba import f4, f8, i4, i8, u1, u4, u8, void
 
-from llvmlite import ir
-from numba import f4, f8, i4, i8, types, u1, u4, u8, void
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
-
-from paribus._kernels.jit.bits import EIGHT, load_mask, lowest, place_of
+from paribus._kernels.jit.bits import MOST, lowest, number_others
 from paribus._kernels.jit.common import CHUNK, ONE, TWO, ZERO, helper, kernel
 from paribus._kernels.jit.coverage import list_rows, next_leaf
 from paribus._kernels.jit.masks import SIX, WORDS, descend_masks, fill_masks, listed, mask_rows
 from paribus._kernels.program import ABOVE, ACTIVE, BELOW, CUT_AT, DEPTH, MARGIN, NODE, SLOT
 
-DIGITS = 3
-MOST = (1 << DIGITS) - 1  # features numbered from 1 with this many binary digits
-SEVEN = u8(MOST)
-
-
-@intrinsic
-def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> Any:
-    """Write, for rows outside the mask ``pool[own]``, the number of the mask that contains them, 1 to 7.
-
-    ``ways`` are the positions of the seven masks, which are disjoint outside ``pool[own]``. Each binary digit
-    of the numbers is written as a mask.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds, (pool, own, ways, digits) = signature.args, arguments
-        data = make_array(kinds[2])(context, builder, ways).data
-        at = [builder.gep(data, [ir.Constant(ir.IntType(64), way)]) for way in range(MOST)]
-        every = [load_mask(context, builder, kinds[0], pool, builder.load(one)) for one in at]
-        others = builder.not_(load_mask(context, builder, kinds[0], pool, own))
-        for digit in range(DIGITS):
-            some = [rows for number, rows in enumerate(every, 1) if number >> digit & 1]
-            place = place_of(context, builder, kinds[3], digits, ir.Constant(ir.IntType(64), digit * EIGHT))
-            builder.store(builder.and_(reduce(builder.or_, some), others), place, align=8)
-        return context.get_dummy_value()
-
-    return types.void(pool, own, ways, digits), generate
+SEVEN = MOST
 
 
 @helper

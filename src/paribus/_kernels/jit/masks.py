@@ -11,7 +11,7 @@ from paribus._kernels.jit.bits import EIGHT, lowest, meet
 from paribus._kernels.jit.common import ONE, ZERO, helper
 from paribus._kernels.program import ABOVE, COLUMN, CUT, DEPTH, MISSING_LEFT, SIDE, TABLE, TEST, UPS
 
-WORDS = u8(EIGHT)  # words of a mask, one cache line
+WORDS = EIGHT  # words of a mask, one cache line
 SIX, LOW = u8(6), u8(63)  # row i is in the word i >> SIX, at the bit i & LOW
 EVERY = u8(0xFFFFFFFFFFFFFFFF)
 

@@ -5,13 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numba import f4, f8, i4, i8, u1, u2, u8, void
 
-from llvmlite import ir
-from numba import f4, f8, i4, i8, types, u1, u2, u8, void
-from numba.extending import intrinsic
-
-from paribus._kernels.jit.bits import lowest, place_of
+from paribus._kernels.jit.bits import lowest, nonzero_bytes
 from paribus._kernels.jit.common import CHUNK, ONE, TWO, ZERO, helper, kernel
 from paribus._kernels.jit.masks import LOW, SIX, WORDS
 
@@ -134,21 +130,7 @@ def add_by_patterns(
                         sums[at + i] = f8(f4(sums[at + i] + table[begin + u8(pattern[i])]))
 
 
-BITS = 64
 NINE, LAST = u8(9), CHUNK - ONE  # shift and mask of a listed row, which has a flag above its position
-
-
-@intrinsic
-def _not_zero(context: Any, array: Any, at: Any) -> Any:
-    """Return which of 64 bytes are nonzero, a bit for each."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), BITS)
-        held = builder.load(place_of(context, builder, signature.args[0], *arguments, kind), align=1)
-        some = builder.icmp_unsigned("!=", held, ir.Constant(kind, [0] * BITS))
-        return builder.bitcast(some, ir.IntType(BITS))
-
-    return types.uint64(array, at), generate
 
 
 @helper
@@ -170,7 +152,7 @@ def _find_parted(outcomes, ends, twice, rows, differ, parted, listed, counts):
                 differ[i] = outcomes[low + i] ^ outcomes[high + i]
         n = own
         for w in range(WORDS):
-            word = _not_zero(differ, w << SIX)
+            word = nonzero_bytes(differ, w << SIX)
             parted[number * WORDS + w] = word
             while word:
                 i = (w << SIX) + lowest(word)
