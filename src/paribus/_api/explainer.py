@@ -133,6 +133,8 @@ class Explainer:
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
         data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y, by)
+        if max_memory is not None and isinstance(data, InMemoryData):
+            data.rows = replace(data.rows, keeps=False)
         self._subject = Subject(
             estimators=as_model_list(estimator) or (() if estimator is None else (estimator,)),
             several=as_model_list(estimator) is not None,

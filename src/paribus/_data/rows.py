@@ -209,7 +209,9 @@ class Block:
         if self.within is None:
             return self.derived(key, lambda: compute(self))
         whole, first = self.within
-        return take(whole.derived(key, lambda: compute(whole)), first, first + len(self.table))
+        values = whole.derived(key, lambda: compute(whole))
+        same = len(self.table) == len(whole.table)
+        return values if same else take(values, first, first + len(self.table))
 
     def column(self, feature: int) -> Column:
         """Read one column, once for all evaluators of the block."""
@@ -353,7 +355,8 @@ class Rows:
     Weights are divided by ``weight_scale``, a power of two near the largest weight, so that their squares do
     not overflow; reported weights are multiplied by it. ``target`` holds the observed values, or None.
     ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it. Rows
-    of a group have their ``numbers`` among the rows of ``whole``.
+    of a group have their ``numbers`` among the rows of ``whole``. ``keeps`` says whether derived values of a
+    small table are kept between passes.
     """
 
     table: Table
@@ -364,6 +367,7 @@ class Rows:
     given: Table | None = None
     numbers: Integers | None = None
     whole: Rows | None = None
+    keeps: bool = True
     # Members of `Background` that describe out-of-core data.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
@@ -406,7 +410,7 @@ class Rows:
     def _whole(self) -> Block:
         """All rows. Those of a small table keep derived values for further passes."""
         whole = Block(self.table, self.weights, 0, target=self.target)
-        small = len(self) * len(self.table.names) <= KEPT_CELLS
+        small = self.keeps and len(self) * len(self.table.names) <= KEPT_CELLS
         return replace(whole, within=(whole, 0)) if small else whole
 
     def sample(self, size: int, seed: int) -> Sample:
@@ -463,7 +467,8 @@ class Rows:
         if mask.all():
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
-        return Rows(self.table.keep(mask), weights, self.weight_scale, target, self.aligned)
+        kept = self.table.keep(mask)
+        return Rows(kept, weights, self.weight_scale, target, self.aligned, keeps=self.keeps)
 
     def group(self, mask: Flags) -> Rows:
         """Return the rows of a group, which keep their numbers."""

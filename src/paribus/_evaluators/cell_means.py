@@ -253,9 +253,10 @@ def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchB
             predicted[position : position + len(part.table)] = model.predict(table, len(part.table))
         return predicted
 
-    found: Floats = block.row_values(
-        ("predictions", model), compute, lambda whole, *ends: whole[slice(*ends)]
-    )
+    key = "predictions", model
+    if not model.row_independent:  # a prediction may depend on the other rows of the block
+        return np.asarray(block.derived(key, lambda: compute(block)))
+    found: Floats = block.row_values(key, compute, lambda whole, *ends: whole[slice(*ends)])
     return found
 
 

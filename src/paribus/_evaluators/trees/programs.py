@@ -93,7 +93,7 @@ def program_of(
     Trees with few tests come first, those with at least ``deep`` leaves last. The latest programs are kept
     with the ensemble.
     """
-    key = family.features, family.sets, kernels.__name__, deep
+    key = family.features, family.sets, kernels.lay_out, deep
     with _KEEPING:
         kept = _PROGRAMS.setdefault(ensemble, {})
         program = kept.pop(key, None)
