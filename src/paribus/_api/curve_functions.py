@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus._api.explainer import Explainer
 from paribus._data.features import Features
@@ -15,12 +15,14 @@ from paribus._typing import (
     OnError,
     ResponseMethod,
 )
-from paribus.results import (
-    AccumulatedLocalEffect,
-    Effects,
-    Marginal,
-    PartialDependence,
-)
+
+if TYPE_CHECKING:
+    from paribus.results import (
+        AccumulatedLocalEffect,
+        Effects,
+        Marginal,
+        PartialDependence,
+    )
 
 
 def partial_dependence(

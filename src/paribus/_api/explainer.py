@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, SurveyRequest, open_data
@@ -50,17 +50,19 @@ from paribus._typing import (
     ResponseMethod,
 )
 from paribus.errors import OptionError, RefusalError
-from paribus.results import (
-    AccumulatedLocalEffect,
-    CostEstimate,
-    Effects,
-    Explanation,
-    HStatistics,
-    Importance,
-    Marginal,
-    PartialDependence,
-    Regions,
-)
+
+if TYPE_CHECKING:
+    from paribus.results import (
+        AccumulatedLocalEffect,
+        CostEstimate,
+        Effects,
+        Explanation,
+        HStatistics,
+        Importance,
+        Marginal,
+        PartialDependence,
+        Regions,
+    )
 
 # Values of a table that cause a cost estimate before explain, and estimated seconds that are announced.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib import metadata
 from pathlib import PurePath
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,12 @@ from paribus._contracts import NOMINAL, Array, Kind
 from paribus._data.features import Header, position
 from paribus._data.rows import Background, Rows
 from paribus._data.summary import Summary
-from paribus._evaluators.performance.measure import TargetEstimate
 from paribus._evaluators.survey import SummarySpec
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_of
 from paribus._models.adapter import describe, library_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
-from paribus._models.files.model_file import FILES
 from paribus._models.libraries import LIBRARIES, PACKAGES
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.scoring.choose import objective_of
@@ -38,6 +36,9 @@ from paribus.errors import FeatureError, OptionError, RefusalError, did_you_mean
 from paribus.results import Provenance
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, TargetRecord
 from paribus.results.shape import Direction
+
+if TYPE_CHECKING:
+    from paribus._evaluators.performance.measure import TargetEstimate
 
 
 def model_record(
@@ -71,6 +72,8 @@ def model_record(
 
 def _model_file(estimator: Any) -> FileRecord | None:
     """Return the record of the file that a model was read from, None without one."""
+    from paribus._models.files.model_file import FILES
+
     try:
         found = FILES.get(estimator)
     except TypeError:  # not hashable, or without weak references: not read from a file

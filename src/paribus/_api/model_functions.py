@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus._api.explainer import Explainer
 from paribus._budget import MAX_HOURS
@@ -15,13 +15,15 @@ from paribus._typing import (
     ResponseMethod,
 )
 from paribus.errors import OptionError
-from paribus.results import (
-    CostEstimate,
-    Explanation,
-    HStatistics,
-    Importance,
-    Regions,
-)
+
+if TYPE_CHECKING:
+    from paribus.results import (
+        CostEstimate,
+        Explanation,
+        HStatistics,
+        Importance,
+        Regions,
+    )
 
 
 def h_statistic(

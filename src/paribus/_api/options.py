@@ -32,15 +32,6 @@ from paribus._typing import (
     ResponseMethod,
 )
 from paribus.errors import ModelError, OptionError, check_choice, did_you_mean
-from paribus.results import (
-    AccumulatedLocalEffect,
-    Effects,
-    HStatistics,
-    Importance,
-    Marginal,
-    PartialDependence,
-    Regions,
-)
 
 if TYPE_CHECKING:
     from paribus._api.statistics.ale_statistic import AleStatistic
@@ -48,6 +39,15 @@ if TYPE_CHECKING:
     from paribus._api.statistics.interaction_statistic import InteractionStatistic
     from paribus._api.statistics.marginal_statistic import MarginalStatistic
     from paribus._api.statistics.region_statistic import RegionStatistic
+    from paribus.results import (  # noqa: F401  # noqa: F401
+        AccumulatedLocalEffect,
+        Effects,
+        HStatistics,
+        Importance,
+        Marginal,
+        PartialDependence,
+        Regions,
+    )
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -243,7 +243,7 @@ class CurveOptions(StatisticOptions[Result]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PartialDependenceOptions(CurveOptions[PartialDependence]):
+class PartialDependenceOptions(CurveOptions["PartialDependence"]):
     """Options of `partial_dependence`."""
 
     verb = "partial_dependence"
@@ -258,7 +258,7 @@ class PartialDependenceOptions(CurveOptions[PartialDependence]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EffectsOptions(CurveOptions[Effects[PartialDependence]]):
+class EffectsOptions(CurveOptions["Effects[PartialDependence]"]):
     """Options of `effects`."""
 
     verb = "effects"
@@ -273,7 +273,7 @@ class EffectsOptions(CurveOptions[Effects[PartialDependence]]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AleOptions(StatisticOptions[Effects[AccumulatedLocalEffect]]):
+class AleOptions(StatisticOptions["Effects[AccumulatedLocalEffect]"]):
     """Options of `accumulated_local_effects`."""
 
     verb = "accumulated_local_effects"
@@ -312,7 +312,7 @@ class AleOptions(StatisticOptions[Effects[AccumulatedLocalEffect]]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarginalOptions(StatisticOptions[Effects[Marginal]]):
+class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
     """Options of `marginal`."""
 
     verb = "marginal"
@@ -340,7 +340,7 @@ class MarginalOptions(StatisticOptions[Effects[Marginal]]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HStatisticOptions(StatisticOptions[HStatistics]):
+class HStatisticOptions(StatisticOptions["HStatistics"]):
     """Options of `h_statistic`."""
 
     verb = "h_statistic"
@@ -386,7 +386,7 @@ class HStatisticOptions(StatisticOptions[HStatistics]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImportanceOptions(StatisticOptions[Importance]):
+class ImportanceOptions(StatisticOptions["Importance"]):
     """Options of `feature_importance`."""
 
     verb = "feature_importance"
@@ -469,7 +469,7 @@ class ImportanceOptions(StatisticOptions[Importance]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RegionOptions(StatisticOptions[Regions]):
+class RegionOptions(StatisticOptions["Regions"]):
     """Options of `regions`."""
 
     verb = "regions"

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_ale_estimate
-from paribus._api.cost import (
+from paribus._api.prediction_budget import (
     PredictionBudget,
     bound_note,
     fewest_rows,

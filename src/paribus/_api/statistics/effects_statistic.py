@@ -11,7 +11,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from paribus._api.combine import combine_facts, combine_remarks, combined_estimates, label, mean_estimate
-from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance, share_of_range
+from paribus._api.prediction_budget import (
+    PredictionBudget,
+    bound_note,
+    fewest_rows,
+    sampled_provenance,
+    share_of_range,
+)
 from paribus._api.run import (
     Fact,
     ModelEstimates,

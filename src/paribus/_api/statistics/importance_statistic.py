@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label
-from paribus._api.cost import bound_note, share_of_largest
 from paribus._api.model_facts import of_estimator, of_model
+from paribus._api.prediction_budget import bound_note, share_of_largest
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._contracts import Array, Floats
 from paribus._data.column_groups import GroupedTable, owners_of

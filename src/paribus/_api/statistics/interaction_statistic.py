@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.cost import PredictionBudget, bound_note, share_of_largest
+from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import (
     Fact,
     ModelEstimates,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_cells
-from paribus._api.cost import PredictionBudget, bound_note, fewest_rows, sampled_provenance
+from paribus._api.prediction_budget import PredictionBudget, bound_note, fewest_rows, sampled_provenance
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paribus._api.cost import PredictionBudget
 from paribus._api.model_facts import column_records
+from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._data.rows import Background
