@@ -363,7 +363,11 @@ def call(key, name, X, **options):
 
 
 @pytest.mark.parametrize(
-    ("name", "weight"), [("lightgbm", None), ("linear", "w"), ("voting", "w"), ("callable", None)]
+    ("name", "weight"),
+    [
+        *(("lightgbm", None), ("voting", "w")),
+        *(pytest.param(*case, marks=pytest.mark.soak) for case in (("linear", "w"), ("callable", None))),
+    ],
 )
 @pytest.mark.parametrize("key", CALLS)
 def test_rows_that_are_read_have_the_results_of_rows_in_memory(key, name, weight, files):

@@ -63,7 +63,7 @@ def numbers(model, source, weights, **options):
 
 @pytest.mark.parametrize(
     "weighted",
-    [pytest.param(False, marks=pytest.mark.slow, id="unweighted"), pytest.param(True, id="weighted")],
+    [pytest.param(False, marks=pytest.mark.soak, id="unweighted"), pytest.param(True, id="weighted")],
 )
 @pytest.mark.parametrize("read", [False, True], ids=["held", "read"])
 @pytest.mark.parametrize("name", MODELS)

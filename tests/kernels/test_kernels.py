@@ -31,7 +31,7 @@ from paribus.errors import RefusalError
 
 KERNELS = reference, compiled
 DEEP = 1, 4, 10**9  # leaves from which trees are walked with lists: all of them, some, none
-laws = settings(max_examples=max(50, settings.default.max_examples))  # more in make soak and make laws
+laws = settings(max_examples=max(20, settings.default.max_examples))  # more in make soak and make laws
 
 
 def programs(case):

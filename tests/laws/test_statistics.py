@@ -42,11 +42,23 @@ def soaks(law, statistic, example):
     return not first and (held.index(statistic) + list(LAWS).index(law)) % 3 > 0
 
 
+EACH = ("Dask", "exact equals brute", "mean of ICE is partial dependence")  # by a function and by trees
+
+
+def alternates(law, statistic, example):
+    """Return whether CI holds a law by the other one of a function and boosted trees, in turn by statistic."""
+    others = {"function", "boosted"} - {example}
+    if len(others) == 2 or not others <= {*LAWS[law].examples} or law in EACH:
+        return False
+    turn = (list(STATISTICS).index(statistic) + list(LAWS).index(law)) % 2
+    return turn == (example == "function")
+
+
 def marks(law, statistic, example):
     """Return the markers of a case; slow are models that repeat what a function and trees of one output show."""
     more = LAWS[law].examples[0] == "function" and example in ("classes", "two targets")
     more |= example in PREPARED and statistic not in QUICK.get((law, example), ())
-    soak = more and soaks(law, statistic, example)
+    soak = soaks(law, statistic, example) if more else alternates(law, statistic, example)
     return [pytest.mark.cluster] * (law == "Dask") + [pytest.mark.slow] * more + [pytest.mark.soak] * soak
 
 
