@@ -36,7 +36,12 @@ import paribus
 from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.read import table_of
 from paribus._models import adapt
-from paribus._models.adapter import adapt_models, as_model_list, require_single_model
+from paribus._models.adapter import (
+    _smallest_and_largest,
+    adapt_models,
+    as_model_list,
+    require_single_model,
+)
 from paribus.errors import did_you_mean
 
 RNG = np.random.default_rng(0)
@@ -901,3 +906,12 @@ def test_labels_of_clusters_are_refused_also_of_a_model_with_a_decision_function
     assert len(paribus.partial_dependence(model, X, 0, grid_resolution=3).average[0]) == 3
     with pytest.raises(paribus.errors.ModelError, match="predicts cluster labels"):
         paribus.partial_dependence(model, X, 0, response_method="predict")
+
+
+def test_smallest_and_largest_numbers_are_found_in_portions_with_missing_values(rng):
+    X = rng.normal(size=(10_000, 3)).astype(np.float32)
+    X[::3, 1] = np.nan
+    X[:5_000, 2] = np.nan
+    want = [{int(np.nanargmin(X[:, j])), int(np.nanargmax(X[:, j]))} for j in range(3)]
+    assert _smallest_and_largest([X[:, j] for j in range(3)], len(X)) == want
+    assert _smallest_and_largest([np.arange(5_000)], 5_000) == [{0, 4_999}]
