@@ -40,7 +40,7 @@ from paribus._data.kinds import objects
 from paribus._text import at_value
 from paribus._text import number as told
 from paribus.results import PartialDependence, Provenance, storage
-from paribus.results.schema import STORED
+from paribus.results.schema import stored_records
 from paribus.results.storage import _digest, payload_of
 
 
@@ -517,7 +517,7 @@ def comes_back(result, path):
 
 def test_every_type_of_result_comes_back_with_every_type_in_it(tmp_path):
     results = fuzz_results.prepared()
-    own = {name for name, kind in STORED.items() if kind.__module__.startswith("paribus.")}
+    own = {name for name, kind in stored_records().items() if kind.__module__.startswith("paribus.")}
     assert {type(result).stored for result in results} == own
     for result in results:
         comes_back(result, tmp_path / "result.json")
@@ -878,3 +878,11 @@ def test_results_are_not_written_to_or_read_from_addresses(X, address):
     ) as write:
         effect.save(address)
     assert "secret" not in f"{read.value} {write.value}"
+
+
+def test_a_new_process_loads_any_result(tmp_path):
+    path = tmp_path / "explanation.json"
+    paribus.explain(lambda X: X[:, 0], np.arange(60.0).reshape(20, 3), progress=False).save(path)
+    code = f"import paribus; print(type(paribus.load({str(path)!r})).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "Explanation"

@@ -16,7 +16,7 @@ from paribus.errors import InputError
 Dim = str | int  # a name, which stands for one size throughout a result, or a size
 SEVERAL = ("grid", "step", "cell", "outputs")  # dimensions of any number of axes; they come last
 NUMBERS = {"numeric": "fiu", "integer": "fiu", "datetime": "mM"}  # dtypes of axes that are no categories
-STORED: dict[str, type[Record]] = {}  # records that files name, by the name they have there
+STORED: dict[str, type[Record]] = {}  # loaded records that files name, by the name they have there
 T = TypeVar("T", bound="Record")
 
 
@@ -182,6 +182,15 @@ class Record:
         for part in self._parts():
             known |= part._labels()
         return known
+
+
+def stored_records() -> dict[str, type[Record]]:
+    """Return all records that files name, by the name they have there."""
+    from paribus import results
+
+    for name in results.__all__:
+        getattr(results, name)  # loads the module of the class
+    return STORED
 
 
 def read_only(value: object) -> None:

@@ -25,7 +25,7 @@ from paribus._data.scan.listing import names_store, without_secret
 from paribus._typing import FrameBackend
 from paribus.errors import FormatError
 from paribus.meaning import TaggedText
-from paribus.results.schema import STORED, Record
+from paribus.results.schema import Record, stored_records
 from paribus.results.tidy import LongTable, dataset_of, frame_of, table_of
 
 
@@ -262,12 +262,13 @@ Difference or Explanation
         raise FormatError(f"{path} has format version {stated}; this release reads version {VERSION}")
     body = document.get("result")
     name = body.get("record") if isinstance(body, dict) else None
-    if not isinstance(name, str) or name not in STORED:
-        raise FormatError(f"{path} holds a {_short(repr(name))}; this release knows {', '.join(STORED)}")
+    known = stored_records()
+    if not isinstance(name, str) or name not in known:
+        raise FormatError(f"{path} holds a {_short(repr(name))}; this release knows {', '.join(known)}")
     try:
         if document.get("digest") != _digest(body):
             raise FormatError(f"{path} is damaged, or was changed after it was saved")
-        return decode(STORED[name], body, READABLE)
+        return decode(known[name], body, READABLE)
     except RecursionError as error:
         raise FormatError(f"{path} is damaged: {DEEP}") from error
     except WRONG as error:

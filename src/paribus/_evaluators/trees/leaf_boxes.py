@@ -91,6 +91,8 @@ class ThresholdCells:
         columns = self.columns[position]
         if position in self._numbers:
             return self._numbers[position].of(codes[list(columns)]).astype(np.int32)
+        if len(columns) == 1:
+            return np.asarray(codes[columns[0]])
         cells = np.zeros(codes.shape[1], np.int32)
         for column in columns:
             cells *= self.program.n_codes[column]
