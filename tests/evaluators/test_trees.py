@@ -18,7 +18,11 @@ from paribus import _budget
 from paribus._api.statistics import effects_statistic as effects_statistic
 from paribus._data.read import table_of
 from paribus._evaluators.trees import programs, tree_exact
+from paribus._evaluators.trees.leaf_boxes import ThresholdCells
+from paribus._kernels import compiled
+from paribus._kernels.grid_points import cell_averages
 from paribus._models import structure
+from paribus._models.adapter import adapt
 from paribus._models.libraries import xgboost as xgboost_reader
 from tree_examples import (
     CAT,
@@ -550,3 +554,22 @@ def test_points_that_no_test_tells_apart_are_evaluated_once(options, monkeypatch
         for mine, theirs in zip(*curves, strict=True):
             assert (mine is None) == (theirs is None)
             assert mine is None or np.allclose(mine, theirs, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_averages_at_all_codes_of_deep_trees_are_those_of_the_kernel(outputs, rng):
+    X = rng.normal(size=(6_000, 3))
+    X[::7, 1] = np.nan
+    y = np.nan_to_num(X) @ rng.normal(size=(3, outputs)) + rng.normal(size=(6_000, outputs))
+    model = forests.RandomForestRegressor(2, max_leaf_nodes=3_000, random_state=0).fit(
+        X, y if outputs > 1 else y[:, 0]
+    )
+    ensemble = structure.trees_of(adapt(model, table_of(X))).ensemble
+    program = programs.program_of(ensemble, programs.family_of([(0,), (1,), (2,)]), compiled)
+    assert program.shallow < len(program.entries)
+    share, cells = rng.random(program.n_slots), ThresholdCells(program)
+    for position in range(3):
+        points = cells.points(position, np.arange(cells.size[position]))
+        want = compiled.average(program, points, share)
+        found = cell_averages(program, position, share)
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.abs(want).max())

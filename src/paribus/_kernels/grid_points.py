@@ -416,6 +416,55 @@ def average_changes(
     return averages
 
 
+def cell_averages(program: Program, position: int, share: Floats) -> Floats:
+    """Return the average margins ``(m, codes)`` at all codes of a feature, without the baseline.
+
+    The feature, a position in the family, has one column, with thresholds only. The codes that reach a leaf
+    are an interval, and perhaps the last code, which is missing.
+    """
+    (column,) = program.columns_of[program.family.features[position]]
+    margins, last = program.n_margins, int(program.n_codes[column]) - 1
+    low, high, missing = _code_intervals(program, column)
+    entries, leaves = program.entries, np.flatnonzero(program.entries[:, SLOT] >= 0)
+    slots = np.flatnonzero(program.slot_set == position + 1)  # sets of one feature follow the empty set
+    leaf = leaves[np.searchsorted(entries[leaves, SLOT], slots, side="right") - 1]
+    computed, plain, apart = np.zeros(margins * (last + 1)), np.zeros(margins), np.zeros(margins)
+    for margin, value in values_by_margin(program, leaves):
+        plain += np.bincount(margin, value * share[entries[leaves, SLOT]], margins)
+    some, gone = low[leaf] < high[leaf], missing[leaf]
+    for margin, value in values_by_margin(program, leaf):
+        plain -= np.bincount(margin, value * share[entries[leaf, SLOT]], margins)
+        amount, first = value * share[slots], margin * (last + 1)
+        apart += np.bincount(margin[gone], amount[gone], margins)
+        for ends, sign in ((low, 1.0), (high, -1.0)):
+            at = (first + ends[leaf])[some]
+            computed += np.bincount(at, sign * amount[some], margins * (last + 1))
+    steps = np.cumsum(computed.reshape(margins, -1)[:, :last], axis=1)
+    return np.concatenate([steps, apart[:, None]], axis=1) + plain[:, None]
+
+
+def _code_intervals(program: Program, column: int) -> tuple[Ints, Ints, Flags]:
+    """Return the codes of a column that reach each entry, ``[low, high)``, and whether missing values do."""
+    low = np.zeros(len(program.entries), np.int32)
+    high = np.full(len(low), program.n_codes[column] - 1, np.int32)
+    missing = np.ones(len(low), dtype=bool)
+    for begin, end in batches(program.entries, AT_ONCE // 64):
+        entries, above = program.entries[begin:end], np.empty(0, np.int64)
+        for level, parent in levels(entries):
+            at = begin + level
+            if len(above):
+                up = above[parent]
+                low[at], high[at], missing[at] = low[up], high[up], missing[up]
+                condition = program.conditions[entries[level, TEST]]
+                own = np.flatnonzero(condition[:, COLUMN] == column)
+                right, cut = entries[level[own], SIDE] > 0, condition[own, CUT] + 1
+                low[at[own]] = np.where(right, np.maximum(low[at[own]], cut), low[at[own]])
+                high[at[own]] = np.where(right, high[at[own]], np.minimum(high[at[own]], cut))
+                missing[at[own]] &= right != (condition[own, MISSING_LEFT] > 0)
+            above = at
+    return low, high, missing
+
+
 def values_by_margin(program: Program, leaf: Integers) -> Iterator[tuple[Integers, Floats]]:
     """Yield the margins that leaves add to, and their values, for each column of ``program.value``."""
     margin, node = program.entries[leaf, MARGIN].astype(np.int64), program.entries[leaf, NODE]

@@ -19,7 +19,7 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest, Singl
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells, columns_of, in_tuples
 from paribus._evaluators.trees.programs import codes_of, distinct_points, laid_out
 from paribus._kernels import kernels, prepare
-from paribus._kernels.grid_points import line_averaging, on_lines
+from paribus._kernels.grid_points import cell_averages, line_averaging, on_lines
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
@@ -209,10 +209,14 @@ class TreeExact(ExactEffects):
         """Return the average margins at cells of a feature by the share of slots, once for all groups."""
         key = "cells", feature, kept.tobytes()
         if key not in self._traces:
-            points = cells.points(self.program.family.features.index(feature), kept)
-            lines = on_lines(self.program, [points])
-            average = partial(kernels().average, self.program, points)
-            self._traces[key] = line_averaging(self.program, [points]) if lines else average
+            position = self.program.family.features.index(feature)
+            points, columns = cells.points(position, kept), columns_of(self.program, feature)
+            if on_lines(self.program, [points]):
+                self._traces[key] = line_averaging(self.program, [points])
+            elif len(columns) == 1 and not self.program.columns[columns[0]].is_nominal:
+                self._traces[key] = lambda share: cell_averages(self.program, position, share)[:, kept]
+            else:
+                self._traces[key] = partial(kernels().average, self.program, points)
         found: Callable[[Floats], Floats] = self._traces[key]
         return found
 
