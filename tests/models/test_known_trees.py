@@ -119,3 +119,15 @@ def test_values_changed_between_calls_are_read_again():
     second = averages(model, X)
     assert np.abs(first - second).max() > 1e-3
     np.testing.assert_allclose(second, averages(model, X, method="brute"), atol=1e-10)
+
+
+def test_explainer_reads_values_that_were_changed_between_its_runs():
+    X, y = table()
+    model = HistGradientBoostingRegressor(max_iter=10).fit(X, y)
+    explainer, grid = paribus.Explainer(model, X, **QUIET), {0: [-1.0, 0.0, 1.0]}
+    first = explainer.partial_dependence(0, custom_values=grid).average
+    X[:, 1] += 1.0
+    second = explainer.partial_dependence(0, custom_values=grid).average
+    assert np.abs(first - second).max() > 1e-3
+    want = paribus.partial_dependence(model, X, 0, custom_values=grid, method="brute", **QUIET)
+    np.testing.assert_allclose(second, want.average, atol=1e-10)

@@ -346,7 +346,11 @@ class InMemoryData:
         return self.rows.n_targets
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
-        """Adapt the models; columns are summarized on demand."""
+        """Adapt the models; columns are summarized on demand.
+
+        Values that an earlier run derived are dropped, because X may have been changed in place.
+        """
+        self.rows = replace(self.rows)
         adapt(self.rows.predictable)
 
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:

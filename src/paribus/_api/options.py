@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from paribus._api.statistics.interaction_statistic import InteractionStatistic
     from paribus._api.statistics.marginal_statistic import MarginalStatistic
     from paribus._api.statistics.region_statistic import RegionStatistic
-    from paribus.results import (  # noqa: F401  # noqa: F401
+    from paribus.results import (  # noqa: F401
         AccumulatedLocalEffect,
         Effects,
         HStatistics,
