@@ -19,8 +19,7 @@ from paribus._api.statistics import effects_statistic as effects_statistic
 from paribus._data.read import table_of
 from paribus._evaluators.trees import programs, tree_exact
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells
-from paribus._kernels import compiled
-from paribus._kernels.grid_points import cell_averages
+from paribus._kernels import compiled, reference
 from paribus._models import structure
 from paribus._models.adapter import adapt
 from paribus._models.libraries import xgboost as xgboost_reader
@@ -568,8 +567,8 @@ def test_averages_at_all_codes_of_deep_trees_are_those_of_the_kernel(outputs, rn
     program = programs.program_of(ensemble, programs.family_of([(0,), (1,), (2,)]), compiled)
     assert program.shallow < len(program.entries)
     share, cells = rng.random(program.n_slots), ThresholdCells(program)
-    for position in range(3):
-        points = cells.points(position, np.arange(cells.size[position]))
-        want = compiled.average(program, points, share)
-        found = cell_averages(program, position, share)
-        np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.abs(want).max())
+    for kernels in (compiled, reference):
+        for position, found in zip([0, 2, 1], kernels.cell_averages(program, [0, 2, 1], share), strict=True):
+            points = cells.points(position, np.arange(cells.size[position]))
+            want = compiled.average(program, points, share)
+            np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.abs(want).max())

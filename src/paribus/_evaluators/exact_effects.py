@@ -173,11 +173,15 @@ class ExactEffects(SinglePass):
 
     @cached_property
     def groups(self) -> tuple[tuple[tuple[int, ...], int], ...]:
-        """Groups of grids whose curves are computed together, each with the number of rows per portion."""
+        """Groups of grids whose curves are computed together, each with the number of rows per portion.
+
+        Grids of the same features follow each other.
+        """
         widest = self.curve_bytes // (FLOAT * self.n_margins)
         groups: list[list[int]] = []
         held = 0
-        for number in self._with_points:
+        varied = [tuple(axis.feature for axis in grid.axes) for grid in self.request.grids]
+        for number in sorted(self._with_points, key=lambda number: varied[number]):
             size = self.sizes[number]
             if groups and (held + size) * CHUNK <= widest:
                 groups[-1].append(number)

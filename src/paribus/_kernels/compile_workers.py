@@ -65,6 +65,7 @@ BY_SHAPE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 OF_ALL_SHAPES = {
+    "cell_averages": ("row_curves.average_cells",),
     "interact": ("interactions.sum_pairs", "interactions.spread"),
     "multiply": ("row_curves.multiply",),
     "pair_moments": ("interactions.pair_moments",),

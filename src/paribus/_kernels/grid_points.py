@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from math import prod
 from weakref import WeakKeyDictionary
@@ -331,14 +330,9 @@ def on_lines(program: Program, questions: Sequence[PointCodes]) -> bool:
 
 def line_averages(program: Program, questions: Sequence[PointCodes], share: Floats) -> Floats:
     """Return the average margins ``(m, g)`` at grids for which `on_lines` is true, without the baseline."""
-    return line_averaging(program, questions)(share)
-
-
-def line_averaging(program: Program, questions: Sequence[PointCodes]) -> Callable[[Floats], Floats]:
-    """Return the function of ``share`` that is `line_averages`, for several shares of the same grids."""
     starts = np.cumsum([0, *(points.size for points in questions)])
-    changes = line_changes(program, 0, questions, starts[:-1].tolist())
-    return partial(average_changes, program, *changes, starts[:-1], int(starts[-1]))
+    visits, edges = line_changes(program, 0, questions, starts[:-1].tolist())
+    return average_changes(program, visits, edges, starts[:-1], int(starts[-1]), share)
 
 
 def _passed_bits(

@@ -7,8 +7,8 @@ the sets that some grid needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -327,6 +327,13 @@ class PointCodes:
     def nbytes(self) -> int:
         """Memory of the arrays."""
         return self.row.nbytes + self.codes.nbytes + (0 if self.place is None else self.place.nbytes)
+
+
+def joined(grids: Sequence[PointCodes]) -> PointCodes:
+    """Return one grid with the points of several grids of one axis and the same feature, in their order."""
+    codes = np.concatenate([points.codes for points in grids], axis=1)
+    size = sum(points.size for points in grids)
+    return replace(grids[0], axis_first=np.array([0, size], np.int32), codes=codes, size=size, place=None)
 
 
 def category_codes(column: CodeColumn, numbers: Floats) -> Ints:

@@ -214,6 +214,14 @@ def averages(
     return np.concatenate([grid_points.average(program, points, share) for points in questions], axis=1)
 
 
+def cell_averages(program: Program, positions: list[int], share: Floats) -> list[Floats]:
+    """Return the average margins ``(m, codes)`` at all codes of features, without the baseline.
+
+    Each feature, a position in the family, has one column, with thresholds only. ``share`` is per slot.
+    """
+    return [grid_points.cell_averages(program, position, share) for position in positions]
+
+
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:
     """Return the grids unchanged, because nothing is prepared."""
     return questions

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus import _budget
 from paribus._budget import FLOAT
-from paribus._contracts import Array, Floats, Integers
+from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._evaluators.trees.leaf_boxes import ThresholdCells, columns_of, in_tuples
 from paribus._evaluators.trees.programs import codes_of, distinct_points, laid_out
 from paribus._kernels import kernels, prepare
-from paribus._kernels.grid_points import cell_averages, line_averaging, on_lines
-from paribus._kernels.program import PointCodes, Program
+from paribus._kernels.program import PointCodes, Program, joined
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.trees import Trees
@@ -78,7 +77,8 @@ class TreeExact(ExactEffects):
         trees = trees_of(model)
         program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
         sums = ["weighted_cover" if request.weighted else "cover"] if trees.link.linear else []
-        prepare(program, *sums, "curves", *([] if request.individual else ["multiply"]))
+        curves = ["curves"] if request.individual else ["curves", "multiply"]
+        prepare(program, *sums, *(["cell_averages"] if sums else []), *curves)
         return cls(model, request, trees, program, points)
 
     @property
@@ -143,9 +143,18 @@ class TreeExact(ExactEffects):
         """Return where the curves of a group change; threads may compute the same trace twice."""
         if group not in self._traces:
             threads = self.request.threads or _budget.threads(-1)
-            points = [self.points[number] for number in group]
-            self._traces[group] = kernels().trace(self.program, points, threads)
+            self._traces[group] = kernels().trace(self.program, self._joined(group), threads)
         return self._traces[group]
+
+    def _joined(self, group: tuple[int, ...]) -> list[PointCodes]:
+        """Return the points of a group, with those of grids of the same feature joined."""
+        same = groupby(group, lambda number: tuple(axis.feature for axis in self.request.grids[number].axes))
+        parts = [(features, [self.points[number] for number in numbers]) for features, numbers in same]
+        return [
+            points
+            for features, own in parts
+            for points in ([joined(own)] if len(features) == 1 and len(own) > 1 else own)
+        ]
 
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
         """Compute where the curves of groups of grids change."""
@@ -185,6 +194,9 @@ class TreeExact(ExactEffects):
         measured = self.measured
         tuples = {measured[n]: found for (name, n), found in state.parts.items() if name == "tuples"}
         cells = ThresholdCells(self.program, {feature: found.tuples for feature, found in tuples.items()})
+        positions = {feature: position for position, feature in enumerate(self.program.family.features)}
+        lone = [positions[f] for f in measured.values() if self._has_thresholds_only(f)]
+        along = dict(zip(lone, kernels().cell_averages(self.program, lone, share), strict=True))
 
         def strength(number: int) -> Floats | None:
             feature = measured.get(number)
@@ -192,33 +204,22 @@ class TreeExact(ExactEffects):
                 return None
             if ("cells", number) not in state.parts and feature not in tuples:
                 return np.zeros(self.model.n_outputs)  # no tree tests it
-            counted = feature not in tuples
+            counted, position = feature not in tuples, positions[feature]
             weight = state.parts["cells", number].cells if counted else tuples[feature].weight
             kept = np.flatnonzero(weight)
-            if counted:
-                margins = self._averaging(cells, feature, kept)(share)
+            if position in along:
+                margins = along[position][:, kept]
             else:
-                points = cells.points(self.program.family.features.index(feature), kept)
-                margins = kernels().average(self.program, points, share)
+                margins = kernels().average(self.program, cells.points(position, kept), share)
             return deviations(self.trees.outputs(margins), weight[kept])
 
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(strength, range(len(self.points))))
 
-    def _averaging(self, cells: ThresholdCells, feature: int, kept: Integers) -> Callable[[Floats], Floats]:
-        """Return the average margins at cells of a feature by the share of slots, once for all groups."""
-        key = "cells", feature, kept.tobytes()
-        if key not in self._traces:
-            position = self.program.family.features.index(feature)
-            points, columns = cells.points(position, kept), columns_of(self.program, feature)
-            if on_lines(self.program, [points]):
-                self._traces[key] = line_averaging(self.program, [points])
-            elif len(columns) == 1 and not self.program.columns[columns[0]].is_nominal:
-                self._traces[key] = lambda share: cell_averages(self.program, position, share)[:, kept]
-            else:
-                self._traces[key] = partial(kernels().average, self.program, points)
-        found: Callable[[Floats], Floats] = self._traces[key]
-        return found
+    def _has_thresholds_only(self, feature: int) -> bool:
+        """Return whether a feature has one column of codes, which is not nominal."""
+        columns = columns_of(self.program, feature)
+        return len(columns) == 1 and not self.program.columns[columns[0]].is_nominal
 
     def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
         """Return the average outputs of each grid, in one pass over the trees for a group of them."""
@@ -227,8 +228,8 @@ class TreeExact(ExactEffects):
         share = state.parts["coverage", 0].cells / total
         averages = [np.empty((self.model.n_outputs, 0))] * len(self.points)
         for group, _ in self.groups:
-            points = [self.points[number] for number in group]
-            margins = kernels().averages(self.program, self._trace(group), points, share, threads)
+            points, trace = self._joined(group), self._trace(group)
+            margins = kernels().averages(self.program, trace, points, share, threads)
             outputs = self.trees.outputs(margins + self.program.base[:, None])
             for number, own in self._split(group, outputs):
                 averages[number] = own

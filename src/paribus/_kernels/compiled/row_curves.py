@@ -235,6 +235,28 @@ def averages(
     return computed[:, :, 0]
 
 
+def cell_averages(program: Program, positions: list[int], share: Floats) -> list[Floats]:
+    """Return the average margins at all codes of features; see `reference.cell_averages`."""
+    columns = [program.columns_of[program.family.features[position]][0] for position in positions]
+    first, size = np.cumsum([0, *program.n_codes]).astype(np.int64), int(program.n_codes.sum())
+    column_of = np.full(len(program.family.sets), -1, np.int32)
+    column_of[[position + 1 for position in positions]] = columns  # sets of one feature follow the empty set
+    last = program.n_codes - 1
+    reach = np.stack([np.zeros_like(last), last, np.ones_like(last)], axis=1).astype(np.int64)
+    steps, apart = np.zeros((program.n_margins, size)), np.zeros((program.n_margins, len(last)))
+    plain = np.zeros(program.n_margins)
+    jit_curves.average_cells(
+        program.entries, program.conditions, program.slot_set, column_of, first, share, program.value, reach,
+        np.zeros((program.levels, 4), np.int64), steps, apart, plain
+    )  # fmt: skip
+    found = []
+    for column in columns:
+        curve = np.cumsum(steps[:, first[column] : first[column + 1]], axis=1)
+        curve[:, -1] = apart[:, column]
+        found.append(curve + plain[:, None])
+    return found
+
+
 def _accumulate_changes(computed: Floats, plain: Floats, starts: Ints) -> None:
     """Replace changes between points by margins; the first change of a grid is from the margin ``plain``."""
     begins = set(starts.tolist())

@@ -354,6 +354,61 @@ def average_lines(entries, visit_of, visits, edges, share, value, curves, plain)
                         curves[margin, u8(edges[edge, 0]), 0] += amount * share[slot] * f8(edges[edge, 1])
 
 
+@kernel(
+    void(
+        i4[:, ::1], i4[:, ::1], i4[::1], i4[::1], i8[::1], f8[::1], f8[:, ::1], i8[:, ::1], i8[:, ::1],
+        f8[:, ::1], f8[:, ::1], f8[::1]
+    ),
+)  # fmt: skip
+def average_cells(
+    entries, conditions, slot_set, column_of, first, share, value, reach, saved, steps, apart, plain
+):  # fmt: skip
+    """Add the changes of average margins along the codes of columns.
+
+    ``column_of`` is the column of each set of one feature, -1 for other sets; ``first`` is where the codes of
+    a column begin in ``steps``. ``reach`` has, per column, the first code that reaches the current entry, the
+    code after the last, and whether missing values do; ``saved`` is its previous row per level. ``apart`` is
+    the average at missing values, and ``plain`` that of all leaves with no feature free.
+    """
+    level = i8(-1)
+    for entry in range(u8(entries.shape[0])):
+        while level >= i8(entries[entry, DEPTH]):
+            if level > 0:
+                for k in range(3):
+                    reach[saved[level, 3], k] = saved[level, k]
+            level -= 1
+        level = i8(entries[entry, DEPTH])
+        if level > 0:
+            number = u8(entries[entry, TEST])
+            column, cut = u8(conditions[number, COLUMN]), i8(conditions[number, CUT]) + 1
+            for k in range(3):
+                saved[level, k] = reach[column, k]
+            saved[level, 3] = i8(column)
+            if entries[entry, SIDE] > 0:
+                reach[column, 0] = max(reach[column, 0], cut)
+                reach[column, 2] &= i8(conditions[number, MISSING_LEFT] == 0)
+            else:
+                reach[column, 1] = min(reach[column, 1], cut)
+                reach[column, 2] &= i8(conditions[number, MISSING_LEFT] != 0)
+        if entries[entry, SLOT] < 0:
+            continue
+        free = u8(entries[entry, SLOT])
+        for k in range(u8(value.shape[1])):
+            margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
+            amount = value[u8(entries[entry, NODE]), k]
+            plain[margin] += amount * share[free]
+            for slot in range(free, free + u8(entries[entry, ACTIVE])):
+                at = i8(column_of[u8(slot_set[slot])])
+                if at >= 0:
+                    begin = first[at]
+                    steps[margin, begin] -= amount * share[free]
+                    if reach[at, 0] < reach[at, 1]:
+                        steps[margin, begin + reach[at, 0]] += amount * share[slot]
+                        steps[margin, begin + reach[at, 1]] -= amount * share[slot]
+                    gained = amount * share[slot] if reach[at, 2] else 0.0
+                    apart[margin, at] += gained - amount * share[free]
+
+
 @kernel(void(f8[:, :, ::1], f8[:, :, ::1]), math=("reassoc", "contract", "nsz"))
 def multiply(curves, products):
     """Write the sums over rows of the products of two points: of two by four points at a time.
