@@ -21,7 +21,8 @@ from paribus._data.read import source_of, table_of
 from paribus._data.rows import Background, rows_of
 from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
 from paribus._evaluators.survey import Survey
-from paribus._executors import DaskExecutor, LocalExecutor, as_executor
+from paribus._executors import LocalExecutor, as_executor
+from paribus._executors.dask import DaskExecutor
 from paribus._models import adapt, prefetch_structure, structure, structure_digest, structure_of
 from paribus._models.libraries import LIBRARIES
 from paribus._states import Keyed, merge_in_order

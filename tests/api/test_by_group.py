@@ -413,7 +413,7 @@ def test_frames_of_all_libraries_give_the_bits_of_pandas(key, convert):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 64)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 64)
 
 
 @pytest.mark.usefixtures("small_blocks")

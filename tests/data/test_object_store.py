@@ -388,7 +388,7 @@ def test_addresses_are_refused_where_results_are_written(store, tmp_path, monkey
 KILLED = """
 import os, signal, sys
 import paribus
-from paribus._api import data
+from paribus._evaluators import survey
 from paribus._executors.checkpoint import KeptStates
 from scan_examples import NUMBERS, model
 
@@ -403,13 +403,13 @@ def dying(self, first, stop, state):
 
 
 KeptStates.save = dying
-data.survey_rows = lambda *bounds: 256
+survey.survey_rows = lambda *bounds: 256
 paribus.effects(model("lightgbm"), sys.argv[1], NUMBERS, grid_resolution=5, checkpoint=sys.argv[2], n_jobs=1)
 """
 
 
 def test_killed_run_goes_on_and_reads_nothing_twice(store, local, tmp_path, monkeypatch):
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
     X, options = f"s3://{BUCKET}/data/plain/*.parquet", {"grid_resolution": 5, "n_jobs": 1}
 
     def run(**more):

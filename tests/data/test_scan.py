@@ -158,7 +158,7 @@ def test_threads_do_not_change_bits_of_what_is_read(folder):
 
 @pytest.mark.parametrize("rows", [37, 256])
 def test_blocks_of_survey_do_not_follow_files(folder, monkeypatch, rows):
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: rows)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: rows)
     check(folder)
     weighted = paribus.effects(asked, folder, NUMBERS, grid_resolution=11, sample_weight="w")
     for key in NUMBERS:
@@ -330,7 +330,7 @@ def test_scan_numbers_beyond_what_is_kept_are_thinned_and_error_is_said(folder, 
     monkeypatch.setattr(survey, "EXACT_ROWS", 500)
     monkeypatch.setattr(survey, "CAPACITY", 128)
     monkeypatch.setattr(survey, "LEAST_CAPACITY", 64)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
     read = paribus.effects(model("lightgbm"), folder, NUMBERS, grid_resolution=60)
     error = read["c"].provenance.rank_error
     assert 0 < error < 0.05

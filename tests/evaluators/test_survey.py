@@ -33,7 +33,7 @@ KINDS = (
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 64)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 64)
 
 
 @pytest.fixture

@@ -21,9 +21,7 @@ from checkpoint_examples import CALLS, ROWS, asked, frame, many_levels, numbers,
 from paribus._data.scan import parquet
 from paribus._evaluators.interactions.tree_passes import CoveragePass, PredictionPass
 from paribus._evaluators.support import Together
-from paribus._evaluators.survey import (
-    Survey,
-)
+from paribus._evaluators.survey import Survey
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus._states import (
@@ -39,7 +37,7 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
 
 
 @pytest.fixture
@@ -115,11 +113,11 @@ KILLED = """
 import sys, time
 import numpy as np
 import paribus
-from paribus._api import data
+from paribus._evaluators import survey
 import slow
 
 slow.pause = 0.02
-data.survey_rows = lambda *bounds: 256
+survey.survey_rows = lambda *bounds: 256
 paribus.effects(slow.model, sys.argv[1], ["a", "b"], grid_resolution=5, checkpoint=sys.argv[2])
 """
 SLOW = """

@@ -24,7 +24,7 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
 
 
 @pytest.mark.slow

@@ -15,7 +15,8 @@ from examples import EXAMPLES, Additive
 from paribus._evaluators.interactions.crossed_interactions import CrossedRows
 from paribus._evaluators.interactions.tree_passes import CrossedFeatures
 from paribus._evaluators.permutation import Shuffler
-from paribus._executors import DaskExecutor, LocalExecutor
+from paribus._executors import LocalExecutor
+from paribus._executors.dask import DaskExecutor
 from paribus._kernels import reference
 from paribus._states import merge_in_order
 

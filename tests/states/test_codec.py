@@ -226,7 +226,7 @@ def test_codec_damaged_bytes_are_refused_or_harmless(name, data):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
 
 
 def test_codec_false_offsets_of_text_are_refused():

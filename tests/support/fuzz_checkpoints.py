@@ -23,8 +23,8 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
-from paribus._api import data as opened_data
 from paribus._data.scan import parquet
+from paribus._evaluators import survey
 from paribus._executors.checkpoint import COMMENT, DIGEST
 
 ROWS = 700
@@ -118,7 +118,7 @@ class Finished:
 def small_blocks():
     """Cut a survey into some blocks although there are few rows."""
     with (
-        mock.patch.object(opened_data, "survey_rows", return_value=BLOCK),
+        mock.patch.object(survey, "survey_rows", return_value=BLOCK),
         mock.patch.object(parquet, "PAUSE", 0.0),
     ):
         yield

@@ -17,10 +17,10 @@ from paribus._data.grouping import MOST_VALUES, QUANTILES, Grouping, GroupsByCol
 from paribus._data.rows import Background, Block, Rows
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import TableReader
-from paribus._data.summary import summarize_column
+from paribus._data.summary import SummarySpec, summarize_column
 from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.survey import SummarySpec, survey_states
+from paribus._evaluators.survey import survey_states
 from paribus.errors import RefusalError
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.performance import Performance

@@ -17,19 +17,8 @@ from paribus._data.column_groups import GroupedTable
 from paribus._data.features import Header
 from paribus._data.read import source_of, table_of
 from paribus._data.rows import Background, Rows, rows_of
-from paribus._data.summary import Summary, summarize
+from paribus._data.summary import Summary, SummarySpec, summarize
 from paribus._data.table import Column, Table, read_array
-from paribus._evaluators.survey import (
-    SketchSpec,
-    SummarySpec,
-    Survey,
-    SurveyResult,
-    exact_rows,
-    merged_specs,
-    specs_of,
-    survey_rows,
-    survey_states,
-)
 from paribus._models import as_model_list
 from paribus._models.columns import width_of
 from paribus._text import count
@@ -50,6 +39,7 @@ from paribus.results.provenance import short_source
 if TYPE_CHECKING:
     from paribus._data.scan.model_table import ModelTable
     from paribus._data.scan.reading import TableReader
+    from paribus._evaluators.survey import SketchSpec, SurveyResult
 
 
 def open_data(
@@ -448,6 +438,8 @@ class OutOfCoreData:
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Survey the rows in one pass, unless an earlier survey has all summaries."""
+        from paribus._evaluators.survey import merged_specs
+
         self._memory = surveying.memory
         attempt = 0
         while True:
@@ -483,6 +475,8 @@ class OutOfCoreData:
         return head
 
     def _specs(self, wanted: Mapping[int, SummarySpec]) -> dict[int, SketchSpec]:
+        from paribus._evaluators.survey import specs_of
+
         return specs_of(self.reading, wanted, self._memory)
 
     def _survey(
@@ -494,6 +488,8 @@ class OutOfCoreData:
         attempt: int,
     ) -> SurveyResult:
         """Run the pass of a survey; its name differs if more is surveyed, or after files were skipped."""
+        from paribus._evaluators.survey import Survey, survey_rows, survey_states
+
         more = f"-more-{self._surveys}" if self._surveys else ""
         name = f"{self.survey_name}{more}" + (f"-{attempt}" if attempt > 1 else "")
         reading = replace(self.reading, weight_scale=self.reading.first_unit())
@@ -529,6 +525,8 @@ class OutOfCoreData:
 
     def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
         """Return whether quantiles are estimated only because of the user's memory bound."""
+        from paribus._evaluators.survey import exact_rows
+
         return self._memory is not None and len(self.rows) <= exact_rows(len(wanted), None)
 
     def in_memory(self, why: str) -> Rows:
@@ -565,6 +563,8 @@ class OutOfCoreData:
 
     def _trial(self, surveying: SurveyRequest) -> Trial:
         import pyarrow as pa
+
+        from paribus._evaluators.survey import Survey, merged_specs, survey_rows
 
         head, self._memory = self.head(), surveying.memory
         reading = replace(self.reading, weight_scale=self.reading.first_unit())

@@ -31,9 +31,10 @@ from paribus._api.options import (
     hour_limit,
     prediction_limit,
 )
-from paribus._api.run import Statistic
+from paribus._api.prediction_budget import SUBSAMPLE
+from paribus._api.run import STRONGEST_PAIRS, Statistic
 from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
-from paribus._api.statistics.interaction_statistic import STRONGEST_PAIRS, SUBSAMPLE, InteractionStatistic
+from paribus._api.statistics.interaction_statistic import InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._budget import MAX_HOURS

@@ -19,8 +19,7 @@ from paribus._api.data import ExplainerData, GroupData
 from paribus._contracts import NOMINAL, Array, Kind
 from paribus._data.features import Header, position
 from paribus._data.rows import Background, Rows
-from paribus._data.summary import Summary
-from paribus._evaluators.survey import SummarySpec
+from paribus._data.summary import Summary, SummarySpec
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_of
 from paribus._models.adapter import describe, library_of

@@ -1,4 +1,4 @@
-"""Bounds on the number of predictions, and notes on rows that were sampled to keep them."""
+"""Bounds on the number of predictions, crossed rows, and notes on rows that were sampled to keep bounds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,25 @@ from paribus._api.run import ModelEstimates, Rounds, RunContext
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.planner import PredictionBound, RowsNeededError, reading_predictions
-from paribus._models import Model
+from paribus._models import Model, structure_of
+from paribus._models.combination import Combination
+from paribus.errors import RefusalError
 from paribus.notes import Note, NoteCode
 from paribus.results import Provenance
+
+SUBSAMPLE = 500  # default number of rows that are crossed with each other
+
+
+def crosses(model: Model) -> bool:
+    """Return whether the effects at all rows need rows that are crossed with each other.
+
+    They do not if outputs are sums over leaves or terms, whose means follow from sums over the rows.
+    """
+    try:
+        structure = structure_of(model)
+    except RefusalError:
+        return True
+    return isinstance(structure, Combination) or not structure.link.linear
 
 
 @dataclass(frozen=True, eq=False)

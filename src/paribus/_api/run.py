@@ -15,11 +15,11 @@ from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, announce, digest
 from paribus._contracts import Evaluator
 from paribus._data.rows import Background, Rows
+from paribus._data.summary import SummarySpec
 from paribus._data.table import Table
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, choose, reads_trees
 from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.support import Together, rows_taker
-from paribus._evaluators.survey import SummarySpec
 from paribus._executors import LocalExecutor
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_text
@@ -30,6 +30,7 @@ from paribus.results import Provenance
 
 COUNTED_ROWS = 16_384  # rows per block of a pass that only counts
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
+STRONGEST_PAIRS = "strongest pairs"  # name of a fact: pairs of positions in the table, strongest first
 State: TypeAlias = Keyed | RefusalError
 
 

@@ -14,8 +14,7 @@ import xxhash
 from paribus import _budget
 from paribus._contracts import Blocks, Evaluator
 from paribus._evaluators.planner import Plan
-from paribus._executors import DaskExecutor, as_executor
-from paribus._executors.dask import current_client
+from paribus._executors import as_executor
 from paribus._states import Keyed
 from paribus._text import count
 from paribus._version import __version__
@@ -85,6 +84,8 @@ class Runner:
 
         Without an executor, use the client of this process, if there is one.
         """
+        from paribus._executors.dask import DaskExecutor, current_client
+
         if self.executor is None:
             self.executor = current_client()
         return self.executor if DaskExecutor.accepts(self.executor) else None

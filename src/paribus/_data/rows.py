@@ -14,7 +14,7 @@ import xxhash
 
 from paribus._contracts import Array, Blocks, Flags, Floats, Integers
 from paribus._data.features import Header
-from paribus._data.table import Column, Table
+from paribus._data.table import ArrayTable, Column, Table
 from paribus._text import count
 from paribus.errors import WeightError
 
@@ -134,6 +134,7 @@ def uniform(numbers: Integers, seed: int) -> Floats:
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # (numbers of grids, number of points) each
 ONE_PART: Parts = (((0,), 1),)
+BY_COLUMN = "by column"  # key of a block's table with contiguous columns
 KEPT_CELLS = 1 << 20  # cells of a table whose derived values are kept between passes
 TRIED = 8_192  # most rows with positive weight on which a model is tried
 
@@ -213,10 +214,18 @@ class Block:
         same = len(self.table) == len(whole.table)
         return values if same else take(values, first, first + len(self.table))
 
+    def for_reading(self, columns: int = 1) -> Table:
+        """Return the table to read some columns from, copied by column if they are many, or if it was."""
+        table, known = self.table, self._derived.known
+        if not isinstance(table, ArrayTable) or (2 * columns < len(table.names) and BY_COLUMN not in known):
+            return table
+        found: Table = self.derived(BY_COLUMN, table.by_column)
+        return found
+
     def column(self, feature: int) -> Column:
         """Read one column, once for all evaluators of the block."""
         column: Column = self.row_values(
-            ("column", feature), lambda block: block.table.column(feature), Column.between
+            ("column", feature), lambda block: block.for_reading().column(feature), Column.between
         )
         return column
 

@@ -21,6 +21,24 @@ ROUNDING = 1e-10  # share of the total weight: ranks that differ by less are equ
 SMALLEST = 1e-12  # share of the total weight: the least unit of ranks
 
 
+SEED = 0  # of the sampled rows that columns are binned by
+
+
+@dataclass(frozen=True)
+class SummarySpec:
+    """Summary of a feature that a grid needs: kind, limit of distinct values, quantiles.
+
+    If grid values are ``given``, the number of categories is not limited. ``bins`` are the numbers of bins
+    whose edges are needed.
+    """
+
+    nominal: bool
+    limit: int
+    percentiles: tuple[float, float]
+    given: bool = False
+    bins: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """Summary of a feature, from which its grid is computed.

@@ -194,6 +194,9 @@ def checked_names(names: Any, columns: int, argument: str = "feature_names") -> 
 CONTENT_BYTES = 1_000_000  # bytes given to digests at a time, to avoid a copy of the table
 
 
+CACHED_ROWS = 2_048  # rows that are transposed at once, so that they stay in the cache
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayTable:
     """A two-dimensional array, whose columns have one dtype."""
@@ -234,6 +237,16 @@ class ArrayTable:
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
         return type(self)(self.native[mask], self.names)
+
+    def by_column(self) -> Self:
+        """Return the table with contiguous columns, copied unless they are; objects are never copied."""
+        native = self.native
+        if native.flags.f_contiguous or native.dtype.kind not in "fiub":
+            return self
+        columns = np.empty(native.shape[::-1], native.dtype)
+        for first in range(0, len(native), CACHED_ROWS):
+            columns[:, first : first + CACHED_ROWS] = native[first : first + CACHED_ROWS].T
+        return type(self)(columns.T, self.names)
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""

@@ -381,7 +381,7 @@ def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
 
 def _bins_of_rows(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
     """Return the bin of each row; columns of floats are read without conversion."""
-    floats = block.table.floats(feature) if bins.categories is None else None
+    floats = block.for_reading().floats(feature) if bins.categories is None else None
     if floats is not None:
         codes: Array = kernels.locate(floats, bins.edges, bins.missing)
         return codes

@@ -111,7 +111,7 @@ class SupportCounter:
 
 def _axis_cell_counts(axis: Axis, block: Block) -> Array:
     """Return the number of rows in the cells of one axis; floats are read without conversion."""
-    floats = None if axis.nominal or not len(axis) else block.table.floats(axis.feature)
+    floats = None if axis.nominal or not len(axis) else block.for_reading().floats(axis.feature)
     if floats is None or floats.dtype != axis.cells.values.dtype:
         return axis.count(block.column(axis.feature))
     return axis.count_numbers(floats)

@@ -17,7 +17,17 @@ from paribus._data.scan.listing import SIZE, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import FAR, Partitions, TableReader
-from paribus._data.summary import DECILES, TAILS, Summary, common_of, edges_of, order_categories, placed
+from paribus._data.summary import (
+    DECILES,
+    SEED,
+    TAILS,
+    Summary,
+    SummarySpec,
+    common_of,
+    edges_of,
+    order_categories,
+    placed,
+)
 from paribus._states import Counts, Keyed
 from paribus._states.row_states import SPARE, CategoryWeights, Sketch
 from paribus.errors import FeatureError, TableError, WeightError
@@ -31,23 +41,7 @@ EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # of the values of all feat
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # sketch sizes of each feature with more values
 MOST_LISTED = 100_000  # maximum number of categories of a requested feature
 MOST_CATEGORIES = 1_000_000  # maximum number of categories of a categorical column, requested or not
-SEED = 0  # of the sampled rows that columns are binned by
 SAMPLED = 4_097  # rows of highest priority: one more than the maximum for errors of strengths
-
-
-@dataclass(frozen=True)
-class SummarySpec:
-    """Summary of a feature that a grid needs: kind, limit of distinct values, quantiles.
-
-    If grid values are ``given``, the number of categories is not limited. ``bins`` are the numbers of bins
-    whose edges are needed.
-    """
-
-    nominal: bool
-    limit: int
-    percentiles: tuple[float, float]
-    given: bool = False
-    bins: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

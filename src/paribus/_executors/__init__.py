@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paribus._contracts import Executor
-from paribus._executors.dask import DaskExecutor
 from paribus._executors.local import LocalExecutor
 from paribus.errors import OptionError
 
-__all__ = ["DaskExecutor", "LocalExecutor", "as_executor"]
+__all__ = ["LocalExecutor", "as_executor"]
 
 
 def as_executor(
@@ -24,6 +23,8 @@ def as_executor(
     """
     if executor is None:
         return LocalExecutor(threads, progress, doing)
+    from paribus._executors.dask import DaskExecutor
+
     if DaskExecutor.accepts(executor):
         return DaskExecutor(executor, progress, doing)
     if isinstance(executor, Executor) and not isinstance(executor, type):

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from paribus._budget import AHEAD
 from paribus._contracts import B, Blocks, Evaluator, S, StateStore
 from paribus._data.rows import shared_blocks
-from paribus._data.scan.reading import SharedRead
 from paribus._executors.progress import with_progress
 from paribus._states import Keyed, Merger, merge_in_order, ranges_of
 from paribus.errors import RefusalError
@@ -86,11 +85,14 @@ def fold_together(
     folds: Sequence[SharedFold], progress: bool | None, doing: str
 ) -> list[Keyed | RefusalError]:
     """Read the rows once, and return the state or refusal of each fold."""
-    cuts = [fold.blocks for fold in folds]
+    cuts: list[Any] = [fold.blocks for fold in folds]
     # The blocks of all folds in the order of the rows, each with the position of its fold.
-    blocks: Iterator[tuple[int, Any]] = (
-        shared_blocks(cuts) if cuts[0].in_memory else iter(SharedRead(cuts))  # type: ignore[arg-type]
-    )
+    if cuts[0].in_memory:
+        blocks: Iterator[tuple[int, Any]] = shared_blocks(cuts)
+    else:
+        from paribus._data.scan.reading import SharedRead
+
+        blocks = iter(SharedRead(cuts))
     results = _evaluated_together(folds, blocks)
     shown = with_progress(results, folds[0].blocks.rows, progress, doing)  # type: ignore[type-var]
     with closing(results), closing(shown) as states:

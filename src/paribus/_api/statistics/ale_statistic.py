@@ -31,11 +31,11 @@ from paribus._api.run import (
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._contracts import Array
 from paribus._data.rows import MOST_FEW, Rows, head_rows
+from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.ale.accumulate import AleEstimate, AleRequest
 from paribus._evaluators.ale.ale_grid import SAMPLED, AleBins, AleGrid, bins_of, similar_order
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.planner import Plan, apart, within_rounding
-from paribus._evaluators.survey import SEED, SummarySpec
 from paribus.errors import FeatureError
 from paribus.notes import Note
 from paribus.results import AccumulatedLocalEffect, Effects, Provenance

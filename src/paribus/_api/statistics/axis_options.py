@@ -13,9 +13,8 @@ from paribus._api.run import RunContext
 from paribus._contracts import Array
 from paribus._data.column_groups import one_hot_groups
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
-from paribus._data.summary import Summary
+from paribus._data.summary import Summary, SummarySpec
 from paribus._data.table import Table
-from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
 from paribus._models import Model, trees_of
 from paribus._models.preprocessing.raw_splits import split_sides

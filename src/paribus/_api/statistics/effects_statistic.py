@@ -12,13 +12,16 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, combine_remarks, combined_estimates, label, mean_estimate
 from paribus._api.prediction_budget import (
+    SUBSAMPLE,
     PredictionBudget,
     bound_note,
+    crosses,
     fewest_rows,
     sampled_provenance,
     share_of_range,
 )
 from paribus._api.run import (
+    STRONGEST_PAIRS,
     Fact,
     ModelEstimates,
     Needed,
@@ -32,20 +35,14 @@ from paribus._api.run import (
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
-from paribus._api.statistics.interaction_statistic import (
-    STRONGEST_PAIRS,
-    SUBSAMPLE,
-    InteractionStatistic,
-    crosses,
-)
 from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
+from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
 from paribus._evaluators.planner import Plan, choose, largest_difference, points_recomputed
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
-from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
@@ -180,6 +177,8 @@ class EffectsStatistic:
 
     def _strengths_of(self, context: RunContext, features: tuple[int, ...]) -> Rounds:
         """Return the strengths of features, halving these until they fit in memory."""
+        from paribus._api.statistics.interaction_statistic import InteractionStatistic
+
         own = InteractionStatistic(self.verb, features, features, AUTO, SEED, pairwise=False, overall=False)
         try:
             found = yield from replace(own, method=self.method).statistics(context)

@@ -16,9 +16,9 @@ from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, e
 from paribus._contracts import Array, Floats
 from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.rows import Rows
+from paribus._data.summary import SummarySpec
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
 from paribus._evaluators.planner import Plan, PredictionBound
-from paribus._evaluators.survey import SummarySpec
 from paribus._models.adapter import most_tried
 from paribus._models.scoring import Scorer, score_of, target_of
 from paribus._models.scoring.losses import NAMES, TRIAL_ROWS

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
+from paribus._api.prediction_budget import SUBSAMPLE, PredictionBudget, bound_note, crosses, share_of_largest
 from paribus._api.run import (
+    STRONGEST_PAIRS,
     Fact,
     ModelEstimates,
     Needed,
@@ -28,35 +29,19 @@ from paribus._api.run import (
 from paribus._contracts import Floats
 from paribus._data.features import Feature
 from paribus._data.rows import Background, Rows
+from paribus._data.summary import SummarySpec
 from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
-from paribus._evaluators.survey import SummarySpec
-from paribus._models import Model, structure_of
-from paribus._models.combination import Combination
 from paribus._typing import AUTO
-from paribus.errors import FeatureError, OptionError, RefusalError
+from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which the result is compared with brute force
-SUBSAMPLE = 500  # default number of rows that are crossed with each other
-STRONGEST_PAIRS = "strongest pairs"  # name of a fact: pairs of positions in the table, strongest first
 Pair = tuple[int, int]
 Found = TypeVar("Found", HStatistics, Importance)
-
-
-def crosses(model: Model) -> bool:
-    """Return whether the effects at all rows need rows that are crossed with each other.
-
-    They do not if outputs are sums over leaves or terms, whose means follow from sums over the rows.
-    """
-    try:
-        structure = structure_of(model)
-    except RefusalError:
-        return True
-    return isinstance(structure, Combination) or not structure.link.linear
 
 
 @dataclass(eq=False)

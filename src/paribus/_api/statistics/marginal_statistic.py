@@ -11,10 +11,10 @@ from paribus._api.combine import combine_facts, combined_estimates, label, mean_
 from paribus._api.prediction_budget import PredictionBudget, bound_note, fewest_rows, sampled_provenance
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
+from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import PerformanceMeasure
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Grid, GridOptions
 from paribus._models import Model
 from paribus._models.adapter import named_outputs

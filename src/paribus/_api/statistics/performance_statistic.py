@@ -13,6 +13,7 @@ from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._data.rows import Background
+from paribus._data.summary import SEED
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import (
     LeftOut,
@@ -22,7 +23,6 @@ from paribus._evaluators.performance.measure import (
     TargetEstimate,
 )
 from paribus._evaluators.performance.row_losses import RowLosses
-from paribus._evaluators.survey import SEED
 from paribus._grid import Grid
 from paribus._models import Model
 from paribus._models.scoring import Outcome, family_of, other_scale, predicts_probability

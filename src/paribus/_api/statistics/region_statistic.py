@@ -17,7 +17,7 @@ from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
-from paribus._data.summary import Summary
+from paribus._data.summary import SEED, Summary, SummarySpec
 from paribus._evaluators.cell_means import CellEstimate, CellMeans, MarginalRequest
 from paribus._evaluators.interactions.tree_interactions import pairs_sharing_path
 from paribus._evaluators.planner import Plan, RowsNeededError
@@ -29,7 +29,6 @@ from paribus._evaluators.region_search import (
     RegionRequest,
     SplitBounds,
 )
-from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._grid import Grid, axis_of
 from paribus._kernels import kernels

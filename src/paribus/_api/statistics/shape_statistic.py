@@ -18,10 +18,10 @@ from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows, Sample
 from paribus._data.scan.model_table import ModelTable
+from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.support import RowsTaker
-from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import Axis, Grid
 from paribus._kernels import reference
 from paribus._states import CurveProducts, Keyed

@@ -352,6 +352,7 @@ class TreeAle(AlePass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
+        block.for_reading(len(self.request.ale_grids))
         cells = [self._located(number, block) for number in range(len(self.request.ale_grids))]
         changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}

@@ -431,7 +431,9 @@ def _encoded(
     program: Program | Walk, ensemble: Ensemble, kernels: ModuleType, free: frozenset[int], block: Block
 ) -> Ints:
     """Return the codes of rows; ``free`` features may have any value."""
-    table = prepared_rows(ensemble.preparation, block)
+    used = {column.encoding for column in program.columns}
+    prepared = ensemble.preparation is not None
+    table = prepared_rows(ensemble.preparation, block) if prepared else block.for_reading(len(used))
 
     def numbers(position: int) -> tuple[Floats, Integers | None]:
         encoding = ensemble.encodings[position]
@@ -442,7 +444,6 @@ def _encoded(
         rows, entries = table.stored(encoding.place)
         return encoding.read(entries), rows
 
-    used = {column.encoding for column in program.columns}
     for position, encoding in enumerate(ensemble.encodings):
         if position not in used and encoding.strict and encoding.feature not in free:
             numbers(position)
