@@ -22,7 +22,7 @@ RESPONSES = ("auto", *METHODS)
 SAMPLE_ROWS = 32  # evenly spaced rows that are predicted first, to find the number of outputs and errors
 MOST_SAMPLE_ROWS = 256  # including rows that are added for further categories
 SEARCHED = 4_096  # rows that are searched for further categories
-PORTION = 4_096  # rows that are searched at once
+PORTION = 8_192  # rows that are searched at once
 EXTREME_COLUMNS = 64  # columns whose extreme numbers are searched
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
@@ -185,17 +185,19 @@ def _extreme_rows(table: Table, chosen: Flags) -> tuple[list[int], int | None]:
     It has the largest distance from the mean of sampled rows in standard deviations, None if there is none.
     """
     columns: list[Array] = []
+    sample = np.flatnonzero(chosen)
     for feature in range(min(len(table.names), EXTREME_COLUMNS)):
         numbers = table.floats(feature)
         if numbers is None and table.dtype(feature).lower().startswith(("int", "uint")):
             column = table.column(feature)
             numbers = column.values if not column.missing.any() else None
-        if numbers is not None and np.isfinite(numbers[chosen]).any():
+        if numbers is not None and np.isfinite(numbers[sample]).any():
             columns.append(numbers)
     rows: list[int] = []
     furthest: tuple[float, int | None] = 0.0, None
     for numbers, found in zip(columns, _smallest_and_largest(columns, len(table)), strict=True):
-        usual = numbers[chosen][np.isfinite(numbers[chosen])].astype(np.float64)
+        usual = numbers[sample]
+        usual = usual[np.isfinite(usual)].astype(np.float64)
         with np.errstate(all="ignore"):
             for row in sorted(found):
                 rows.append(row)
@@ -209,14 +211,19 @@ def _smallest_and_largest(columns: list[Array], rows: int) -> list[set[int]]:
     """Return the rows of the smallest and the largest number of each column."""
     found: list[list[int]] = [[] for _ in columns]
     for first in range(0, rows, PORTION):  # whose columns fit in the cache, where these are interleaved
-        for own, numbers in zip(found, columns, strict=True):
-            part = np.ascontiguousarray(numbers[first : first + PORTION])
-            ends = [int(part.argmin()), int(part.argmax())]
-            if np.isnan(part[ends]).any():
+        parts = [numbers[first : first + PORTION] for numbers in columns]
+        # Columns of different dtypes are searched one by one, because a common dtype would round integers.
+        together = [np.stack(parts)] if len({part.dtype for part in parts}) == 1 else [p[None] for p in parts]
+        ends = [
+            end for some in together for end in zip(some.argmin(axis=1), some.argmax(axis=1), strict=True)
+        ]
+        for own, part, (low, high) in zip(found, parts, ends, strict=True):
+            if part[low] == part[low]:
+                own += [first + int(low), first + int(high)]
+            else:  # the first missing number
                 known = np.flatnonzero(~np.isnan(part))
                 some = part[known]
-                ends = [int(known[some.argmin()]), int(known[some.argmax()])] if len(known) else []
-            own += [first + end for end in ends]
+                own += [first + int(known[at]) for at in (some.argmin(), some.argmax())] if len(known) else []
     return [
         {own[int(numbers[own].argmin())], own[int(numbers[own].argmax())]}
         for own, numbers in zip(found, columns, strict=True)
