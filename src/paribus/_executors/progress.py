@@ -38,8 +38,7 @@ class CompilationBar:
             where = (
                 f"{ONCE}; kept in {kept}" if kept else "in every process, because no folder can be written"
             )
-            some = "a kernel" if self.expected == 1 else f"about {self.expected} kernels"
-            sys.stderr.write(f"paribus: compiling {some}, {where}\n")
+            sys.stderr.write(f"paribus: compiling kernels, {where}\n")
             sys.stderr.flush()
 
     def _draw(self, name: str, kept: Path | None) -> None:
