@@ -115,7 +115,7 @@ class PermutationEvaluator(StatisticEvaluator):
     shortcut: ClassVar[bool] = False
     threaded: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
-    how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
+    how: ClassVar[str] = "by permutation, scores of predictions with shuffled values of a feature"
 
     @classmethod
     def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:

@@ -471,7 +471,7 @@ class ExactRegions(RegionSearch):
     name: ClassVar[str] = "exact_regions"
     shortcut: ClassVar[bool] = True
     structure: ClassVar[type | None] = object  # of any kind
-    how: ClassVar[str] = "sums the curves of all rows, read from the structure of the model, by cell"
+    how: ClassVar[str] = "exact, from the structure of the model"
 
     @classmethod
     def build(cls, model: Model, request: RegionRequest) -> ExactRegions:
@@ -496,7 +496,7 @@ class BruteRegions(RegionSearch):
 
     name: ClassVar[str] = "brute_regions"
     shortcut: ClassVar[bool] = False
-    how: ClassVar[str] = "evaluates the model for every row and grid point in each pass, and sums by cell"
+    how: ClassVar[str] = "by brute force, a prediction for each row and grid point in each pass"
 
     @cached_property
     def source(self) -> BruteForce:

@@ -290,7 +290,7 @@ class Explanation(ReportMixin, CorrectionMixin):
         scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
         yield from [self.headline] * bool(self.headline)
-        yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
+        yield f"averaged over {p.background()}, {p.how}"
         yield from brute_lines(p)
         yield from self.table.lines(SHOWN)
         if self.by_group is not None:

@@ -185,16 +185,16 @@ def _at(result: Marginal | Difference, values: Floats, errors: Floats, position:
 
 
 def _source(p: Provenance) -> str:
-    return "what came out" if p.estimand is Estimand.MARGINAL and not p.predictions else p.model
+    return "the target" if p.estimand is Estimand.MARGINAL and not p.predictions else p.model
 
 
-def _how(p: Provenance, beside: str = "") -> Iterator[str]:
+def _how(p: Provenance, addition: str = "") -> Iterator[str]:
     """Yield the rows and the evaluator; what a model recorded of its training is over no rows of ours."""
     if p.estimand is not Estimand.TRAINING:
         done = "accumulated" if p.estimand is Estimand.ACCUMULATED_LOCAL else "averaged"
-        yield f"{done} over {p.background()}{beside}"
+        yield f"{done} over {p.background()}{addition}"
     predictions = f"{count(p.predictions, 'prediction')}, " if p.predictions else ""
-    yield f"by {p.evaluator}: {p.how} ({predictions}{short(p.seconds)} s)"
+    yield f"{p.how} ({predictions}{short(p.seconds)} s)"
     yield from brute_lines(p)
 
 
@@ -405,7 +405,7 @@ def _performance(result: Performance) -> Iterator[str]:
     for curve in result.training_curves:
         yield f"{curve.metric} of {curve.data}: {_ends_of(curve.values)}"
     yield f"averaged over {p.background()}"
-    yield f"by {p.evaluator}: {p.how}"  # in a pass of an explanation, whose time is not that of the metrics
+    yield p.how  # in a pass of an explanation, whose time is not that of the metrics
 
 
 def _ends_of(values: Floats) -> str:
