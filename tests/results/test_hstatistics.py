@@ -235,7 +235,7 @@ def test_the_story_of_interactions(found, two):
         "  1 pair is exactly zero",
         "  a x b x c: 0.5 ± 0.025 (H² 0.062)",
         "  averaged over 20,000 rows (unweighted)",
-        "  by trees: sums over leaves (0.5 s)",
+        "  sums over leaves (0.5 s)",
         "  note: the data is small",
     ]
     assert "  3 x 5 on yes: 2 ± 0.1 (H² 1)" in repr(two).splitlines()
@@ -263,12 +263,12 @@ def test_the_story_of_importance():
         "  b: 2 ± 0.2 (4 with its interactions)",
         "  a: 1 ± 0.1 (2 with its interactions)",
         "  averaged over 20,000 rows (unweighted)",
-        "  by trees: sums over leaves (0.5 s)",
+        "  sums over leaves (0.5 s)",
         "  note: few rows",
     ]
     assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
     own = repr(importance("ab", [1.0, 2.0], kind="model", estimand=paribus.results.Estimand.TRAINING))
-    assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
+    assert "  b: 2\n  a: 1\n  sums over leaves" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs
     assert "  a: 1 ± 0.1 on w, 2 ± 0.2 on x, 3 ± 0.3 on y, ...\n" in outputs
