@@ -1,4 +1,4 @@
-"""What numbers mean, as values: code compares fields, and nobody has to read it out of a sentence."""
+"""Meaning of numbers as values, so that code compares fields instead of sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TaggedText(str):
     """
 
     def __new__(cls, words: str, /, **tags: Any) -> Self:
-        """Keep the tags beside the text."""
+        """Store the tags with the text."""
         self = super().__new__(cls, words)
         vars(self).update(tags)
         return self

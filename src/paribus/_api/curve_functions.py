@@ -145,9 +145,11 @@ def partial_dependence(
     --------
     effects : Many effects in one pass over the data.
 
-    Notes ----- **Dependent features.** Partial dependence evaluates the model at combinations of values that
-    may not exist. ``extrapolation`` is the share of such combinations with the worst other feature.
-    ``support`` is the amount of data around each grid point.
+    Notes
+    -----
+    **Dependent features.** Partial dependence evaluates the model at combinations of values that may not
+    exist. ``extrapolation`` is the share of such combinations with the worst other feature. ``support`` is
+    the amount of data around each grid point.
 
     **Missing values** are excluded from quantiles and grids. The effect at a missing value is reported
     separately as ``.missing``.
@@ -306,8 +308,10 @@ verify, executor, checkpoint, on_error
     Effects
         A mapping from the name (or tuple of names) to `PartialDependence`, strongest first.
 
-    Notes ----- Columns that cannot be varied are skipped, with a note. In a list, tuples may refer to the
-    names of a mapping: ``[{"city": [...]}, ("city", "age")]`` is a curve and a surface.
+    Notes
+    -----
+    Columns that cannot be varied are skipped, with a note. In a list, tuples may refer to the names of a
+    mapping: ``[{"city": [...]}, ("city", "age")]`` is a curve and a surface.
 
     Examples
     --------
@@ -400,7 +404,7 @@ def accumulated_local_effects(
         As for `partial_dependence`.
     features : str, int, tuple, sequence or mapping, optional
         Names, positions and pairs of them, one effect each; all columns by default. At least one feature of a
-        pair must be numeric or a date. A mapping groups columns, as for `effects`.
+        pair must be numeric or a date. A mapping groups columns.
     by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`.
     grid_resolution : int, optional
@@ -428,8 +432,10 @@ def accumulated_local_effects(
     --------
     partial_dependence : The average prediction with a feature set to a value in all rows.
 
-    Notes ----- **Bins.** Every edge is an observed value. A value with more weight than a bin has a separate
-    bin; the smallest value belongs to the first bin. Columns that cannot be varied are skipped, with a note.
+    Notes
+    -----
+    **Bins.** Every edge is an observed value. A value with more weight than a bin has a separate bin; the
+    smallest value belongs to the first bin. Columns that cannot be varied are skipped, with a note.
     Combinations of grouped columns are arranged as categories.
 
     **Categories.** ALE of a categorical feature depends on the order of its categories. Ordered categories
@@ -551,9 +557,11 @@ def marginal(
     --------
     effects : The average prediction when a feature is set to a value, all else unchanged.
 
-    Notes ----- **Cells.** The cell of a numeric value extends half-way to its neighbors, and equally far on
-    the outer side of an end point. Rows further out are in no cell, so that an end point does not represent a
-    long tail. `Marginal.outside` is their share of the weight. With ``percentiles=(0, 1)`` no row is outside.
+    Notes
+    -----
+    **Cells.** The cell of a numeric value extends half-way to its neighbors, and equally far on the outer
+    side of an end point. Rows further out are in no cell, so that an end point does not represent a long
+    tail. `Marginal.outside` is their share of the weight. With ``percentiles=(0, 1)`` no row is outside.
 
     **Target.** Class labels become indicators of the positive class, or of each of several classes. The model
     receives the target column only if it was fitted on it. Values of pandas are aligned with X by label.

@@ -33,7 +33,7 @@ examples:
   paribus compare old.json new.json --format csv > changes.csv
 
 The bound is a share of the spread of the old predictions: twice their standard deviation over the rows. With
---unit prediction it is a number in units of the prediction. It is compared with the change of
+--unit prediction it is a number in units of the prediction. It is compared with changes of
   the level      average prediction over the rows
   the rows       predictions row by row (root mean square), for a fixed sample of 2,000 rows; the bound is
                  --fail-rows, or three times --fail-above. Requires the same rows in both explanations.
@@ -46,10 +46,10 @@ Different rows: a change must also exceed a multiple of its standard error. The 
 with the number of comparisons. Standard errors cover the sampling of rows, not refits of the model.
 
 To find a bound, refit the old model several times, on bootstrap samples or fresh data. Explain each refit on
-the same rows, and pass the results to --calibrate. It proposes the largest change from OLD to a refit, rounded
-up. With m refits, a further one exceeds each bound with a probability of at most 1 / (m + 1).
+the same rows, and pass the results to --calibrate. It proposes the largest change from OLD to a refit,
+rounded up. With m refits, a further one exceeds each bound with a probability of at most 1 / (m + 1).
 
---fail-metric fails if a metric is worse by more than BOUND, and by more than a multiple of its standard error.
+--fail-metric fails if a metric is worse by more than BOUND, and by a multiple of its standard error.
 The default metric is the log loss for classifiers, and R^2 for regressors. Both files need a target. For the
 same rows, the standard error is that of the differences row by row.
 """
@@ -66,16 +66,29 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("old", nargs="?", metavar="OLD", help="saved explanation (.json) or report (.html)")
-    parser.add_argument("new", nargs="?", metavar="NEW", help="saved explanation or report of another model or other rows")
-    parser.add_argument("--fail-above", type=float, metavar="BOUND", help="bound on changes of effects; larger ones give exit code 1")
     parser.add_argument(
-        "--fail-rows", type=float, metavar="BOUND", help="bound on changes of the predictions of rows; default: 3 times --fail-above"
+        "new", nargs="?", metavar="NEW", help="saved explanation or report of another model or other rows"
+    )
+    parser.add_argument(
+        "--fail-above",
+        type=float,
+        metavar="BOUND",
+        help="bound on changes of effects; larger ones give exit code 1",
+    )
+    parser.add_argument(
+        "--fail-rows",
+        type=float,
+        metavar="BOUND",
+        help="bound on changes of the predictions of rows; default: 3 times --fail-above",
     )
     parser.add_argument(
         "--fail-metric", metavar="[METRIC=]BOUND", help="bound on the deterioration of a metric"
     )
     parser.add_argument(
-        "--calibrate", nargs="+", metavar="REFIT", help="explanations of refits of OLD, from which bounds are proposed"
+        "--calibrate",
+        nargs="+",
+        metavar="REFIT",
+        help="explanations of refits of OLD, from which bounds are proposed",
     )
     parser.add_argument(
         "--unit",
@@ -90,13 +103,21 @@ def add_to(commands: Any) -> None:
         help="measure of a change: typical over the data, or largest at a point; default: typical",
     )
     parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="P", help="probability that sampling errors alone do not fail; default: 0.95"
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="probability that sampling errors alone do not fail; default: 0.95",
     )
     parser.add_argument(
-        "--independent", action="store_true", help="assumption that OLD and NEW share no rows, for smaller standard errors"
+        "--independent",
+        action="store_true",
+        help="assumption that OLD and NEW share no rows, for smaller standard errors",
     )
     parser.add_argument("--save", metavar="FILE", help="output file for the changes, as .json")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="format of the output; default: text")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="format of the output; default: text"
+    )
     parser.set_defaults(run=run)
 
 

@@ -105,9 +105,9 @@ def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, d
     except Exception as error:
         if debug:
             traceback.print_exc()
-        again = "" if debug else "; run the command once more with --debug, and"
+        again = "" if debug else " run the command again with --debug, and"
         complain(
-            f"{type(error).__name__}: {error}. This is an internal error of paribus{again or ';'} please report it"
+            f"{type(error).__name__}: {error}. This is an internal error of paribus;{again} please report it"
         )
         return OWN_ERROR
 

@@ -56,7 +56,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
-    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="trusted type in a skops file")
+    parser.add_argument(
+        "--trust", action="append", default=[], metavar="TYPE", help="trusted type in a skops file"
+    )
     parser.add_argument(
         "--on-error",
         choices=get_args(OnError),
@@ -80,7 +82,11 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--title", help="title of the report")
     parser.add_argument(
-        "--about", action="append", default=[], metavar="KEY=VALUE", help="line of the report's record; repeatable"
+        "--about",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="line of the report's record; repeatable",
     )
     parser.add_argument(
         "--monotone",
@@ -90,7 +96,11 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         help="required direction of an effect, rising or falling; repeatable",
     )
     parser.add_argument(
-        "--mute", action="append", default=[], metavar="CODE", help="code of notes to leave out, such as PAR101; repeatable"
+        "--mute",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="code of notes to leave out, such as PAR101; repeatable",
     )
 
 

@@ -23,7 +23,7 @@ examples:
   paribus show result.json -o report.html
 
 Without --format, the suffix of -o selects the format: .txt, .json, .csv, .md, .svg, .png or .html. CSV and
-JSON contain the table of the result (to_frame in Python). PNG requires matplotlib: pip install "paribus[plot]"
+JSON contain the table of the result (to_frame in Python). PNG needs matplotlib: pip install "paribus[plot]"
 """
 FORMATS = ("text", "json", "csv", "markdown", "svg", "png", "html")
 SUFFIXES = {".txt": "text", ".md": "markdown"} | {
@@ -41,9 +41,13 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("result", metavar="RESULT", help="saved result (.json) or report (.html)")
-    parser.add_argument("--format", choices=FORMATS, help="output format; default: the suffix of -o, else text")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="output format; default: the suffix of -o, else text"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="output file; default: stdout")
-    parser.add_argument("--feature", metavar="NAME", help="feature whose effect is shown; default: the whole result")
+    parser.add_argument(
+        "--feature", metavar="NAME", help="feature whose effect is shown; default: the whole result"
+    )
     parser.add_argument("--output-name", metavar="OUTPUT", help="output of the model to plot; default: all")
     parser.set_defaults(run=run)
 

@@ -47,7 +47,7 @@ class MarginalRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         axes = [grid.axes[0] for grid in self.grids]
         return (
             self.outcome,

@@ -89,7 +89,7 @@ class PermutationRequest(WholeRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a state depends on, besides the rows and the model."""
+        """Options that a state depends on, in addition to the rows and the model."""
         return self.groups, self.repeats, self.seed
 
 

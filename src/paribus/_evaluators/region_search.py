@@ -72,7 +72,7 @@ class RegionRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         cells = [(one.name, one.categories) for one in self.cells]
         options = self.candidates, self.max_depth, self.bounds, self.variance, self.least_gain, cells
         thresholds = (plain(one.thresholds) for one in self.cells)

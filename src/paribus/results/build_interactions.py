@@ -52,7 +52,7 @@ class InteractionBuilder:
     provenance : Provenance
         How it was computed.
     with_importance : bool
-        Whether importance is made of it beside H-statistics.
+        Whether importance is made of it in addition to H-statistics.
     """
 
     statistics: InteractionStatistics

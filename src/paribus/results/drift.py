@@ -311,8 +311,7 @@ class Drift(BarsMixin):
         Average prediction over all rows of each explanation, with their weights, and the standard error of
         its change.
     spread : ndarray of shape (n_outputs,)
-        Of the old predictions over all rows, with their weights: twice their standard deviation, which is the
-        distance from one below their mean to one above it. It does not depend on the new explanation.
+        Twice the standard deviation of the old predictions over all rows, with their weights.
     errors : {"upper bound", "independent"}
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
@@ -509,18 +508,16 @@ class Drift(BarsMixin):
         bound : float
             Size of a change of the level, an effect or an interaction that is tolerated.
         unit : {"spread", "prediction"}
-            Unit of ``bound``: the spread of the old predictions, twice their standard deviation over the
-            data, so that 0.05 means the same for a claim in euros and for a probability; or the unit of the
-            prediction.
+            Unit of ``bound``: the spread of the old predictions, which is twice their standard deviation
+            over the data; or the unit of the prediction.
         measure : {"typical", "largest"}
-            What the change of an effect is: the root mean square over the data, or the largest at a point.
-            Curves of fitted models vary from fit to fit most at single points, which the former averages.
+            Change of an effect: the root mean square over the data, or the largest at a point, which varies
+            more between fits.
         confidence : float
             Probability that sampling error alone exceeds no threshold of all that are compared.
         rows : float, optional
-            Typical change of the predictions of single rows that is tolerated, in the same unit; by default
-            three times ``bound``, because no average over rows removes the variance of a fit from them. It
-            needs the same rows in both.
+            Tolerated typical change of the predictions of single rows, in the same unit; by default three
+            times ``bound``. Requires the same rows in both explanations.
 
         Examples
         --------

@@ -181,9 +181,8 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
         Parameters
         ----------
         values : mapping of str to (value, value), optional
-            The two values to compare for each feature, such as ``{"age": (30, 50)}``. By default, all
-            features with a one-way effect: the grid values at the quartiles of the data for numbers, dates
-            and ordered categories, each category and the most frequent one for others.
+            The two values to compare for each feature, such as ``{"age": (30, 50)}``. By default, quartiles
+            of all features, or each category and the most frequent one.
         level : float
             Probability with which the intervals cover the differences.
         backend : {"pandas", "polars", "pyarrow"}, optional
@@ -300,16 +299,19 @@ def compare(*results: Any) -> Comparison | Effects[Comparison]:
     Parameters
     ----------
     *results : results, or one mapping of str to result
-        Either partial dependence, accumulated local effects and averages (`marginal`) of the same model and
-        rows; None is left out. Or a mapping from names to two or more results of one type, such as those of
-        several models or slices of the data: their models, rows and grids may differ, but not outputs and
-        scale. Results are of one feature, or `Effects` of many.
+        Partial dependence, ALE and averages of the same model and rows; or a mapping from names to results of
+        one type. Results are of one feature, or `Effects`.
 
     Returns
     -------
     Comparison or Effects
         For one feature, or for every feature with a one-way effect in all results of a mapping. Of several
         estimands, for every feature with a partial dependence; ``skipped`` lists those that others lack.
+
+    Notes
+    -----
+    Results of a mapping may have different models, rows and grids, but must have the same outputs and scale.
+    An estimand that is None is left out.
 
     Examples
     --------

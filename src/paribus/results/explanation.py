@@ -82,8 +82,8 @@ class Explanation(ReportMixin, CorrectionMixin):
     by_group : GroupComparison or None
         Effects and performance of each group of rows, and where effects differ most; None without ``by``.
     regions : Regions or None
-        Regions of the data for the features whose curves differ most between rows. None for models whose
-        structure cannot be read, for a list of models, with ``max_predictions`` and without interactions.
+        Regions for the features whose curves differ most between rows. None for models whose structure is not
+        read, for lists, with ``max_predictions`` and without interactions.
     """
 
     stored = "explanation"

@@ -366,11 +366,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         Parameters
         ----------
         kind : {"bars", "heatmap", "network", "panels"}
-            The strongest entries with standard errors; a heatmap of all pairs with main effects on the
-            diagonal; a network whose edge widths encode interaction strength; or two-way panels of the
-            strongest pairs.
+            Bars of the strongest entries with standard errors; a heatmap of all pairs; a network whose
+            edge widths are strengths; or two-way panels of the strongest pairs.
         statistic : {"pairwise", "overall", "threeway"}
-            What the bars show.
+            Statistic of the bars.
         k : int
             Maximum number of bars or panels, or of features of a heatmap or network.
         output : str or int, optional

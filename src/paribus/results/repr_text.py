@@ -98,7 +98,7 @@ def _effect(effect: Part) -> Iterator[str]:
         numbers = {AT_MISSING.get(name, name): getattr(effect.missing, name)[:OUTPUTS] for name in known}
         texts = (f"{what} is {', '.join(map(number, values))}" for what, values in numbers.items())
         yield f"missing in {effect.missing.share:.1%} of the data, where {' and '.join(texts)}"
-    yield from _how(effect.provenance, _beside(effect))
+    yield from _how(effect.provenance, _additional(effect))
 
 
 def _curves(effect: Part, o: int) -> list[str]:
@@ -156,7 +156,7 @@ def _quantiles(effect: Part) -> Iterator[str]:
         yield f"with {len(spread.probabilities)} quantiles of the rows' curves{exact}"
 
 
-def _beside(effect: Part) -> str:
+def _additional(effect: Part) -> str:
     """Return how well averages are known, or how much of the data they leave out."""
     error = effect.get("standard_error")
     if error is not None and np.isfinite(error).any():

@@ -67,7 +67,7 @@ class Saveable(Record):
         Returns
         -------
         xarray.Dataset, or dict of them
-            A dictionary if the result is made of several that have grids of their own.
+            A dictionary if the result consists of several with separate grids.
 
         Examples
         --------

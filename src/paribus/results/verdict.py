@@ -247,7 +247,7 @@ def strength_notes(effects: Effects[PartialDependence], importance: Importance) 
 
 @dataclass(frozen=True, eq=False)
 class ResidualCells:
-    """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
+    """Observed and predicted averages ``(o, g)`` near the values of a feature; last, where it is missing."""
 
     part: Marginal
     observed: Floats
@@ -624,6 +624,6 @@ def muted_codes(mute: Any) -> frozenset[NoteCode]:
         named = {code for code in NoteCode if upper in (code.value, code.name, f"{code.value[:4]}XX")}
         if not named:
             known = [*(code.name for code in NoteCode), *(code.value for code in NoteCode)]
-            raise OptionError(f"mute has {word!r}, which is no code of a note{did_you_mean(upper, known)}")
+            raise OptionError(f"mute has {word!r}, which is not a code of a note{did_you_mean(upper, known)}")
         found |= named
     return frozenset(found)

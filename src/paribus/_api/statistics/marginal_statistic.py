@@ -84,17 +84,17 @@ class MarginalStatistic:
         budget: PredictionBudget | None,
     ) -> Rounds:
         """Return the passes of one model."""
-        beside = self._beside(context, model, request)
+        additional = self._additional(context, model, request)
         options: dict[str, Any] = {
-            "beside": beside,
-            "settings": tuple(setting for one in beside for setting in one.settings),
+            "additional": additional,
+            "settings": tuple(setting for one in additional for setting in one.settings),
         }
         if budget is not None and model is not None:
             options["sample"] = partial(self._sampled, context, budget)
             options["bound"] = budget.bound(model, reads=False)
         return evaluate_model(context, model, lambda candidate: request, "auto", name, **options)
 
-    def _beside(
+    def _additional(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return further evaluators of the same predictions: none here."""

@@ -70,7 +70,7 @@ class PerformanceStatistic(MarginalStatistic):
         """Return the request of one model, which also stores predictions."""
         return replace(super()._request(context, grids, outcome), kept_rows=KEPT_ROWS)
 
-    def _beside(
+    def _additional(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return the metrics of a single model with a target."""

@@ -111,9 +111,8 @@ class AdditiveInteractions(ExactInteractions):
         additive = additive_of(model, request.features)
         if not additive.link.linear:
             raise RefusalError(
-                f"{model.response} is not a sum of terms, so that every row would have to be evaluated with the "
-                "values of every other; response_method='decision_function', where the model has one, is a "
-                "sum and exact on every row",
+                f"{model.response} is not a sum of terms, so rows are crossed with each other; "
+                "response_method='decision_function', where the model has one, is exact on all rows",
                 RefusalCode.NONLINEAR_LINK,
             )
         return cls(model, request, additive)

@@ -145,7 +145,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     kind = recognized(head)
     if kind is None:
         raise ModelFileError(
-            f"path={str(path)!r} is no model file that is read, such as {READS}; of another model "
+            f"path={str(path)!r} is not a supported model file, such as {READS}; of another model "
             "pass the object itself, or a function"
         )
     if not isinstance(kind, FileFormat):
@@ -230,4 +230,6 @@ def _model_in(content: bytes, kind: FileFormat, trusted: Sequence[str]) -> Any:
         return read_catboost(document, "CatBoost JSON")
     if "tree_info" in document:
         raise ModelFileError("it is LightGBM's dump_model; save the model by booster.save_model('m.txt')")
-    raise ModelFileError("it is no model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'")
+    raise ModelFileError(
+        "it is not a model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'"
+    )
