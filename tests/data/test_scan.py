@@ -370,7 +370,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         found, (note,) = noted(verb, names)
         assert note.value == found.provenance.rank_error > 0
         assert re.fullmatch(
-            f"the {what} of x0, x1, x2 and 2 more were placed by estimates of quantiles, whose ranks are off "
+            f"the {what} of x0, x1, x2 and 2 more are based on estimated quantiles, whose ranks are off "
             r"by at most \d\S* % of the data; to have the same as in memory, pass a larger max_memory, or "
             "custom_values to a single statistic",
             note,

@@ -257,7 +257,7 @@ def test_a_model_made_of_models_is_one_structure_that_predicts_as_it_does(name):
             X[NUMBERS],
             Y,
             "predict",
-            "StackingRegressor shows its last step the columns",
+            "StackingRegressor passes the columns as well as the predictions",
         ),
         (
             StackingRegressor(**of(light, cv=2, final_estimator=forest)),

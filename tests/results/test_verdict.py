@@ -98,7 +98,7 @@ def test_codes_to_mute():
     assert muted_codes(()) == frozenset()
     with pytest.raises(OptionError, match=r"mute has 'EXTRAPOLATE', .* did you mean 'EXTRAPOLATION'\?"):
         muted_codes(["EXTRAPOLATE"])
-    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is no code of a note"):
+    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is not a code of a note"):
         muted_codes("PAR999")
     with pytest.raises(OptionError, match="mute has '3'"):
         muted_codes([3])

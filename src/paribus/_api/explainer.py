@@ -165,7 +165,7 @@ class Explainer:
         lines = [f"Explainer of {model}", f"  {self._subject.data.describe()}"]
         unused = self._subject.data.header.unused
         if unused:
-            lines.append(f"  without use: {', '.join(unused)}")
+            lines.append(f"  unused columns: {', '.join(unused)}")
         lines += [f"  {line}" for line in self._structures()]
         return "\n".join(lines)
 
@@ -177,7 +177,7 @@ class Explainer:
     def _structures(self) -> list[str]:
         """Return one line for each adapted model: its response, and how it is evaluated."""
         if self._models is None:
-            return ["the model has not predicted yet"] if self._subject.estimators else []
+            return ["the model was not evaluated yet"] if self._subject.estimators else []
         lines = []
         for model in self._models:
             count = len(model.output_names)
@@ -185,7 +185,7 @@ class Explainer:
             try:
                 lines.append(f"{model.name}: {response}; read as {structure_text(model)}")
             except RefusalError as refusal:
-                lines.append(f"{model.name}: {response}; evaluated itself: {refusal}")
+                lines.append(f"{model.name}: {response}; evaluated by predictions: {refusal}")
         return lines
 
     def partial_dependence(
@@ -642,7 +642,7 @@ class Explainer:
         if max_hours is not None and seconds > 3600 * max_hours and self._runner.executor is None:
             raise OptionError(
                 f"max_hours={max_hours:g}: {estimate.announcement}. Pass fewer features or rows, or "
-                "max_hours=None to run it all the same (on the command line --yes)"
+                "max_hours=None to run it anyway (on the command line --yes)"
             )
         if seconds > ANNOUNCED_SECONDS and not silent:
             announce_line(estimate.announcement)

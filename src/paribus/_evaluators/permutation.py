@@ -251,7 +251,7 @@ class Shuffler:
 
     def unsteady(self, rows: Rows) -> list[Note]:
         """Return a note if the model predicts the same rows differently; a scorer scores them again."""
-        then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
+        then = ": its predictions also vary without shuffling, which values and errors include"
         if not isinstance(self.score, Scorer):
             return unsteady_notes((self.score.model,), then)
         again = self.begun(rows).before
@@ -435,7 +435,7 @@ def _permutation_notes(
 ) -> tuple[Note, ...]:
     notes = []
     if used_rows < counted:
-        text = f"values and standard errors are of {used_rows} rows drawn from {counted} (seed={seed})"
+        text = f"values and standard errors are of {used_rows} rows sampled from {counted} (seed={seed})"
         notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=used_rows))
     if not isinstance(score, RowScore):
         error = (

@@ -30,7 +30,7 @@ from paribus._states.sums import ignore_fp_errors
 from paribus.errors import MemoryBoundError, OptionError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
-OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
+OTHER_ESTIMAND = "it is a different estimand, so it is only used on request"
 OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
 # Brute force needs less memory, but it is not chosen automatically because it takes far longer.
@@ -398,8 +398,8 @@ class PredictionBound:
         needed = self.given - self.most + predictions
         verified = ", or leave verify out" if self.recomputed or self.verified else ""
         raise OptionError(
-            f"max_predictions={self.given}: {what} need {needed:,} predictions, those included by which a "
-            f"model is tried first; {ways_out}{verified}"
+            f"max_predictions={self.given}: {what} need {needed:,} predictions, "
+            f"including trial calls; {ways_out}{verified}"
         )
 
 

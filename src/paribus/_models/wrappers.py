@@ -31,10 +31,10 @@ SELECTING = ("RFE", "RFECV")  # pass some columns as an array
 REFUSED = {
     **dict.fromkeys(THRESHOLDED, "predicts a class, which is not a sum"),
     "AdaBoostRegressor": "predicts a weighted median of its trees, which is not a sum",
-    "ClassifierChain": "shows each of its models the predictions of those before it",
+    "ClassifierChain": "passes predictions of earlier models to later ones",
     "OneVsOneClassifier": "counts votes of classes, which is not a sum of margins",
     "OutputCodeClassifier": "predicts the class of the nearest code, which is not a sum of margins",
-    "RegressorChain": "shows each of its models the predictions of those before it",
+    "RegressorChain": "passes predictions of earlier models to later ones",
 }
 FEW = 8  # predictions that are also transformed one by one, to detect dependence on other rows
 SCANNED = 4_097  # points at which a function is searched for jumps
@@ -213,7 +213,7 @@ def _stacking(wrapper: Wrapper) -> Part:
         kept.append(counted)
     shown = np.concatenate(kept)
     if int(shown.sum()) != coefficients.shape[1]:
-        raise wrapper.refusal("shows its last step other columns than one per output of its members")
+        raise wrapper.refusal("passes columns other than one per output of its members to its last step")
     weights = np.zeros((len(coefficients), len(shown)))
     weights[:, shown] = coefficients
     margins = wrapper.sum(parts, weights, intercept)

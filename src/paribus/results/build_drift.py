@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from paribus.results.performance import Metric
 
 SAME_ROWS = (
-    "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "
-    "for other rows, are the sum of both, an upper bound"
+    "both are over the same rows, where changes are exact; standard errors for other rows are the sum of "
+    "both, an upper bound"
 )
 SOME_ROWS = (
     "rows may be in both: standard errors are the sum of both, an upper bound; pass independent=True if "

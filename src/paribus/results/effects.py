@@ -77,7 +77,7 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
 
     def _check(self) -> None:
         if not self.effects or len(self) != len(self.effects):
-            raise InputError("effects are none, or two have one name; pass each once")
+            raise InputError("effects is empty, or two have the same name; pass each once")
         if len({type(effect) for effect in self.effects}) > 1:
             raise InputError("effects are of several types; pass effects of one type")
 

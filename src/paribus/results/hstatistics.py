@@ -266,7 +266,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         for one in features:
             if one not in known:
                 named = [str(token) for token in self.features]
-                return f"{one!r} is none of the features{did_you_mean(str(one), named)}"
+                return f"{one!r} is not one of the features{did_you_mean(str(one), named)}"
         names = " x ".join(map(str, features))
         if statistic not in self.computed:
             return f"{names} was not computed; it needs {OPTIONAL[statistic]}"

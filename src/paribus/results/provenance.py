@@ -186,7 +186,7 @@ class Provenance:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
-            return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
+            return f"{self.sampled_rows:,} of {self.rows:,} rows, sampled with seed {self.seed} ({weighted})"
         read = "" if self.source is None else f", read from {short_source(self.source)}"
         return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
 

@@ -179,7 +179,7 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
             continue
         size, of = known[name]
         if size > of:
-            text = f"{share:.0%} of what {name} does is interaction with other features"
+            text = f"{share:.0%} of the effect of {name} is interaction with other features"
         else:
             strength = with_error(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint)))
             text = (
@@ -295,8 +295,8 @@ class ResidualCells:
         where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
         return (
             f"{where}, with {_share(float(self.share[g]))} of the data, "
-            f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
-            f"predicted{of}, "
+            f"the observed average is {number(float(self.observed[o, g]))} and the predicted one "
+            f"{number(float(self.predicted[o, g]))}{of}, "
             f"{multiple(float(self.ratio[o, g]))} standard errors apart"
         )
 

@@ -402,8 +402,8 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
     if rows.n_weighted <= SUBSAMPLE:
         return ()
     text = (
-        f"strengths are of {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
-        "as in feature_importance; curves are of all rows"
+        f"strengths use {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
+        "as in feature_importance; curves use all rows"
     )
     return (Note(NoteCode.ROWS_SAMPLED, text, value=SUBSAMPLE),)
 

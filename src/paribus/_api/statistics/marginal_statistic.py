@@ -105,7 +105,7 @@ class MarginalStatistic:
         if context.data.n_targets and not context.rows.in_memory:
             raise OptionError(
                 f"max_predictions={self.max_predictions} is below the number of rows, and y of an "
-                "out-of-core X is not drawn; raise it, leave y out, or pass a table in memory"
+                "out-of-core X is not sampled; raise it, leave y out, or pass a table in memory"
             )
         yield from budget.sample(size)
 

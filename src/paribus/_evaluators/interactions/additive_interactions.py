@@ -264,7 +264,7 @@ class BruteInteractions(CrossedInteractions):
     def fallback(self, short: str) -> str | None:
         """Return the warning that rows are sampled or crossed because trees exceed the memory bound."""
         rows, whole = self.request.rows.n_weighted, self.request.sampled_from
-        some = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
+        some = f" on {rows:,} rows sampled from {whole:,}" if whole is not None and rows < whole else ""
         return (
             f"max_memory is too small for the shortcut, so the model is evaluated{some}, every row with the "
             f"values of every other: about {rows:,} predictions for each row and pair ({short})"

@@ -303,7 +303,7 @@ class _Metrics:
     def _calibration(self, o: int, state: RankedRows) -> None:
         """Add the ratio of observed to predicted, the calibration line, and the calibration table."""
         ranked = Ranked.of(state)
-        why = NEGATIVE if ranked.observed.min() < 0 else "predictions add up to no more than 0"
+        why = NEGATIVE if ranked.observed.min() < 0 else "the sum of predictions is not positive"
         self._add("observed / predicted", o, ranked.ratio(self.losses.probability), "near 1", why)
         line = ranked.logistic_line() if self.losses.probability else self._line(o, ranked)
         intercept, slope = (None, None) if line is None else line

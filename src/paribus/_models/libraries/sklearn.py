@@ -398,7 +398,7 @@ def _adaboost(estimator: Any) -> Ensemble:
     """Return the weighted votes of trees: a leaf adds the weight of its tree to the class of its label."""
     trees, classes = _only_trees(estimator, estimator.estimators_), estimator.classes_
     if len(classes) < 2:
-        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no say")
+        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no influence")
     weights = estimator.estimator_weights_
     # Position of the label at each node among the classes.
     votes = [np.searchsorted(classes, tree.classes_)[np.argmax(_leaf_values(tree), axis=1)] for tree in trees]
