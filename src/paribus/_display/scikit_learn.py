@@ -46,9 +46,9 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
 
     Notes
     -----
-    Differences from scikit-learn, besides the values (see ``method`` of `from_estimator`): categories of text
-    are in alphabetical order as there, but those of a categorical column in its declared order; a missing
-    value is not a point of the axis but in ``effects_``.
+    Values differ from scikit-learn as described for ``method`` of `from_estimator`. Categories of text are in
+    alphabetical order as there, but those of a categorical column in its declared order. A missing value is
+    not a point of the axis but in ``effects_``.
     """
 
     effects_: list[PartialDependence]
@@ -91,7 +91,7 @@ n_jobs
             Which of several outputs is drawn: a class by its label, an output of a regression by its
             position or name.
         response_method : {"auto", "predict_proba", "decision_function", "predict"}
-            What the model predicts. ``"auto"`` is the probability of a class where there is one, whatever the
+            Prediction method. ``"auto"`` is the probability of a class where there is one, whatever the
             method; only with ``method="recursion"`` it is the decision function, as in scikit-learn.
         custom_values : mapping, optional
             Values to evaluate instead, keyed by the name or position of a feature.
@@ -111,7 +111,7 @@ n_jobs
             How many of the individual curves are drawn, as a number or a share of the rows. The average is
             that of all rows.
         random_state : int, RandomState or None
-            Decides which of them.
+            Seed of the subsample.
         **drawing
             ``n_cols``, ``line_kw``, ``ice_lines_kw``, ``pd_line_kw``, ``contour_kw``, ``centered`` as in
             scikit-learn, and the other options of its ``plot``.

@@ -186,7 +186,7 @@ class Comparison(PlotMixin):
         Returns
         -------
         Difference
-            On the common grid; ``errors`` and a note say how its standard error was computed.
+            On the common grid; ``errors`` and a note report the basis of its standard error.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Difference(Result):
 
     .. math:: D(x) = A(x) - B(x)
 
-    and ``errors`` says how the standard error of D was computed. If the results may share rows it is at most
+    and ``errors`` is the basis of the standard error of D. If the results may share rows it is at most
     :math:`s_A + s_B`. For the same rows with individual curves (``kind="both"``) it is that of the mean of
     the row-wise differences. For independent samples, which only the caller can declare, it is
     :math:`\sqrt{s_A^2 + s_B^2}`.

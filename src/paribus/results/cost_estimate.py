@@ -62,7 +62,7 @@ class CostEstimate:
 
     @property
     def announcement(self) -> str:
-        """What is about to begin and how long it takes, in one line."""
+        """The call and its estimated duration, in one line."""
         duration = "an unknown time" if self.seconds is None else f"about {_duration(self.seconds)}"
         if not self.predictions:
             return f"this takes {duration}"

@@ -249,8 +249,8 @@ class Change:
     Attributes
     ----------
     kind : {"level", "rows", "effect", "interaction"}
-        What has moved: the average prediction, the predictions of single rows, one curve, or the strength of
-        an interaction.
+        The changed quantity: the average prediction, the predictions of single rows, one curve, or the
+        strength of an interaction.
     features : tuple of str
         None for the level and for rows, one for an effect, two for an interaction.
     output : str
@@ -281,7 +281,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The features, or what else has moved."""
+        """The features, or the other quantity that changed."""
         return " x ".join(self.features) or self.kind
 
     @property
@@ -304,7 +304,7 @@ class Drift(BarsMixin):
     interactions : InteractionDrift or None
         None unless both have interactions.
     metrics : tuple of MetricDrift
-        Of what both report of their performance.
+        Changes of the metrics that both report.
     rows : RowDrift or None
         Of the predictions of single rows; None unless both are over the same rows.
     level_old, level_new, level_error : ndarray of shape (n_outputs,)
@@ -320,7 +320,7 @@ class Drift(BarsMixin):
     notes : tuple of Note
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
-        Of the two, as ``"old"`` and ``"new"``.
+        Provenance of both, as ``"old"`` and ``"new"``.
     refits : tuple of int or None
         Number of models of the old and of the new explanation; None unless both are of a list of models.
     level_refit_errors : ndarray of shape (2, n_outputs) or None
@@ -388,7 +388,7 @@ class Drift(BarsMixin):
         Parameters
         ----------
         measure : {"typical", "largest"}
-            What the change of an effect is: the root mean square over the data, or the largest at a point.
+            Change of an effect: the root mean square over the data, or the largest at a point.
         """
         check_choice("measure", measure, DriftMeasure)
         found = [change for o in range(len(self.output_names)) for change in self._changes(o, measure)]

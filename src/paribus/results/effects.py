@@ -154,7 +154,7 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
         Returns
         -------
         PartialDependence
-            With the shapes of the joint effect; ``provenance.scale`` says that it is the interaction only.
+            With the shapes of the joint effect; ``provenance.scale`` records that it is the interaction only.
 
         Examples
         --------

@@ -46,7 +46,7 @@ PANELS = 9  # of the strongest features
 
 @record
 class Explanation(ReportMixin, CorrectionMixin):
-    """What a model does with its features: every statistic of one model on one background.
+    """All statistics of one model on one background.
 
     Attributes
     ----------
@@ -63,18 +63,18 @@ class Explanation(ReportMixin, CorrectionMixin):
     surfaces : Effects or None
         Partial dependence on the strongest pairs.
     shapes : tuple of Shape
-        Of every feature and output, in the order of ``effects``; ``shapes["age"]`` is that of a feature.
+        Shapes by feature and output, in the order of ``effects``; ``shapes["age"]`` is the one of a feature.
     performance : Performance or None
         How well the model predicts the rows; None without ``y``.
     predictions : RowPredictions
         Mean and spread of the predictions of all rows, and the predictions of a fixed sample of rows.
     model : ModelRecord
     columns : tuple of ColumnRecord
-        Of every feature, in the order of X.
+        Records of the features, in the order of X.
     verdict : tuple of Note
         Notes of all parts, worst first, without muted ones; it prints one on each line.
     checks : tuple of Check
-        What was looked for, found or not.
+        All checks, with and without findings.
     target : tuple of TargetRecord
         Distribution of ``y`` for each output; empty where no metrics were computed.
     files : tuple of FileRecord
@@ -140,7 +140,7 @@ class Explanation(ReportMixin, CorrectionMixin):
 
     @property
     def headline(self) -> str:
-        """What the curves alone explain, as a sentence; empty if the prediction does not vary."""
+        """Share explained by the curves alone, as a sentence; empty if the prediction does not vary."""
         if self.explained is None:
             return ""
         source = self.importance if self.interactions is None else self.interactions
@@ -215,14 +215,14 @@ class Explanation(ReportMixin, CorrectionMixin):
         Parameters
         ----------
         new : Explanation
-            Of the same outputs on the same scale; models, rows and features may differ.
+            The newer explanation, of the same outputs and scale; models, rows and features may differ.
         independent : bool
             Declare that the two are over independent samples without common rows, such as two years.
 
         Returns
         -------
         Drift
-            ``above(bound)`` has what has moved by more than a bound and more than sampling error;
+            ``above(bound)`` has the changes that exceed a bound and the sampling error;
             ``worse(bound)`` the metrics that got worse.
 
         Examples

@@ -53,10 +53,10 @@ class NotebookReprMixin(Saveable):
         *args
             Those of `figure`.
         dark : bool
-            Whether to draw light marks on a dark ground.
+            Whether to use light marks on a dark background.
         id_prefix : str, optional
-            What the ids in the SVG begin with, so that several can be embedded in one page; derived from what
-            is drawn by default.
+            Prefix of the ids in the SVG, so that several can be embedded in one page; by default
+            derived from the content.
         **options
             Those of `figure`.
 
@@ -142,7 +142,7 @@ class PlotMixin(NotebookReprMixin):
             How to show several outputs: one color each ("color") or one row of panels each ("rows"). Default:
             "color" unless color already encodes something else.
         k : int
-            Maximum number of effects to plot, strongest first; a line below the plot says if there are more.
+            Maximum number of effects to plot, strongest first; a line below the plot reports further ones.
         columns : int
             Maximum number of panels per row.
         share_y : bool

@@ -97,8 +97,8 @@ class TrainingCurve(Record):
 class Performance(NotebookReprMixin):
     """How well a model predicts the rows that it is explained on.
 
-    A metric that has no meaning for the target or the model is left out, and a note says why. Standard errors
-    are of the rows as a random sample, with their weights; the model itself is fixed.
+    A metric that is not defined for the target or the model is left out, and a note gives the reason.
+    Standard errors treat the rows as a random sample, with their weights, and the model as fixed.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class Performance(NotebookReprMixin):
     calibration : tuple of Calibration
         For each output.
     training_curves : tuple of TrainingCurve
-        What the model kept while it was fitted.
+        Scores that the model recorded during the fit.
     notes : tuple of Note
-        Features that alone predict the target, what was left out and why, and by how much a metric may be off
-        where close predictions share a rank.
+        Features that alone predict the target, metrics that were left out, and errors of metrics due to close
+        predictions that share a rank.
     provenance : Provenance
         How the predictions were made.
 
@@ -147,7 +147,7 @@ class Performance(NotebookReprMixin):
         return found[0]
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a table with a row for each metric: its name, output, value, standard error, what is better.
+        """Return a table with the name, output, value, standard error and better direction of each metric.
 
         Parameters
         ----------

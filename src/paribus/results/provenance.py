@@ -167,7 +167,7 @@ class Provenance:
         return "\n".join(lines)
 
     def reproducible(self) -> Provenance:
-        """Return the record without what differs between runs that compute the same.
+        """Return the record without facts that differ between runs of the same computation.
 
         Date, duration, threads, passes, memory bound, block size and executor are blank, and files have no
         folders.

@@ -68,7 +68,7 @@ class Monotonicity(Record):
 
 @record
 class Shape(Record):
-    r"""What one curve looks like: the partial dependence of a feature, for one output.
+    r"""The shape of one curve: the partial dependence of a feature, for one output.
 
     Attributes
     ----------

@@ -236,7 +236,7 @@ def load(path: str | PathLike[str]) -> Any:
     -------
     PartialDependence, AccumulatedLocalEffect, Marginal, Effects, HStatistics, Importance, Comparison, \
 Difference or Explanation
-        Identical to the saved result, including types. Of a page, without what differs between runs:
+        Identical to the saved result, including types. For a report, without facts that differ between runs:
         see `Provenance.reproducible`.
 
     Raises

@@ -106,8 +106,8 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     """Read a fitted model from a file, without the library that wrote it and without running any code.
 
     The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and
-    UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node, and predictions
-    are those of the trees so read; these libraries need not be installed, and their own loaders are never
+    UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node and predicts
+    from the trees. These libraries need not be installed, and their loaders are never
     called. A skops file is read by skops. Pickles and joblib files are refused.
 
     Parameters
@@ -115,16 +115,16 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     path : str or path
         The file.
     trusted : sequence of str
-        Types of a skops file that skops does not trust by itself, such as ``"sklearn.tree._tree.Tree"``. Read
-        what the error lists before you pass them. ``numpy.dtype`` need not be named.
+        Types of a skops file that skops does not trust by default, such as ``"sklearn.tree._tree.Tree"``.
+        Review the list in the error before you pass them. ``numpy.dtype`` need not be named.
 
     Returns
     -------
     model
-        A model for `effects` and the other functions. Its ``predict`` returns what the library's own model
-        returns on the scale of the objective: ``Booster.predict`` of XGBoost and LightGBM; of CatBoost the
-        probability of a classification and the prediction of a regression. A classifier also has
-        ``predict_proba`` and ``decision_function``. Of a skops file it is the object itself.
+        A model for `effects` and the other functions. Its ``predict`` equals that of the library on
+        the scale of the objective: ``Booster.predict`` for XGBoost and LightGBM; for CatBoost the
+        probability of a classifier and the prediction of a regressor. A classifier also has
+        ``predict_proba`` and ``decision_function``. For a skops file, the model is the object in the file.
 
     Examples
     --------
