@@ -296,6 +296,15 @@ def compare(effect: Effects[Any], /, *others: Effects[Any] | None) -> Effects[Co
 def compare(*results: Any) -> Comparison | Effects[Comparison]:
     """Compare results of the same feature: of several models, slices of the data, or estimands.
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> early, late = (paribus.partial_dependence(model, X[rows], "bmi") for rows in (y < 140, y >= 140))
+    >>> list(paribus.compare({"low": early, "high": late}).parts)
+    ['low', 'high']
+
     Parameters
     ----------
     *results : results, or one mapping of str to result

@@ -48,6 +48,15 @@ PANELS = 9  # of the strongest features
 class Explanation(ReportMixin, CorrectionMixin):
     """All statistics of one model on one background.
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> explanation = paribus.explain(model, X, y)
+    >>> len(explanation.effects), len(explanation.interactions.feature_pairs), len(explanation.surfaces)
+    (10, 45, 10)
+
     Attributes
     ----------
     effects : Effects

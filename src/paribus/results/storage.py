@@ -227,6 +227,15 @@ def _digest(body: Any) -> str:
 def load(path: str | PathLike[str]) -> Any:
     """Read a saved result, without the model or the data.
 
+    >>> import pathlib, tempfile, paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "effects.json"
+    >>> paribus.effects(Ridge().fit(X, y), X).save(path)
+    >>> len(paribus.load(path))
+    10
+
     Parameters
     ----------
     path : str or path
@@ -247,9 +256,8 @@ Difference or Explanation
 
     Examples
     --------
-    >>> import numpy as np, pathlib, tempfile, paribus
+    >>> import numpy as np
     >>> effect = paribus.partial_dependence(lambda X: X[:, 0] ** 2, np.arange(6.0).reshape(3, 2), 0)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "effect.json"
     >>> effect.save(path)
     >>> paribus.load(path) == effect
     True

@@ -107,8 +107,18 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
 
     The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and
     UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node and predicts
-    from the trees. These libraries need not be installed, and their loaders are never
-    called. A skops file is read by skops. Pickles and joblib files are refused.
+    from the trees. These libraries need not be installed, and their loaders are never called. A skops file is
+    read by skops. Pickles and joblib files are refused.
+
+    >>> import tempfile, lightgbm, paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, y).booster_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     booster = booster.save_model(f"{folder}/model.txt")
+    ...     model = paribus.read_model(f"{folder}/model.txt")
+    >>> model
+    FileModel(LightGBM text, objective='regression', 5 trees, 10 columns)
 
     Parameters
     ----------
@@ -128,15 +138,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
 
     Examples
     --------
-    >>> import tempfile, lightgbm, numpy as np, paribus
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, X[:, 0]).booster_
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     booster = booster.save_model(f"{folder}/model.txt")
-    ...     model = paribus.read_model(f"{folder}/model.txt")
-    >>> model
-    FileModel(LightGBM text, objective='regression', 5 trees, 2 columns)
-    >>> effect = paribus.partial_dependence(model, X, 0)
+    >>> effect = paribus.partial_dependence(model, X, "bmi")
     >>> effect.provenance.structure
     'FileModel: 5 trees; read from a file (LightGBM text), and not compared with its library'
     """
