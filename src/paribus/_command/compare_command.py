@@ -49,9 +49,9 @@ To find a bound, refit the old model several times, on bootstrap samples or fres
 the same rows, and pass the results to --calibrate. It proposes the largest change from OLD to a refit,
 rounded up. With m refits, a further one exceeds each bound with a probability of at most 1 / (m + 1).
 
---fail-metric fails if a metric is worse by more than BOUND, and by a multiple of its standard error.
-The default metric is the log loss for classifiers, and R^2 for regressors. Both files need a target. For the
-same rows, the standard error is that of the differences row by row.
+--fail-metric fails if a metric is worse by more than BOUND, and by more than a multiple of its standard
+error. The default metric is the log loss for classifiers, and R^2 for regressors. Both files need a target.
+For the same rows, the standard error is that of the differences row by row.
 """
 FORMATS = ("text", "csv", "json")
 
@@ -82,7 +82,7 @@ def add_to(commands: Any) -> None:
         help="bound on changes of the predictions of rows; default: 3 times --fail-above",
     )
     parser.add_argument(
-        "--fail-metric", metavar="[METRIC=]BOUND", help="bound on the deterioration of a metric"
+        "--fail-metric", metavar="[METRIC=]BOUND", help="bound on the loss of performance, by a metric"
     )
     parser.add_argument(
         "--calibrate",
@@ -107,7 +107,7 @@ def add_to(commands: Any) -> None:
         type=float,
         default=0.95,
         metavar="P",
-        help="probability that sampling errors alone do not fail; default: 0.95",
+        help="probability that sampling error alone passes; default: 0.95",
     )
     parser.add_argument(
         "--independent",

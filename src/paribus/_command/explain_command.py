@@ -57,7 +57,11 @@ def add_to(commands: Any) -> None:
     _add_statistic_options(parser)
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
-        "--trust", action="append", default=[], metavar="TYPE", help="trusted type in a skops file"
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="trusted type in a skops file; repeatable",
     )
     parser.add_argument(
         "--on-error",
@@ -113,7 +117,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="folder for finished blocks of Parquet, to resume an interrupted run",
     )
     parser.add_argument(
-        "--yes", action="store_true", help=f"permission for runs estimated to take over {MAX_HOURS:g} hours"
+        "--yes", action="store_true", help=f"permission for runs with an estimate above {MAX_HOURS:g} hours"
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -35,7 +35,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
     parser.add_argument("data", metavar="DATA", nargs="?", help="Parquet file or folder, CSV, or Arrow file")
     parser.add_argument(
-        "--trust", action="append", default=[], metavar="TYPE", help="trusted type in a skops file"
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="trusted type in a skops file; repeatable",
     )
     add_limits(parser)
     parser.set_defaults(run=run)
