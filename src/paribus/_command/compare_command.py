@@ -69,6 +69,17 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "new", nargs="?", metavar="NEW", help="saved explanation or report of another model or other rows"
     )
+    _add_bounds(parser)
+    _add_measures(parser)
+    parser.add_argument("--save", metavar="FILE", help="output file for the changes, as .json")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="format of the output; default: text"
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_bounds(parser: argparse.ArgumentParser) -> None:
+    """Add the options that bound changes."""
     parser.add_argument(
         "--fail-above",
         type=float,
@@ -90,6 +101,10 @@ def add_to(commands: Any) -> None:
         metavar="REFIT",
         help="explanations of refits of OLD, from which bounds are proposed",
     )
+
+
+def _add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add the options on the measure, unit and sampling error of changes."""
     parser.add_argument(
         "--unit",
         choices=get_args(DriftUnit),
@@ -114,11 +129,6 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="assumption that OLD and NEW share no rows, for smaller standard errors",
     )
-    parser.add_argument("--save", metavar="FILE", help="output file for the changes, as .json")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="format of the output; default: text"
-    )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
