@@ -376,7 +376,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
             note,
         )
         assert note.feature is None
-        assert repr(found).count("estimates of quantiles") == 1
+        assert repr(found).count("estimated quantiles") == 1
         given = {name: np.array([-1.0, 0.0, 1.0]) for name in names}
         assert noted(verb, names, custom_values=given)[1] == []
         assert noted(verb, names, max_memory=None)[1] == []
