@@ -382,7 +382,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         assert noted(verb, names, max_memory=None)[1] == []
     one, (note,) = noted(paribus.partial_dependence, "x3")
     assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
-    assert note.startswith("the grid points of x3 were placed")
+    assert note.startswith("the grid points of x3 are based on")
     assert noted(paribus.partial_dependence, "x3", percentiles=(0, 1))[1] == []
 
 
