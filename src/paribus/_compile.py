@@ -13,9 +13,9 @@ from paribus._kernels import cache_folder, why_numpy
 from paribus._kernels.compile_workers import WORKERS
 
 DESCRIPTION = """\
-Compile the loops over trees, so that no later process on this machine waits for it: for container images,
-and for installations that their users cannot write to. They are kept in NUMBA_CACHE_DIR, else in
-PARIBUS_CACHE_DIR, else in the user's cache folder; later processes must find them under the same name.
+Compile the numba kernels for tree models in advance, so that later processes do not wait for compilation. Use
+this for container images and for read-only installations. Kernels are stored in NUMBA_CACHE_DIR, else in
+PARIBUS_CACHE_DIR, else in the user's cache folder. Later processes must find that folder at the same path.
 """
 EXAMPLE = """\
 example, in a Dockerfile:
@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     """Add the parser of this command."""
     parser = commands.add_parser(
         "compile",
-        help="compile the loops over trees before they are needed",
+        help="compile the kernels for tree models in advance",
         description=DESCRIPTION,
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -23,15 +23,15 @@ BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose v
 
 
 def show_versions(file: TextIO | None = None) -> None:
-    """Print the versions of all that takes part in a result, and how this machine computes.
+    """Print the versions of all libraries that affect results, and the settings of this machine.
 
-    Reports of faults should have it. Libraries are looked up and not imported, except for numba, which is the
-    only way to know whether its kernels can be used. Nothing is sent anywhere.
+    Include it in bug reports. Libraries are looked up and not imported, except for numba, whose import shows
+    whether its kernels can be used. Nothing is sent anywhere.
 
     Parameters
     ----------
     file : text file, optional
-        Where to write. Default: standard output.
+        Output file; standard output by default.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def show_versions(file: TextIO | None = None) -> None:
       platform      Linux-6.8.0-x86_64-with-glibc2.39
     ...
 
-    It is text, for a log as well:
+    Written to a log:
 
     >>> import io
     >>> kept = io.StringIO()

@@ -54,7 +54,7 @@ __all__ = [
 
 
 class ParibusError(Exception):
-    """The root of every error paribus raises on purpose."""
+    """Base class of all errors that paribus raises."""
 
 
 class InputError(ParibusError, ValueError):
@@ -142,7 +142,7 @@ class DrawingError(ParibusError):
 
 
 class CostWarning(UserWarning):
-    """The memory bound permits only a far slower method, or one on fewer rows, which is about to start."""
+    """The memory limit permits only a far slower method, or one on fewer rows."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

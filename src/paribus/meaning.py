@@ -1,4 +1,4 @@
-"""What numbers mean, as values: code compares fields, and nobody has to read it out of a sentence."""
+"""Meaning of numbers as values, so that code compares fields instead of sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TaggedText(str):
     """
 
     def __new__(cls, words: str, /, **tags: Any) -> Self:
-        """Keep the tags beside the text."""
+        """Store the tags with the text."""
         self = super().__new__(cls, words)
         vars(self).update(tags)
         return self
@@ -34,7 +34,7 @@ class Word(StrEnum):
 
 
 class Estimand(Word):
-    """What is estimated; the value is what a provenance prints."""
+    """The estimand; its value is printed in the provenance."""
 
     INTERVENTIONAL = "interventional"  #: rows keep all but the features, which are set to a value
     PATH_DEPENDENT = "path-dependent"  #: averages along the paths of the training data
@@ -55,14 +55,14 @@ class Association(Word):
 class Scale(TaggedText):
     """The unit of the numbers of a result.
 
-    As text it is what a provenance prints, such as ``"prediction, relative to age = 40"``.
+    As text it is printed in the provenance, such as ``"prediction, relative to age = 40"``.
 
     Attributes
     ----------
     base : str
         The unit of the prediction: ``"prediction"``, ``"probability"``, ``"margin"``, ...
     per : str or None
-        What a slope is per, such as ``"unit of age"``.
+        Denominator of a slope, such as ``"unit of age"``.
     relative_to : str or None
         The point at which a centered effect is zero, such as ``"age = 40"``.
     interaction : bool
@@ -99,7 +99,7 @@ class Scale(TaggedText):
         return self.base == "probability" and not self.has_zero
 
     def label(self, output: str) -> str:
-        """Return the label of an axis: the unit of one output, and what it is a change from."""
+        """Return the label of an axis: the unit of one output, and its reference."""
         text = self.base if self.per is None else f"{self.base} per {self.per}"
         if output != "prediction":
             text = f"{text} of {output}" if text == "probability" else f"{text} ({output})"

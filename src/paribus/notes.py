@@ -38,15 +38,15 @@ LAST_WITH_PAIRS = Traits(order="last", checked="with pairs")
 
 
 class NoteCode(StrEnum):
-    """Kinds of notes, by what they are about: the data, the rows, the model, the estimand, the errors.
+    """Kinds of notes, grouped by topic: the data, the rows, the model, the estimand, the errors.
 
     A code and its name never change their meaning. An *issue* would change a decision: whether to use the
-    model, or how to read one of its curves. A *tip* says what the numbers are, or how to learn more.
+    model, or how to read one of its curves. A *tip* explains the numbers, or how to learn more.
 
     Attributes
     ----------
     severity : {"issue", "tip"}
-        Whether such a note would change a decision, or says what the numbers are.
+        Whether such a note would change a decision, or explains the numbers.
     meaning : str
         The statement of such a note, for any feature and data.
     traits : Traits
@@ -70,46 +70,50 @@ class NoteCode(StrEnum):
         ALWAYS,
     )
     MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data", ALWAYS
-    NEARLY_CONSTANT = "PAR103", "tip", "a feature has nearly always the same value", ALWAYS
+    NEARLY_CONSTANT = "PAR103", "tip", "a feature has the same value in nearly all rows", ALWAYS
     SINGLE_VALUE = "PAR104", "tip", "a feature has a single value, and no effect to show", ALWAYS
     NO_VALUE = "PAR105", "issue", "a feature has no finite value to evaluate", ALWAYS
     INFINITE_VALUES = "PAR106", "issue", "a feature is infinite in part of the data", ALWAYS
     NARROW_RANGE = "PAR107", "tip", "the axis covers the whole range, as the percentiles coincide", ALWAYS
     RARE_CATEGORIES = "PAR108", "tip", "only the most frequent categories are evaluated", ALWAYS
     TIME_ZONE = "PAR109", "tip", "dates are reported in UTC"
-    OUTSIDE_GRID = "PAR110", "tip", "part of the data lies beyond the grid and does not count", ALWAYS
+    OUTSIDE_GRID = "PAR110", "tip", "part of the data lies beyond the grid and is ignored", ALWAYS
     EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors", ALWAYS
     CATEGORY_ORDER = "PAR112", "tip", "categories were put in an order, on which ALE depends", LAST
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out", ALWAYS
-    THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where hardly any data is", ALWAYS
-    QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins were placed by estimates of quantiles"
+    THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where data is sparse", ALWAYS
+    QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins are based on estimated quantiles"
     TAILS_EXTEND = "PAR116", "issue", "beyond the percentiles, a curve leaves the range that is plotted"
     TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction"
     TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly", FIRST
-    GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column are one group"
+    GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column were combined into one group"
     SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
     ONE_HOT_COLUMNS = "PAR121", "tip", "columns look like a one-hot encoding of one feature", LAST
     GROUP_EXTRAPOLATES = "PAR122", "tip", "the curve of a group extends beyond its rows"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS
-    ROWS_SAMPLED = "PAR204", "tip", "the statistics are of a sample of the rows"
-    ROWS_PERMUTED = "PAR205", "tip", "permutation importance is of a sample of the rows"
-    ERROR_ROWS = "PAR206", "tip", "standard errors are of fewer rows than usual to keep max_memory"
-    PREDICTIONS_BOUNDED = "PAR207", "tip", "rows were drawn to keep max_predictions"
+    ROWS_SAMPLED = "PAR204", "tip", "the statistics were computed on a sample of the rows"
+    ROWS_PERMUTED = "PAR205", "tip", "permutation importance was computed on a sample of the rows"
+    ERROR_ROWS = "PAR206", "tip", "standard errors use fewer rows than usual to keep max_memory"
+    PREDICTIONS_BOUNDED = "PAR207", "tip", "rows were sampled to keep max_predictions"
     PAIRS_CHOSEN = "PAR208", "tip", "only pairs of the features that interact most were evaluated"
     NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite", ALWAYS
     ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently", ALWAYS
     CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows", ALWAYS
-    SINGLE_ROW = "PAR304", "issue", "a single row has no effects"
-    SINGLE_PRECISION = "PAR305", "tip", "small strengths are called zero, as single precision rounds"
+    SINGLE_ROW = "PAR304", "issue", "a single row does not determine effects"
+    SINGLE_PRECISION = (
+        "PAR305",
+        "tip",
+        "small strengths are reported as zero, because of rounding in single precision",
+    )
     PROBABILITY_SCALE = (
         "PAR306",
         "tip",
-        "a model that is additive in its margin interacts in its probability",
+        "a model that is additive on the margin scale interacts on the probability scale",
         LAST,
     )
-    MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ", IN_UNITS
+    MODELS_DIFFER = "PAR307", "tip", "difference between the models of a list", IN_UNITS
     SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
     CELL_DIFFERS = (
         "PAR309",
@@ -117,13 +121,23 @@ class NoteCode(StrEnum):
         "near a value, the observed average differs from the predicted one",
         IN_UNITS,
     )
-    POOR_CALIBRATION = "PAR310", "issue", "the observed average differs from the predicted one overall", LAST
+    POOR_CALIBRATION = (
+        "PAR310",
+        "issue",
+        "poor calibration: the observed average differs from the predicted one overall",
+        LAST,
+    )
     NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does", FIRST
-    SHRUNKEN_PREDICTIONS = "PAR312", "tip", "predictions vary less than the target, as on training rows", LAST
+    SHRUNKEN_PREDICTIONS = (
+        "PAR312",
+        "tip",
+        "predictions vary too little, which is typical of training rows",
+        LAST,
+    )
     AMPLIFIED_ROUNDING = (
         "PAR313",
         "tip",
-        "a calibration with steps follows margins of single precision, whose rounding it amplifies",
+        "calibration steps amplify the rounding of margins in single precision",
     )
     GROUP_BIAS = (
         "PAR314",
@@ -137,12 +151,17 @@ class NoteCode(StrEnum):
     ALE_DIFFERS = (
         "PAR404",
         "issue",
-        "ALE differs from partial dependence, by dependent features or by interactions",
+        "ALE differs from partial dependence, because of dependent features or interactions",
         ALWAYS_IN_UNITS,
     )
     TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
     NO_TOTAL = "PAR406", "tip", "there is no total H, as some columns were not among the features"
-    WEAK_DENOMINATOR = "PAR407", "tip", "the joint effect is so small that H² is noise", LAST_WITH_PAIRS
+    WEAK_DENOMINATOR = (
+        "PAR407",
+        "tip",
+        "the joint effect is so small that H² is mostly noise",
+        LAST_WITH_PAIRS,
+    )
     H_ABOVE_ONE = (
         "PAR408",
         "tip",
@@ -165,7 +184,7 @@ class NoteCode(StrEnum):
     HIDDEN_INTERACTION = (
         "PAR412",
         "issue",
-        "a feature acts mostly in interactions, which its curve averages out",
+        "a feature acts mostly through interactions, which its curve averages out",
         WITH_PAIRS,
     )
     NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature", ALWAYS
@@ -174,21 +193,21 @@ class NoteCode(StrEnum):
     CURVES_INCOMPLETE = (
         "PAR416",
         "tip",
-        "the curves alone leave part of the variance of the prediction",
+        "the curves alone do not reproduce the whole variance of the prediction",
         WITH_PAIRS,
     )
     REGIONS_FOUND = "PAR417", "tip", "an effect differs between regions of the data"
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
-    ERROR_BASIS = "PAR504", "tip", "how the standard error of a difference was found"
+    ERROR_BASIS = "PAR504", "tip", "basis of the standard error of a difference"
     INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
-    SCORE_ERROR = "PAR506", "tip", "what the standard error of a score that is no mean over rows is of"
-    METRIC_LEFT_OUT = "PAR601", "tip", "a metric of performance has no meaning here and was left out", LAST
+    SCORE_ERROR = "PAR506", "tip", "basis of the standard error of a score that is not a mean over rows"
+    METRIC_LEFT_OUT = "PAR601", "tip", "a performance metric is not defined here and was left out", LAST
     SHARED_RANKS = (
         "PAR602",
         "tip",
-        "predictions that are close share a rank, so that metrics may be off by a bound",
+        "close predictions share a rank, which adds a bounded error to metrics",
         LAST,
     )
 
@@ -201,7 +220,7 @@ class Note(TaggedText):
     code : NoteCode
         The kind of caveat, such as ``"PAR101"``, whose ``code.name`` is ``"EXTRAPOLATION"``.
     severity : {"issue", "tip"}
-        Whether it would change a decision, or says what the numbers are.
+        Whether it would change a decision, or explains the numbers.
     text : str
         The sentence.
     feature : str or None
@@ -234,7 +253,7 @@ class Note(TaggedText):
 
     @property
     def severity(self) -> Severity:
-        """Whether it would change a decision, or says what the numbers are."""
+        """Whether it would change a decision, or explains the numbers."""
         return self.code.severity
 
     def of(self, which: str) -> Note:

@@ -661,7 +661,7 @@ def test_values_xgboost_does_not_know_are_refused(source, tmp_path):
     for column in (text, pd.Categorical(text)):
         X = SOURCES[source](frame().assign(region=column), tmp_path)
         with pytest.raises(
-            paribus.errors.TableError, match="column 'region' of X has 'west', which is none of the 3"
+            paribus.errors.TableError, match="column 'region' of X has 'west', which is not one of the 3"
         ):
             paribus.partial_dependence(model("xgboost"), X, "a", progress=False)
 

@@ -233,7 +233,7 @@ def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path, monkeypatch):
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
     TABLE.to_parquet(tmp_path / "rows.parquet")
     for source in (TABLE, tmp_path / "rows.parquet"):
-        with pytest.warns(paribus.CostWarning, match="on 500 rows drawn from 6,000"):
+        with pytest.warns(paribus.CostWarning, match="on 500 rows sampled from 6,000"):
             found = paribus.h_statistic(forest, source, ["a", "b"], **QUIET)
         assert found.provenance.sampled_rows == 500
 

@@ -264,5 +264,5 @@ def test_list_of_labels_is_a_target_and_no_list_of_columns():
 def test_columns_of_target_and_weights_that_do_not_exist_are_refused(options, error, words):
     with pytest.raises(error, match=words):
         paribus.marginal(predict, X.assign(y=Y), **options, **QUIET)
-    with pytest.raises(paribus.errors.TableError, match="no column besides those of y and sample_weight"):
+    with pytest.raises(paribus.errors.TableError, match="only the columns of y and sample_weight"):
         paribus.marginal(None, X[["a"]], y="a", **QUIET)

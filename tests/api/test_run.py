@@ -389,8 +389,8 @@ def test_the_text_of_an_explainer_says_what_is_known():
     assert "LGBMRegressor" in first
     assert "9,000 rows in memory (pandas)" in first
     assert "4 numeric, 1 category" in first
-    assert "without use: more" in first
-    assert "has not predicted yet" in first
+    assert "unused columns: more" in first
+    assert "was not evaluated yet" in first
     explainer.partial_dependence("a")
     assert "25 trees" in repr(explainer)
     read = paribus.Explainer([model(), model(10)], reads()[0], **QUIET)

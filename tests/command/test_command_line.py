@@ -86,7 +86,7 @@ def test_no_arguments_print_help(run):
     code, out, err = run()
     assert (code, err) == (0, "")
     assert "paribus compare old.json new.json --fail-above 0.05" in out
-    assert "exit codes: 0 fine, 1 the gate failed, 2 what was passed cannot be used, 3" in out
+    assert "exit codes: 0 success, 1 failed check, 2 invalid input, 3 internal error" in out
 
 
 @pytest.mark.parametrize("command", ["explain", "compare", "inspect", "show", "compile"])
@@ -429,7 +429,7 @@ def test_our_own_errors_show_a_traceback_on_request_only(run, monkeypatch):
     monkeypatch.setattr(explain_command, "_check", broken)
     code, _, err = run("explain", "old.txt", "my data.csv")
     assert code == 3
-    assert "KeyError: 'surprise'. This is an error of paribus" in err
+    assert "KeyError: 'surprise'. This is an internal error of paribus" in err
     assert "Traceback" not in err
     assert "Traceback" in run("explain", "old.txt", "my data.csv", "--debug")[2]
     assert "Traceback" in run("--debug", "explain", "old.txt", "my data.csv")[2]

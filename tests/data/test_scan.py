@@ -370,19 +370,19 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         found, (note,) = noted(verb, names)
         assert note.value == found.provenance.rank_error > 0
         assert re.fullmatch(
-            f"the {what} of x0, x1, x2 and 2 more were placed by estimates of quantiles, whose ranks are off "
+            f"the {what} of x0, x1, x2 and 2 more are based on estimated quantiles, whose ranks are off "
             r"by at most \d\S* % of the data; to have the same as in memory, pass a larger max_memory, or "
             "custom_values to a single statistic",
             note,
         )
         assert note.feature is None
-        assert repr(found).count("estimates of quantiles") == 1
+        assert repr(found).count("estimated quantiles") == 1
         given = {name: np.array([-1.0, 0.0, 1.0]) for name in names}
         assert noted(verb, names, custom_values=given)[1] == []
         assert noted(verb, names, max_memory=None)[1] == []
     one, (note,) = noted(paribus.partial_dependence, "x3")
     assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
-    assert note.startswith("the grid points of x3 were placed")
+    assert note.startswith("the grid points of x3 are based on")
     assert noted(paribus.partial_dependence, "x3", percentiles=(0, 1))[1] == []
 
 

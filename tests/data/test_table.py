@@ -112,7 +112,7 @@ def test_table_models_may_write_by_row_label():
 
 def test_table_model_that_compares_rows_is_noted(rng):
     effect = paribus.partial_dependence(lambda t: t[:, 0] - np.cumsum(t[:, 1]), rng.normal(size=(50, 2)), 0)
-    assert "depends on the rows beside it" in effect.notes[-1]
+    assert "depends on other rows" in effect.notes[-1]
 
 
 def test_table_every_missing_value_is_one_model_knows():

@@ -17,7 +17,7 @@ from paribus._display.figure import Bars, Heat, Line, Points, Rule, Text
 
 KINDS = ("bars", "heatmap", "network")
 BACKGROUND = "Forest, 20,000 rows (unweighted)"
-SAMPLE = "Forest, 500 of 20,000 rows, drawn with seed 0 (unweighted)"
+SAMPLE = "Forest, 500 of 20,000 rows, sampled with seed 0 (unweighted)"
 
 
 @pytest.fixture(autouse=True)

@@ -424,7 +424,7 @@ def test_who_cannot_draw_says_so(frame):
         found.plot(ax=ax)
     with pytest.raises(paribus.errors.OptionError, match="outputs='columns'"):
         found.plot(outputs="columns")
-    with pytest.raises(paribus.errors.InputError, match="effects are none"):
+    with pytest.raises(paribus.errors.InputError, match="effects is empty"):
         type(found)(())
     assert not ax.has_data()
 

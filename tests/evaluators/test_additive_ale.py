@@ -102,7 +102,7 @@ def test_standard_errors_from_a_sample_are_near_those_of_every_row():
 
 def test_interactions_of_probabilities_are_refused_with_the_response_that_is_a_sum():
     model, X = pipeline(LogisticRegression(), mixed()[1] > 0)
-    with pytest.raises(RefusalError, match=r"predict_proba is no sum of terms.*decision_function"):
+    with pytest.raises(RefusalError, match=r"predict_proba is not a sum of terms.*decision_function"):
         h_statistic(model, X, method="exact", **QUIET)
     found = h_statistic(model, X, method="exact", response_method="decision_function", **QUIET)
     assert (found["numerator_pairwise"] == 0).all()

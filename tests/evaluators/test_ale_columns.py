@@ -261,7 +261,7 @@ def test_ale_similar_categories_are_reported_by_categories_and_dates_too():
 def test_ale_categories_that_nothing_reports_apart_stay_as_they_come():
     X = pd.DataFrame({"c": list("abcabcabc"), "y": 1.0})
     found = one(of_number, X, "c")
-    assert found.order == ("as they come: nothing tells them apart",)
+    assert found.order == ("in the given order, because their rows are alike",)
     assert found.grid_values[0].tolist() == list("abc")
 
 

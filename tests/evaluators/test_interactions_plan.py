@@ -51,7 +51,7 @@ def test_h_statistic_sampled_rows_are_those_numpy_samples(name, seed):
     provenance = found.provenance
     assert (provenance.rows, provenance.sampled_rows, provenance.seed) == (560, 50, seed or 0)
     assert any("computed on 50 of 560 rows" in note for note in found.notes)
-    assert f"averaged over 50 of 560 rows, drawn with seed {seed or 0}" in repr(found)
+    assert f"averaged over 50 of 560 rows, sampled with seed {seed or 0}" in repr(found)
 
 
 def test_h_statistic_drawn_rows_have_weight():
@@ -213,7 +213,7 @@ def test_h_statistic_probabilities_of_booster_are_added_up_from_leaves():
     model = lgb.LGBMClassifier(**LGB).fit(TRAIN, SIGNAL > 5)
     found = paribus.h_statistic(model, FULL, response_method="predict_proba")
     assert (found.provenance.evaluator, found.provenance.predictions) == ("tree_crossed", 0)
-    assert "predict_proba is no sum over leaves" in found.provenance.refusals["tree_exact"]
+    assert "predict_proba is not a sum over leaves" in found.provenance.refusals["tree_exact"]
     assert "response_method='decision_function'" in found.provenance.refusals["tree_exact"]
     assert any("on the probability scale" in note for note in found.notes)
     exact = paribus.h_statistic(model, FULL, response_method="predict_proba", method="exact")

@@ -340,8 +340,8 @@ def test_marginal_without_model_what_came_out_is_averaged():
     assert alone.provenance.predictions == 0
     assert alone["b"].output_names == ("y",)
     assert paribus.marginal(None, X, ["b"], y=y, target_names="claims")["b"].output_names == ("claims",)
-    assert "what came out" in repr(alone)
-    assert "what came out" in repr(alone["a"])
+    assert "the target" in repr(alone)
+    assert "the target" in repr(alone["a"])
 
 
 def test_marginal_every_row_is_predicted_once_and_none_is_written_to():

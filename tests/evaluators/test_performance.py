@@ -284,7 +284,7 @@ def test_ranks_beyond_the_capacity_have_a_bound_that_holds(monkeypatch):
     rough = performance(Given(), p[:, None], cases)
     groups, note = rough.notes
     assert {one.code for one in rough.notes} == {NoteCode.SHARED_RANKS}
-    assert f"are of {int(groups.value)} groups of close ones" in groups
+    assert f"use {int(groups.value)} groups of close ones" in groups
     assert 16 < groups.value <= 64
     assert note.startswith("AUC may be off by ")
     off = abs(by_name(rough)["AUC"].value - by_name(exact)["AUC"].value)

@@ -339,7 +339,7 @@ def test_permutation_max_rows_draws_once_and_says_so():
     found = importance(LINEAR, X, Y, max_rows=100, seed=5)
     assert found.rows == 100
     assert found.predictions == 100 * 31
-    assert found.notes == ("values and standard errors are of 100 rows drawn from 400 (seed=5)",)
+    assert found.notes == ("values and standard errors are of 100 rows sampled from 400 (seed=5)",)
     chosen = np.sort(np.random.default_rng(5).choice(400, 100, replace=False))
     same_bits(found, importance(LINEAR, X[chosen], Y[chosen], seed=5))
     whole = importance(LINEAR, X, Y, max_rows=400)
@@ -541,7 +541,7 @@ def test_permutation_model_that_predicts_same_rows_differently_is_noted(scoring)
         found = paribus.feature_importance(
             Noisy(noise), table, y=table[:, 0], kind="permutation", scoring=scoring
         )
-        assert any("shuffles are not all that changes" in note for note in found.notes) == (noise > 0)
+        assert any("also vary without shuffling" in note for note in found.notes) == (noise > 0)
         assert found.provenance.predictions == 300 * (11 + (scoring == "neg_median_absolute_error"))
 
 

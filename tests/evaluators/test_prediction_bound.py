@@ -103,7 +103,7 @@ def test_a_note_names_the_rows_the_predictions_and_the_error_that_results():
     effect = paribus.partial_dependence(model, X, "a", grid_resolution=10, max_predictions=FIRST + 1_800)
     share = effect.standard_error.max() / np.ptp(effect.average)
     assert bound_note(effect) == (
-        "100 of 1,200 rows were drawn (seed=0) to keep max_predictions=1903, which took 1,800 predictions; "
+        "100 of 1,200 rows were sampled (seed=0) to keep max_predictions=1903, which took 1,800 predictions; "
         f"standard errors are up to {share:.1%} of the range of the effect"
     )
     assert bound_note(effect).value == pytest.approx(share)
@@ -115,7 +115,7 @@ def test_a_note_names_the_rows_the_predictions_and_the_error_that_results():
         1_800,
         100,
     )
-    assert p.background() == "100 of 1,200 rows, drawn with seed 0 (unweighted)"
+    assert p.background() == "100 of 1,200 rows, sampled with seed 0 (unweighted)"
     assert effect.support.sum() == pytest.approx(0.9 * ROWS, rel=0.1)  # that of all rows
     curves = paribus.partial_dependence(Dear(), X, "a", kind="individual", max_predictions=FIRST + 1_800)
     assert "standard errors" not in bound_note(curves)
@@ -331,7 +331,7 @@ def test_a_bound_is_a_positive_integer(value):
 
 def test_a_bound_that_two_rows_exceed_is_refused_with_the_number_needed():
     X = frame()[NAMES]
-    tried = ", those included by which a model is tried first; raise it"
+    tried = ", including trial calls; raise it"
     for verb, options, message in (
         ("effects", {}, f"2 rows need 751 predictions{tried}, name fewer features or lower grid_resolution"),
         ("accumulated_local_effects", {}, f"2 rows need 115 predictions{tried}, name fewer"),

@@ -160,7 +160,7 @@ def test_model_whose_trees_cannot_be_read_is_requested_itself(name):
     effect = paribus.partial_dependence(model, table, 0, grid_resolution=5)
     assert effect.provenance.evaluator == "brute"
     assert reason in effect.provenance.refusals["tree_exact"]
-    assert "only taken by name" in effect.provenance.refusals["tree_recursion"]
+    assert "only used on request" in effect.provenance.refusals["tree_recursion"]
     same_bits(effect, paribus.partial_dependence(model, table, 0, method="brute", grid_resolution=5))
 
 

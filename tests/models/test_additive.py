@@ -81,7 +81,7 @@ def test_classifier_is_sum_of_its_terms_on_every_scale(name, classes):
     if not hasattr(model, "predict_proba"):
         return
     if name == "SGDClassifier" and classes == 3:
-        with pytest.raises(RefusalError, match=r"SGDClassifier.*of 3 classes is no known function"):
+        with pytest.raises(RefusalError, match=r"SGDClassifier.*of 3 classes is not a known function"):
             partial_dependence(model, X, "a", method="exact", **QUIET)
         return
     agree(model, X, PAIR)

@@ -189,7 +189,7 @@ GROUPED = np.arange(200) // 20
 @pytest.mark.parametrize(
     ("model", "table", "message"),
     [
-        (LinearRegression().fit(X, Y), X, "LinearRegression: it has coefficients, .* no importance"),
+        (LinearRegression().fit(X, Y), X, "LinearRegression: it has coefficients, .* not importances"),
         (make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y), X, "it has coefficients"),
         (HistGradientBoostingRegressor(max_iter=2).fit(X, Y), X, "it reports none"),
         (lambda t: t[:, 0], X, "it is a function"),

@@ -203,7 +203,7 @@ class Swaps(StandardScaler):
         return super().transform(X)[:, ::-1]
 
 
-ROWS, TIMES = "in another way when other rows are beside it", "in another way each time"
+ROWS, TIMES = "differently together with other rows", "differently each time"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_step_that_fills_gaps_or_scales_by_the_rows_beside_them_is_refused_where
         model = make_pipeline(steps, DecisionTreeRegressor(max_depth=3, random_state=0)).fit(
             table, table["b"]
         )
-        assert "when other rows are beside it" in refusal_of(model, table, "b")
+        assert "differently together with other rows" in refusal_of(model, table, "b")
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])

@@ -243,13 +243,13 @@ def test_a_model_made_of_models_is_one_structure_that_predicts_as_it_does(name):
     ("model", "table", "target", "response", "why"),
     [
         (AdaBoostRegressor(n_estimators=2), X[NUMBERS], Y, "predict", "AdaBoostRegressor predicts a weighted median"),
-        (RegressorChain(Ridge()), X[NUMBERS], PAIR, "predict", "RegressorChain shows each of its models"),
+        (RegressorChain(Ridge()), X[NUMBERS], PAIR, "predict", "RegressorChain passes predictions of earlier models"),
         (
             ClassifierChain(logistic),
             X[NUMBERS],
             np.c_[TWO, 1 - TWO],
             "predict_proba",
-            "ClassifierChain shows each of its models",
+            "ClassifierChain passes predictions of earlier models",
         ),
         (VotingClassifier(**of(light_classes)), X[NUMBERS], TWO, "predict", "VotingClassifier counts votes"),
         (
@@ -257,7 +257,7 @@ def test_a_model_made_of_models_is_one_structure_that_predicts_as_it_does(name):
             X[NUMBERS],
             Y,
             "predict",
-            "StackingRegressor shows its last step the columns",
+            "StackingRegressor passes the columns as well as the predictions",
         ),
         (
             StackingRegressor(**of(light, cv=2, final_estimator=forest)),

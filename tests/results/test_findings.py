@@ -109,7 +109,7 @@ def test_features_that_act_in_interactions(X):
     found = notes(lambda t: t["a"] * t["b"] + t["c"] + 0.3 * (t["a"] + t["b"]))
     assert {note.feature for note in found} == {"a", "b"}
     assert all(note.value > 0.8 and note.severity == "issue" for note in found)
-    assert found[0].startswith(f"{found[0].value:.0%} of what a does is interaction with other features")
+    assert found[0].startswith(f"{found[0].value:.0%} of the effect of a is interaction with other features")
     assert not notes(lambda t: 0.2 * t["a"] * t["b"] + t["c"])  # 4 % of the variance
     assert not notes(lambda t: t["a"] + t["c"], overall=False)
 

@@ -69,7 +69,7 @@ def test_two_or_three_features_are_a_key(found, two):
 
 
 def test_features_that_are_no_key_are_refused(found, two):
-    with pytest.raises(KeyError, match="'d' is none of the features; known: 'a', 'b', 'c'"):
+    with pytest.raises(KeyError, match="'d' is not one of the features; known: 'a', 'b', 'c'"):
         found["a", "d"]
     with pytest.raises(KeyError, match="a x a was not computed"):
         found["a", "a"]
@@ -235,7 +235,7 @@ def test_the_story_of_interactions(found, two):
         "  1 pair is exactly zero",
         "  a x b x c: 0.5 ± 0.025 (H² 0.062)",
         "  averaged over 20,000 rows (unweighted)",
-        "  by trees: sums over leaves (0.5 s)",
+        "  sums over leaves (0.5 s)",
         "  note: the data is small",
     ]
     assert "  3 x 5 on yes: 2 ± 0.1 (H² 1)" in repr(two).splitlines()
@@ -246,7 +246,7 @@ def test_the_story_of_interactions(found, two):
     assert lines[2].startswith("  d x e: ")
     assert lines[7] == "  and 5 more"
     assert lines[8] == (
-        "  averaged over 500 of 20,000 rows, drawn with seed 7 (unweighted); standard errors from 100 of them"
+        "  averaged over 500 of 20,000 rows, sampled with seed 7 (unweighted); standard errors from 100 of them"
     )
     classes = statistics("ab", [[1.0] * 5], outputs=tuple("vwxyz"))
     assert repr(classes).splitlines()[1].endswith("on x and 2 more outputs")
@@ -263,12 +263,12 @@ def test_the_story_of_importance():
         "  b: 2 ± 0.2 (4 with its interactions)",
         "  a: 1 ± 0.1 (2 with its interactions)",
         "  averaged over 20,000 rows (unweighted)",
-        "  by trees: sums over leaves (0.5 s)",
+        "  sums over leaves (0.5 s)",
         "  note: few rows",
     ]
     assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
     own = repr(importance("ab", [1.0, 2.0], kind="model", estimand=paribus.results.Estimand.TRAINING))
-    assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
+    assert "  b: 2\n  a: 1\n  sums over leaves" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs
     assert "  a: 1 ± 0.1 on w, 2 ± 0.2 on x, 3 ± 0.3 on y, ...\n" in outputs
@@ -442,7 +442,7 @@ def test_the_most_important_come_first():
 
 def test_provenance_says_which_rows_were_drawn():
     drawn = provenance(sampled_rows=500, seed=3).background()
-    assert drawn == "500 of 20,000 rows, drawn with seed 3 (unweighted)"
+    assert drawn == "500 of 20,000 rows, sampled with seed 3 (unweighted)"
 
 
 def test_ratio_stays_frozen_when_it_is_copied_and_replaced():
@@ -506,7 +506,7 @@ def test_notes_on_a_subsample_name_the_statistic():
 def test_strengths_of_crossed_rows_are_stated_in_the_printed_effects():
     X = np.random.default_rng(0).normal(size=(600, 2))
     printed = repr(paribus.effects(lambda t: t[:, 0] + t[:, 1], X, grid_resolution=3))
-    assert printed.count("strengths are of 500 of 600 rows") == 1
+    assert printed.count("strengths use 500 of 600 rows") == 1
 
 
 def test_outputs_that_are_not_there_are_refused(found):

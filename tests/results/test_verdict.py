@@ -87,7 +87,7 @@ def test_y_adds_checks(X):
     assert NoteCode.CELL_DIFFERS in {check.code for check in alone.checks}
     assert NoteCode.HIDDEN_INTERACTION not in {check.code for check in alone.checks}
     (note,) = (note for note in alone.verdict if note.code is NoteCode.CELL_DIFFERS)
-    assert note.startswith("where c is missing, with 20% of the data, 1.9")
+    assert note.startswith("where c is missing, with 20% of the data, the observed average is 1.9")
 
 
 def test_codes_to_mute():
@@ -98,7 +98,7 @@ def test_codes_to_mute():
     assert muted_codes(()) == frozenset()
     with pytest.raises(OptionError, match=r"mute has 'EXTRAPOLATE', .* did you mean 'EXTRAPOLATION'\?"):
         muted_codes(["EXTRAPOLATE"])
-    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is no code of a note"):
+    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is not a code of a note"):
         muted_codes("PAR999")
     with pytest.raises(OptionError, match="mute has '3'"):
         muted_codes([3])

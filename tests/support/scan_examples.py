@@ -82,7 +82,7 @@ def equal(one, other):
 
 
 def same(one, other):
-    """Two effects are the same to the bit."""
+    """Two effects are bit-identical."""
     assert one.feature_names == other.feature_names
     assert one.kinds == other.kinds
     for key in ("average", "standard_error", "support", "individual"):

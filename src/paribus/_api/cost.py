@@ -62,7 +62,7 @@ class TrialWork(RunContext):
 
 @dataclass(eq=False)
 class Clock:
-    """Seconds per row of each pass over ``rows`` rows, and fixed seconds besides."""
+    """Seconds per row of each pass over ``rows`` rows, and fixed additional seconds."""
 
     rows: int
     per_row: list[float] = field(default_factory=list)

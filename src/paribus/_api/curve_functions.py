@@ -59,113 +59,81 @@ def partial_dependence(
     are unchanged: shape ``(n_outputs, g0, g1, ...)``. The curve of one row, :math:`f(x_S, x_{i,\bar S})`, is
     its individual conditional expectation (ICE).
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> effect = paribus.partial_dependence(model, X, "bmi")
+    >>> effect.average[0, [0, -1]].round(-1)  # at the 5th and the 95th percentile
+    array([130., 210.])
+
     Parameters
     ----------
     estimator : fitted model or callable, or a list or tuple of them
-        A scikit-learn estimator or pipeline, an XGBoost, LightGBM or CatBoost model, anything with
-        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. A bound method such as
-        ``model.predict_proba`` stands for the model with that response, and every output of the method is
-        reported. For a list (folds of a cross-validation, bootstrap fits, members of an ensemble) the result
-        is the mean of the models' effects on a common grid, and ``by_model`` holds each of them and their
-        standard deviation. All models must have the same outputs; each is evaluated by the fastest method
-        that applies to it.
+        A fitted estimator or pipeline, a booster, a function of a table, or a bound method such as
+        ``model.predict_proba``. For a list, the mean of the models' effects; see Notes.
     X : table, or where to read one
-        The background data: numpy array, or pandas, polars or Arrow table. The model receives the same kind
-        of table with the same dtypes, aligned with what it was fitted on as far as it stores that: columns
-        matched by name, additional ones dropped with a note, text converted to its categories, and pandas if
-        it accepts nothing else. Or out-of-core data, which is read as often as needed and never loaded as a
-        whole: the path, pattern or address of Parquet files or a list of them, a ``pyarrow.dataset.Dataset``
-        or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
-        that returns an iterator of batches. Only the columns the model was fitted on are read, and it
-        receives them as pandas (as polars from a ``LazyFrame``).
+        Background data: array, pandas, polars or Arrow table; or out-of-core data, such as the path of
+        Parquet files. Columns are aligned with those of the fit; see Notes.
     features : str, int, sequence of them, or mapping
-        One column by name or position in X as passed, or several that are varied jointly: ``["age", "bmi"]``
-        is one two-way effect. A boolean mask selects columns. A tuple is also the label of a column of a
-        pandas ``MultiIndex``. Values of rows, such as a target, are refused.
-
-        A mapping from a name to a list of columns makes one feature of them, whose values are the observed
-        combinations: ``{"city": ["city_A", "city_B"]}`` for one-hot columns, also for lagged or paired ones.
-        Combinations of zeros and ones are named by their ones, ``"A"``, or ``"none"``; others by their
-        values, ``"(1.0, 2.5)"``. A single column stands for itself: ``{"city": [...], "age": "age"}`` is a
-        two-way effect. A row in which all columns are missing has a missing value. Out-of-core data is
-        read once more to find the combinations.
+        One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a two-way
+        effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns; see Notes.
     by : str, array of shape (n,) or mapping, optional
-        Groups of rows: the result is `GroupedResults`, a mapping from the label of each group to the result
-        of its rows, all on the grid of all rows. The name of a column of X, which the model need not use;
-        or a value for each row; or ``{name: cut points}``. A numeric column with more than 12 values is cut
-        into four groups by quantiles. Of more than 12 categories, the 11 most frequent are groups, and the
-        others are the group ``"other"``. Missing values are the group ``"missing"``.
+        Groups of rows: a column of X, a value for each row, or ``{name: cut points}``. The result is then a
+        `GroupedResults`; see Notes.
     sample_weight : array of shape (n,), or str, optional
-        Weights of the rows, used in the average, its standard error, quantiles and support; or the name of
-        the column of X that holds them. The model receives that column only if it was fitted on it. If X and
-        the weights are of pandas, an index with the same labels in another order is aligned by label, and
-        one with other labels is refused.
+        Weights of the rows, or the name of their column in X. They apply to averages, standard errors,
+        quantiles and support.
     categorical_features : sequence or mask, optional
-        Columns to treat as categorical although their dtype is numeric. Text, categorical and boolean columns
-        are categorical anyway.
+        Numeric columns to treat as categorical. Text, categorical and boolean columns always are.
     feature_names : sequence of str, optional
         Names of the columns of an array.
-    response_method : {"auto", "predict", "predict_proba", "decision_function"}
-        The prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
-        ``predict``. For binary classifiers only the positive class is reported. ``"decision_function"`` is
-        also the margin of a booster.
     percentiles : (float, float)
-        Lower and upper quantile between which the grid of a numeric feature is evenly spaced; linear
-        interpolation, weighted if there are weights. Not used if each distinct value is a grid point.
+        Quantiles between which the grid of a numeric feature is evenly spaced, weighted if there are weights.
+        Not used if each distinct value is a grid point.
     grid_resolution : int or "splits"
-        Number of evenly spaced grid points. A numeric feature with fewer distinct values is evaluated at each
-        of them; the grids of integers and dates are rounded. ``"splits"`` uses both sides of every threshold
-        of a tree ensemble (of all models of a list) within the range of the data: the line through these
-        points is the exact step function. Behind preprocessing they are in the units of X; the columns made
-        of a feature must rise or fall with it.
+        Number of evenly spaced grid points; a feature with fewer distinct values is evaluated at each.
+        ``"splits"`` uses every threshold of a tree ensemble; see Notes.
     custom_values : mapping, optional
-        Grid values to use instead, keyed by the name or position of a feature. Those of a group of columns
-        are names of combinations: ``{"city": ["A", "none"]}``.
+        Grid values by feature, instead of a computed grid. Those of grouped columns are names of
+        combinations: ``{"city": ["A", "none"]}``.
     method : {"auto", "exact", "brute", "recursion"}
-        ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact shortcut,
-        ``"brute"`` brute force. ``"recursion"`` is a different estimand: the average along the paths of a
-        tree ensemble's training data, baseline included; if it differs from the exact result by more than the
-        standard error, a note says by how much.
+        ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact one;
+        ``"brute"`` is brute force. ``"recursion"`` is a different estimand; see Notes.
     kind : {"average", "individual", "both"}
         The average, the individual (ICE) curves, or both. Lists of models support averages only.
     quantiles : bool or sequence of float, optional
-        Probabilities of quantiles of the ICE curves at each grid point. They describe how differently rows
-        respond, not the uncertainty of the average. True stands for 0.1, 0.25, 0.5, 0.75 and 0.9. All rows
-        with positive weight are used. Exact while all predictions fit in a quarter of ``max_memory`` (500 MB
-        if not given); beyond that within ``quantiles.rank_error`` of their ranks. Not available for
-        ``method="recursion"``, which has no ICE curves, nor for a list of models.
+        Probabilities of quantiles of the ICE curves at each grid point; True means 0.1, 0.25, 0.5, 0.75 and
+        0.9. They describe how differently rows respond; see Notes.
+    response_method : {"auto", "predict", "predict_proba", "decision_function"}
+        Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
+        ``predict``. Binary classifiers report the positive class. ``"decision_function"`` is also the margin
+        of a booster.
     target_names : sequence of str, optional
         Names of the outputs.
-    n_jobs : int, optional
-        Number of threads; -1 means all cores. None means all cores for our own computations and one for
-        predictions, as the model may use threads of its own. The result does not depend on it.
-    max_memory : float or str, optional
-        Bound in bytes, or a string such as ``"200MB"``, on the memory used besides ``X`` and the model's own
-        working memory. Half of the free memory by default. It is met by smaller batches, or the call is
-        refused; if only a far slower method fits, a `CostWarning` is issued before it starts.
     max_predictions : int, optional
-        Bound on the rows that the model predicts in this call, for models whose predictions are expensive.
-        Exact shortcuts need none, and are not affected. Where the model itself is evaluated, rows are drawn
-        without replacement so that all predictions together, those included by which the model is tried first
-        and those of ``verify``, stay within the bound; a note reports how many and the standard error that
-        results, and the provenance their number and the seed. Grids and support are still those of all rows.
-        The model is then called as seldom as ``max_memory`` allows, on many rows at a time. Divided equally
-        among the models of a list. The call is refused if two rows are too many.
+        Limit on the rows that a slow or paid model predicts in this call, including trial calls. Rows are
+        sampled to keep it; exact shortcuts are not affected.
+    n_jobs : int, optional
+        Number of threads, -1 for all cores. By default all cores, but one for predictions, because models may
+        use threads themselves. Results do not depend on it.
+    max_memory : float or str, optional
+        Limit on memory beyond X and the model, in bytes or as ``"200MB"``; default: half of the free memory.
+        Calls that cannot keep it are refused.
     progress : bool, optional
-        Show a progress bar; None shows one if more than two seconds are expected. Outside terminals and
-        notebooks the logger ``paribus`` reports progress instead (level ``INFO``).
+        Whether to show a progress bar; by default if more than two seconds are expected. Without a terminal,
+        the logger ``paribus`` reports progress.
     verify : bool
-        Recompute a few grid points by brute force on all rows; the largest difference is stored in the
-        provenance.
+        Recompute a few grid points by brute force on all rows. The provenance stores the largest difference.
     executor : dask.distributed.Client, optional
-        Compute on the workers of a cluster. Unweighted sums of trees are bit-identical for any number of
-        workers and tasks.
+        Cluster to compute on. Unweighted sums of trees are bit-identical for any number of workers and tasks.
     checkpoint : path, optional
-        A folder for intermediate states of out-of-core runs, so that a run that was killed can be resumed
-        with a bit-identical result. A checkpoint of other data, another model or other settings is refused.
+        Folder for intermediate states of out-of-core runs. An interrupted run resumes with a bit-identical
+        result. Checkpoints of other data, models or settings are refused.
     on_error : {"raise", "skip"}
-        How to handle a file that cannot be read, or whose columns differ from the others: raise an error, or
-        skip it and report that in the notes and the provenance.
+        Handling of files that are unreadable or have different columns: raise an error, or skip them with a
+        note.
 
     Returns
     -------
@@ -179,20 +147,64 @@ def partial_dependence(
 
     Notes
     -----
-    If features are dependent, partial dependence evaluates the model at combinations of values that may not
-    exist: ``extrapolation`` is the share of such combinations with the worst other feature; ``support`` is
-    the amount of data around each grid point. Missing values are excluded from quantiles and grids: the
-    effect at a missing value is reported separately as ``.missing``.
+    **Dependent features.** Partial dependence evaluates the model at combinations of values that may not
+    exist. ``extrapolation`` is the share of such combinations with the worst other feature. ``support`` is
+    the amount of data around each grid point.
+
+    **Missing values** are excluded from quantiles and grids. The effect at a missing value is reported
+    separately as ``.missing``.
+
+    **Models.** A function maps a table to ``(n,)`` or ``(n, k)`` numbers. A bound method reports every output
+    of that method. A list contains folds of a cross-validation, bootstrap fits or members of an ensemble with
+    the same outputs. The result is the mean of their effects on a common grid; ``by_model`` has each effect
+    and the standard deviation.
+
+    **Data.** The model receives the kind of table that you pass, with the same dtypes. Columns are matched by
+    name, additional ones are dropped with a note, and text is converted to the categories of the fit.
+    Out-of-core data is read as often as needed and never loaded as a whole. It is a path, pattern or address
+    of Parquet files, a list of them, a ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars
+    ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function that returns an iterator of batches.
+    Only columns of the model are read, and it receives them as pandas (as polars from a ``LazyFrame``).
+    Weights of pandas are aligned with X by label; other labels are refused.
+
+    **Groups of columns.** A mapping from a name to columns makes one feature of them, whose values are the
+    observed combinations. Combinations of zeros and ones are named by their ones, ``"A"``, or ``"none"``;
+    others by their values, ``"(1.0, 2.5)"``. ``{"city": [...], "age": "age"}`` is a two-way effect. A row in
+    which all columns are missing has a missing value. Out-of-core data is read once more to find the
+    combinations. A boolean mask also selects columns, and a tuple may be a label of a pandas ``MultiIndex``.
+
+    **Groups of rows.** All groups use the grid of all rows. A numeric column with more than 12 values is cut
+    into four groups by quantiles. Of more than 12 categories, the 11 most frequent are groups, and the others
+    are the group ``"other"``. Missing values are the group ``"missing"``.
+
+    **Grids.** The grids of integers and dates are rounded. ``"splits"`` uses both sides of every threshold of
+    a tree ensemble within the range of the data, so that the line through these points is the exact step
+    function. Behind preprocessing, splits are in the units of X, and the columns made of a feature must rise
+    or fall with it.
+
+    **Recursion** averages along the paths of a tree ensemble's training data, baseline included. A note
+    reports a difference from the exact result that exceeds the standard error.
+
+    **Quantiles** use all rows with positive weight. They are exact while all predictions fit in a quarter of
+    ``max_memory`` (500 MB if not given). Beyond that, they are within ``quantiles.rank_error`` of their
+    ranks. Recursion and lists of models do not support them.
+
+    **Limits.** With ``max_predictions``, rows are sampled without replacement wherever the model itself is
+    evaluated. All calls count, including those of ``verify``. A note reports the number of rows and the
+    resulting standard error, and the provenance the seed. Grids and support are still those of all rows. The
+    models of a list share the limit equally. The model is called with as many rows at a time as
+    ``max_memory`` allows. Memory limits are met by smaller batches. If only a far slower method fits, a
+    `CostWarning` is issued first.
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    The numbers of a known function:
+
+    >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> effect = paribus.partial_dependence(lambda X: 2 * X[:, 0] + X[:, 1], X, 0)
-    >>> effect.grid_values[0]
-    array([0., 1., 2.])
-    >>> effect.average
-    array([[3., 5., 7.]])
+    >>> effect.grid_values[0], effect.average
+    (array([0., 1., 2.]), array([[3., 5., 7.]]))
 
     How much an effect depends on the fit:
 
@@ -268,18 +280,26 @@ def effects(
 ) -> Effects[PartialDependence]:
     """Compute many effects in one pass over the rows.
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> result = paribus.effects(model, X, ["age", "bmi", ("bmi", "s5")])
+    >>> sorted(result.keys(), key=str)
+    [('bmi', 's5'), 'age', 'bmi']
+    >>> result["bmi"].average.shape, result["bmi", "s5"].average.shape
+    ((1, 100), (1, 100, 100))
+
     Parameters
     ----------
     estimator, X
         As for `partial_dependence`.
     features : sequence or mapping, optional
-        Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
-        surface. All columns by default; columns that cannot be varied are skipped, with a note. A mapping
-        has one effect for each entry, as for `partial_dependence`: ``{"city": ["city_A", "city_B"], "age":
-        "age"}``. In a list, others may refer to its names: ``[{"city": [...]}, ("city", "age")]`` is a curve
-        and a surface.
-    by, sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, max_predictions, progress, \
+        Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
+        for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
+    by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
+method, kind, quantiles, response_method, target_names, max_predictions, n_jobs, max_memory, progress, \
 verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -288,9 +308,14 @@ verify, executor, checkpoint, on_error
     Effects
         A mapping from the name (or tuple of names) to `PartialDependence`, strongest first.
 
+    Notes
+    -----
+    Columns that cannot be varied are skipped, with a note. In a list, tuples may refer to the names of a
+    mapping: ``[{"city": [...]}, ("city", "age")]`` is a curve and a surface.
+
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> result = paribus.effects(lambda X: 2 * X[:, 0] + 4 * X[:, 1], X)
     >>> list(result)
@@ -364,31 +389,38 @@ def accumulated_local_effects(
     For two features, second-order differences in each cell are accumulated, and the first-order effects are
     subtracted.
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> ale = paribus.accumulated_local_effects(model, X, ["bmi", "s5"])
+    >>> bool(ale["bmi"].ale[0, 0] < 0 < ale["bmi"].ale[0, -1])  # relative to the average prediction
+    True
+
     Parameters
     ----------
     estimator, X
-        As for `partial_dependence`; for a list of models the mean of their effects, with each of them in
-        ``by_model``.
+        As for `partial_dependence`.
     features : str, int, tuple, sequence or mapping, optional
-        Names, positions and pairs of them, one effect each. All columns by default; columns that cannot be
-        varied are skipped, with a note. At least one feature of a pair must be numeric or a date. A mapping
-        makes groups of columns, as for `effects`; their combinations are arranged as categories are.
-    by, sample_weight, categorical_features, feature_names, response_method, target_names
+        Names, positions and pairs of them, one effect each; all columns by default. At least one feature of a
+        pair must be numeric or a date. A mapping groups columns.
+    by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`.
     grid_resolution : int, optional
         Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each of
-        two. Bins have about equal weight, and every edge is an observed value. A value with more weight than
-        a bin is an edge of its own; the smallest value belongs to the first bin.
+        two. Bins have about equal weight.
     custom_values : mapping, optional
         Bin edges in increasing order, or categories in the order of accumulation, keyed by the name or
         position of a feature. Rows outside them are ignored.
     method : {"auto", "exact", "brute"}
-        ``"auto"`` computes differences from the trees of an ensemble if possible, and by brute force
-        otherwise, or if numba is missing and brute force is faster; ``"exact"`` requires the former,
-        ``"brute"`` the latter. The results are the same.
+        ``"auto"`` reads the structure of the model if possible, and else evaluates it. ``"exact"`` requires
+        the former, ``"brute"`` the latter. The results are the same.
+    response_method, target_names
+        As for `partial_dependence`.
     verify : bool
-        Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
-    n_jobs, max_memory, max_predictions, progress, executor, checkpoint, on_error
+        Compare with the model itself on up to 512 rows; the provenance stores the largest difference.
+    max_predictions, n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -402,19 +434,24 @@ def accumulated_local_effects(
 
     Notes
     -----
-    ALE of a categorical feature depends on the order of its categories. Ordered categories have one.
-    Unordered ones are arranged such that neighbors have similar distributions of the other features;
-    ``order`` and the notes report it, and partial dependence, which needs no order, should be read
-    first.
+    **Bins.** Every edge is an observed value. A value with more weight than a bin has a separate bin; the
+    smallest value belongs to the first bin. Columns that cannot be varied are skipped, with a note.
+    Combinations of grouped columns are arranged as categories.
 
-    Rows with a missing value are in no bin. The effect at missing is reported separately as ``.missing``: see
-    `AtMissing`.
+    **Categories.** ALE of a categorical feature depends on the order of its categories. Ordered categories
+    have one. Unordered ones are arranged such that neighbors have similar distributions of the other
+    features; ``order`` and the notes report it. Read partial dependence, which needs no order, first.
 
-    Standard errors are conditional on the bins and the amount of data in each of them.
+    **Missing values.** Rows with a missing value are in no bin. The effect at missing is reported separately
+    as ``.missing``: see `AtMissing`.
+
+    **Standard errors** are conditional on the bins and the amount of data in each of them.
+
+    **Method.** Without numba, ``"auto"`` is brute force where that is faster.
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> effects = paribus.accumulated_local_effects(lambda X: 2 * X[:, 0] + X[:, 1], X)
     >>> effects["x0"].ale
@@ -474,15 +511,19 @@ def marginal(
     .. math:: M_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i f(x_i) \qquad
               O_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i y_i \qquad R_c = O_c - M_c
 
-    over the cells :math:`c` around the grid points that `effects` uses with the same options, so that both
-    can be overlaid: shape ``(n_outputs, g)``. Partial dependence sets the feature to a value in all rows;
-    this averages the rows that have the value, unchanged (the M-plot), and therefore includes the effects of
-    dependent features. With ``y``, averages of observed values and residuals show where the model is biased.
+    over the cells :math:`c` around the grid points that `effects` uses with the same options: shape
+    ``(n_outputs, g)``. Partial dependence sets the feature to a value in all rows. This function averages the
+    rows that have the value, unchanged (the M-plot), and so includes the effects of dependent features. With
+    ``y``, averages of observed values and residuals show where the model is biased.
 
-    The cell of a numeric value extends half-way to its neighbors, and equally far on the outer side of an end
-    point. Rows further out are in no cell, so that an end point represents rows near it and not a long tail,
-    and the support is that of partial dependence; `Marginal.outside` is their share of the weight. With
-    ``percentiles=(0, 1)`` the grid spans all rows, and none is outside.
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> bmi = paribus.marginal(model, X, ["bmi"], y=y)["bmi"]
+    >>> bmi.predicted.shape == bmi.observed.shape == bmi.residual.shape
+    True
 
     Parameters
     ----------
@@ -491,18 +532,18 @@ def marginal(
     X
         As for `partial_dependence`.
     features : sequence or mapping, optional
-        Names or positions, one result each. All columns by default; columns without a valid grid are skipped,
-        with a note. A mapping makes groups of columns, as for `effects`.
+        Names or positions, one result each; all columns by default. Columns without a valid grid are skipped,
+        with a note. A mapping groups columns, as for `effects`.
     y : array of shape (n,) or (n, n_outputs), or str, optional
-        The target: numbers, or class labels for a classifier with probabilities, which become indicators of
-        the positive class, or of each of several classes. Or the name of its column in X, which is not passed
-        to the model unless it was fitted on it, or a list of names, one for each output. Values of pandas are
-        aligned with X by label, as ``sample_weight`` is.
-    by, sample_weight, categorical_features, feature_names, response_method, target_names
+        The target: numbers, or class labels for a classifier with probabilities. Or the name of its column in
+        X, or a list of names, one for each output.
+    by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
-        As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
-    n_jobs, max_memory, max_predictions, progress, executor, checkpoint, on_error
+        As for `partial_dependence`; fewer points by default, because each needs rows near it.
+    response_method, target_names
+        As for `partial_dependence`.
+    max_predictions, n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -516,9 +557,18 @@ def marginal(
     --------
     effects : The average prediction when a feature is set to a value, all else unchanged.
 
+    Notes
+    -----
+    **Cells.** The cell of a numeric value extends half-way to its neighbors, and equally far on the outer
+    side of an end point. Rows further out are in no cell, so that an end point does not represent a long
+    tail. `Marginal.outside` is their share of the weight. With ``percentiles=(0, 1)`` no row is outside.
+
+    **Target.** Class labels become indicators of the positive class, or of each of several classes. The model
+    receives the target column only if it was fitted on it. Values of pandas are aligned with X by label.
+
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.array([[0.0], [0.0], [1.0], [1.0]])
     >>> result = paribus.marginal(lambda X: 2 * X[:, 0], X, y=[0, 1, 2, 4])
     >>> result["x0"].predicted, result["x0"].observed

@@ -81,7 +81,7 @@ def open_data(
         apart |= _unless_feature(estimator, grouped.name, len(every) - len(apart))
     table, header = aligned(estimator, whole, named=names is not None, apart=apart)
     if not table.names:
-        raise TableError("X has no column besides those of y and sample_weight; pass the features as well")
+        raise TableError("X has only the columns of y and sample_weight; pass the features as well")
     weights = _column_values(whole, every, weight) if weight else by_label("sample_weight", sample_weight, X)
     rows = replace(rows_of(table, weights), aligned=header, given=whole)
     data = InMemoryData(rows, named=names is not None or table.backend != "numpy", by=grouped)

@@ -77,9 +77,18 @@ EXPECTED_COMPILATIONS, FEW_COMPILATIONS = {"effects": 2, "h_statistic": 7, "accu
 class Explainer:
     """A model and the data it is explained on, opened once, with every statistic as a method.
 
-    The functions `paribus.effects` and the like are ``Explainer(estimator, X, ...).effects(...)``: the same
-    numbers, to the bit. The object opens X, adapts the model and surveys the data once, when they are first
-    needed, and `run` computes several statistics in shared passes over the rows.
+    The functions such as `paribus.effects` are ``Explainer(estimator, X, ...).effects(...)``, with
+    bit-identical results. The object opens X, adapts the model and surveys the data once, when they are first
+    needed. `run` computes several statistics in shared passes over the rows.
+
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> explainer = paribus.Explainer(model, X)
+    >>> sorted(explainer.run("effects", "h_statistic"))
+    ['effects', 'h_statistic']
 
     Parameters
     ----------
@@ -89,19 +98,20 @@ class Explainer:
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
         The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
-    by, sample_weight, categorical_features, feature_names, response_method, target_names
-        As for `partial_dependence`. With ``by``, every method returns `GroupedResults` of the results that
-        it returns without.
+    by, sample_weight, categorical_features, feature_names
+        As for `partial_dependence`. With ``by``, every method returns a `GroupedResults`.
+    response_method, target_names
+        As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     See Also
     --------
-    partial_dependence : What the arguments mean.
+    partial_dependence : Descriptions of the arguments.
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> explainer = paribus.Explainer(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
     >>> explainer.h_statistic().strongest(1)[0].features
@@ -155,7 +165,7 @@ class Explainer:
         lines = [f"Explainer of {model}", f"  {self._subject.data.describe()}"]
         unused = self._subject.data.header.unused
         if unused:
-            lines.append(f"  without use: {', '.join(unused)}")
+            lines.append(f"  unused columns: {', '.join(unused)}")
         lines += [f"  {line}" for line in self._structures()]
         return "\n".join(lines)
 
@@ -167,7 +177,7 @@ class Explainer:
     def _structures(self) -> list[str]:
         """Return one line for each adapted model: its response, and how it is evaluated."""
         if self._models is None:
-            return ["the model has not predicted yet"] if self._subject.estimators else []
+            return ["the model was not evaluated yet"] if self._subject.estimators else []
         lines = []
         for model in self._models:
             count = len(model.output_names)
@@ -175,7 +185,7 @@ class Explainer:
             try:
                 lines.append(f"{model.name}: {response}; read as {structure_text(model)}")
             except RefusalError as refusal:
-                lines.append(f"{model.name}: {response}; evaluated itself: {refusal}")
+                lines.append(f"{model.name}: {response}; evaluated by predictions: {refusal}")
         return lines
 
     def partial_dependence(
@@ -198,47 +208,10 @@ class Explainer:
         Parameters
         ----------
         features : str, int, sequence of them, or mapping
-            One column by name or position in X as passed, or several that are varied jointly: ``["age",
-            "bmi"]`` is one two-way effect. A boolean mask selects columns. A tuple is also the label of a
-            column of a pandas ``MultiIndex``. Values of rows, such as a target, are refused. A mapping from a
-            name to a list of columns makes one feature of them, whose values are the observed combinations:
-            ``{"city": ["city_A", "city_B"]}``.
-        percentiles : (float, float)
-            Lower and upper quantile between which the grid of a numeric feature is evenly spaced; linear
-            interpolation, weighted if there are weights. Not used if each distinct value is a grid point.
-        grid_resolution : int or "splits"
-            Number of evenly spaced grid points. A numeric feature with fewer distinct values is evaluated at
-            each of them; the grids of integers and dates are rounded. ``"splits"`` uses both sides of every
-            threshold of a tree ensemble (of all models of a list) within the range of the data: the line
-            through these points is the exact step function. Behind preprocessing they are in the units of X;
-            the columns made of a feature must rise or fall with it.
-        custom_values : mapping, optional
-            Grid values to use instead, keyed by the name or position of a feature.
-        method : {"auto", "exact", "brute", "recursion"}
-            ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact
-            shortcut, ``"brute"`` brute force. ``"recursion"`` is a different estimand: the average along the
-            paths of a tree ensemble's training data, baseline included; if it differs from the exact result
-            by more than the standard error, a note says by how much.
-        kind : {"average", "individual", "both"}
-            The average, the individual (ICE) curves, or both. Lists of models support averages only.
-        quantiles : bool or sequence of float, optional
-            Probabilities of quantiles of the ICE curves at each grid point. They describe how differently
-            rows respond, not the uncertainty of the average. True stands for 0.1, 0.25, 0.5, 0.75 and 0.9.
-            All rows with positive weight are used. Exact while all predictions fit in a quarter of
-            ``max_memory`` (500 MB if not given); beyond that within ``quantiles.rank_error`` of their ranks.
-            Not available for ``method="recursion"``, which has no ICE curves, nor for a list of models.
-        max_predictions : int, optional
-            Bound on the rows that the model predicts in this call, for models whose predictions are
-            expensive. Exact shortcuts need none, and are not affected. Where the model itself is evaluated,
-            rows are drawn without replacement so that all predictions together, those included by which the
-            model is tried first and those of ``verify``, stay within the bound; a note reports how many and
-            the standard error that results, and the provenance their number and the seed. Grids and support
-            are still those of all rows. The model is then called as seldom as ``max_memory`` allows, on many
-            rows at a time. Divided equally among the models of a list. The call is refused if two rows are
-            too many.
-        verify : bool
-            Recompute a few grid points by brute force on all rows; the largest difference is stored in the
-            provenance.
+            One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a
+            two-way effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns.
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
+            As for `paribus.partial_dependence`.
 
         Returns
         -------
@@ -280,12 +253,10 @@ class Explainer:
         Parameters
         ----------
         features : sequence or mapping, optional
-            Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
-            surface. All columns by default; columns that cannot be varied are skipped, with a note. A mapping
-            makes groups of columns, one effect for each entry. In a list, others may refer to its names:
-            ``[{"city": [...]}, ("city", "age")]``.
+            Names, positions and tuples of them, one effect each; all columns by default. A mapping has one
+            effect for each entry.
         percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
-            As for `partial_dependence`.
+            As for `paribus.effects`.
 
         Returns
         -------
@@ -322,23 +293,10 @@ class Explainer:
         Parameters
         ----------
         features : str, int, tuple, sequence or mapping, optional
-            Names, positions and pairs of them, one effect each. All columns by default; columns that cannot
-            be varied are skipped, with a note. At least one feature of a pair must be numeric or a date. A
-            mapping makes groups of columns, as for `effects`.
-        grid_resolution : int, optional
-            Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each
-            of two. Bins have about equal weight, and every edge is an observed value. A value with more
-            weight than a bin is an edge of its own; the smallest value belongs to the first bin.
-        custom_values : mapping, optional
-            Bin edges in increasing order, or categories in the order of accumulation, keyed by the name or
-            position of a feature. Rows outside them are ignored.
-        method : {"auto", "exact", "brute"}
-            ``"auto"`` computes differences from the trees of an ensemble if possible, and by brute force
-            otherwise; ``"exact"`` requires the former, ``"brute"`` the latter. The results are the same.
-        verify : bool
-            Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
-        max_predictions
-            As for `partial_dependence`.
+            Names, positions and pairs of them, one effect each; all columns by default. At least one feature
+            of a pair must be numeric or a date.
+        grid_resolution, custom_values, method, max_predictions, verify
+            As for `paribus.accumulated_local_effects`.
 
         Returns
         -------
@@ -371,12 +329,10 @@ class Explainer:
         Parameters
         ----------
         features : sequence or mapping, optional
-            Names or positions, one result each. All columns by default; columns without a valid grid are
-            skipped, with a note. A mapping makes groups of columns, as for `effects`.
-        percentiles, grid_resolution, custom_values
-            As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
-        max_predictions
-            As for `partial_dependence`.
+            Names or positions, one result each; all columns by default. A mapping groups columns, as for
+            `effects`.
+        percentiles, grid_resolution, custom_values, max_predictions
+            As for `paribus.marginal`.
 
         Returns
         -------
@@ -413,26 +369,10 @@ class Explainer:
         Parameters
         ----------
         features : sequence or mapping, optional
-            Names or positions of the features, or a boolean mask; all columns by default. A mapping makes
-            groups of columns, as for `effects`.
-        subsample : int, None or "auto"
-            Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if
-            that takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n²
-            predictions per pair, or n² margins off the leaves (probabilities of boosted trees). The number
-            used is part of the provenance, the repr and the plots.
-        random_state : int or numpy Generator, optional
-            Seed of the subsample; None means 0, so that results are reproducible.
-        max_predictions : int, optional
-            As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
-        overall : bool
-            Whether to compute each feature's interaction with all others, and the total.
-        threeway : int
-            Compute the triples of this many features, those with the strongest interactions.
-        method : {"auto", "exact", "brute"}
-            ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-        verify : bool
-            Compare strengths with the definition on 40 rows, all crossed with each other; the largest
-            difference is in the provenance.
+            Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
+            columns, as for `effects`.
+        subsample, random_state, overall, threeway, method, max_predictions, verify
+            As for `paribus.h_statistic`.
 
         Returns
         -------
@@ -472,24 +412,9 @@ class Explainer:
         ----------
         features : sequence or mapping, optional
             Names or positions; all columns by default. For permutation also tuples, whose columns are
-            permuted jointly. A mapping makes groups of columns, as for `effects`.
-        kind : {"effect", "permutation", "model"}
-            Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which
-            takes one.
-        scoring : str or callable, optional
-            For permutation: a loss (``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``,
-            ``"gamma"``, ``"error_rate"``), a function of ``y`` and the prediction, or a scikit-learn scorer
-            or its name. The squared error of a regressor and the log loss of a classifier by default.
-        n_repeats : int
-            Number of permutations of a feature.
-        subsample : int, None or "auto"
-            Number of rows to use. ``"auto"`` means all rows, except for effects by brute force or of
-            probabilities of boosted trees, where n rows are crossed with each other and it is 500; None means
-            all rows.
-        random_state : int or numpy Generator, optional
-            Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
-        max_predictions : int, optional
-            As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
+            permuted jointly. A mapping groups columns, as for `effects`.
+        subsample, random_state, kind, scoring, n_repeats, max_predictions
+            As for `paribus.feature_importance`.
 
         Returns
         -------
@@ -529,25 +454,10 @@ class Explainer:
         ----------
         features : str, int or sequence of them, optional
             Names or positions of features. By default the five whose individual curves differ most.
-        max_depth : int
-            Maximum number of splits that lead to a region.
-        min_gain : float
-            Least gain of a split, as a share of the heterogeneity of the rows that it splits.
-        min_variance : float
-            Least gain of a split, as a share of the variance of the prediction.
-        min_errors : float
-            Number of standard errors that the gain of a split must exceed.
-        min_rows : int
-            Least number of rows on each side of a split, in each half of the rows.
-        grid_resolution : int
-            Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
-        subsample : int, None or "auto"
-            Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if
-            curves follow from the structure of the model, and 4,000 if it predicts. A note reports a sample.
-        random_state : int or numpy Generator, optional
-            Seed of the subsample; None means 0, so that results are reproducible.
-        method : {"auto", "exact", "brute"}
-            ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+        subsample, random_state, grid_resolution
+            As for `paribus.regions`.
+        max_depth, min_gain, min_variance, min_errors, min_rows, method
+            As for `paribus.regions`.
 
         Returns
         -------
@@ -591,40 +501,11 @@ class Explainer:
         Parameters
         ----------
         features : list of str or int, or mapping, optional
-            The features to explain; all by default. A mapping makes groups of columns, as for `effects`.
-        monotone : mapping, optional
-            Features by name or position, and the direction that the model is declared to have in each: 1 or
-            ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
-        pairs : int
-            Number of surfaces, of the pairs that interact most.
-        mute : list of str or NoteCode
-            Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
-        percentiles : (float, float)
-            Between which curves and averages have evenly spaced points, and plots end. Up to four points on
-            either side of them cover the rest of the data, which all statistics of a curve include.
-        grid_resolution : int or "splits", optional
-            Points of the curves, and of averages, between the percentiles at most. By default 20, and 12 of
-            more than 100 features, whose local effects have 20 bins instead of 40.
-        quantiles : "auto", None or sequence of float
-            Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none
-            of a list.
-        interactions : bool
-            Whether to compute H-statistics and surfaces, which take most of the time where the model itself
-            has to be evaluated. Of a single model whose interactions are not read off trees on their margin,
-            only the 40 features that interact most with all others together are paired, which a note says;
-            all pairs are those of `h_statistic`.
-        subsample : int, "auto" or None
-            Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they
-            are read off the model; otherwise as many as take about ten million predictions, at least 64 and
-            at most 500. A note says how many.
-        random_state : int, Generator, RandomState or None
-            What that sample is drawn with.
-        max_predictions : int, optional
-            Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows
-            to keep it, which is noted.
-        max_hours : float or None
-            Refuse to begin what is estimated to take longer in this process; None confirms that it may. What
-            a cluster takes is not estimated, nor what ``max_predictions`` bounds.
+            Features to explain; all by default. A mapping groups columns, as for `effects`.
+        subsample, random_state, percentiles, grid_resolution, quantiles
+            As for `paribus.explain`.
+        monotone, interactions, pairs, mute, max_predictions, max_hours
+            As for `paribus.explain`.
 
         Returns
         -------
@@ -657,9 +538,8 @@ class Explainer:
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
 
-        Each result is the same to the bit as that of the method of its name. Passes that do not fit
-        ``max_memory`` together are run one after another, and so are those on a cluster, or of a run that
-        goes on from a checkpoint.
+        Each result is bit-identical to that of the method of its name. Passes run one after
+        another if they do not fit ``max_memory`` together, on a cluster, or when resumed from a checkpoint.
 
         Parameters
         ----------
@@ -669,7 +549,7 @@ class Explainer:
         Returns
         -------
         dict
-            The result of each, by its name.
+            The results by name.
 
         Examples
         --------
@@ -701,9 +581,9 @@ class Explainer:
         return dict(zip(statistics, self._run(list(statistics.values())), strict=True))
 
     def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
-        """Estimate what `run` would take with the same arguments: passes, time and memory.
+        """Estimate the cost of `run` with the same arguments: passes, time and memory.
 
-        One block of rows is read, surveyed and evaluated, and the time that took is scaled to all rows.
+        One block of rows is read, surveyed and evaluated, and its time is scaled to all rows.
 
         Parameters
         ----------
@@ -762,7 +642,7 @@ class Explainer:
         if max_hours is not None and seconds > 3600 * max_hours and self._runner.executor is None:
             raise OptionError(
                 f"max_hours={max_hours:g}: {estimate.announcement}. Pass fewer features or rows, or "
-                "max_hours=None to run it all the same (on the command line --yes)"
+                "max_hours=None to run it anyway (on the command line --yes)"
             )
         if seconds > ANNOUNCED_SECONDS and not silent:
             announce_line(estimate.announcement)

@@ -62,41 +62,50 @@ def h_statistic(
                      / \langle F_{jkl}^2 \rangle \\
         H^2 &= \langle (F - \sum_j F_j)^2 \rangle / \langle F^2 \rangle
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> H = paribus.h_statistic(model, X, ["bmi", "s5", "bp"])
+    >>> len(H.strongest(3)), bool(0 < H["bmi", "s5"].h_squared < 1)
+    (3, True)
+
     Parameters
     ----------
     estimator, X
         As for `partial_dependence`.
     features : sequence or mapping, optional
-        Names or positions of the features, or a boolean mask; all columns by default. A mapping makes groups
-        of columns, as for `effects`.
+        Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
+        columns, as for `effects`.
     by : str, array of shape (n,) or mapping, optional
         Groups of rows, as for `partial_dependence`.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in all averages and standard errors. For out-of-core data the name of a
         column.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
     subsample : int, None or "auto"
-        Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if that
-        takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n² predictions
-        per pair, or n² margins off the leaves (probabilities of boosted trees). The number used is part of
-        the provenance, the repr and the plots.
+        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows for sums of
+        trees, and 500 where rows are crossed with each other; see Notes.
     random_state : int or numpy Generator, optional
         Seed of the subsample; None means 0, so that results are reproducible.
-    max_predictions : int, optional
-        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
-    feature_names, response_method, target_names, n_jobs, max_memory, progress
-        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
-        probability scale; ``response_method="decision_function"`` explains the margin.
     overall : bool
         Whether to compute each feature's interaction with all others, and the total.
     threeway : int
-        Compute the triples of this many features, those with the strongest interactions.
+        Number of features, those with the strongest interactions, whose triples are computed.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    verify : bool
-        Compare strengths with the definition on 40 rows, all crossed with each other; the largest difference
-        is in the provenance.
-    executor, checkpoint, on_error
+    response_method, target_names
+        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
+        probability scale; ``response_method="decision_function"`` explains the margin.
+    max_predictions : int, optional
+        As for `partial_dependence`. The smaller of its number of rows and ``subsample`` applies.
+    n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
+    verify : bool
+        Compare strengths with the definition on 40 rows, all crossed with each other; the provenance stores
+        the largest difference.
 
     Returns
     -------
@@ -111,14 +120,18 @@ def h_statistic(
 
     Notes
     -----
-    Compare pairs by their strength, the square root of the numerator, which is in units of the prediction: H²
-    divides by the joint effect, so that two features with negligible effects can have any H². Standard errors
-    treat the rows as a random sample, both as points where the effects are evaluated and as the background
-    they are averaged over.
+    Compare pairs by their strength, the square root of the numerator, which is in units of the prediction. H²
+    divides by the joint effect, so that two features with negligible effects can have any H².
+
+    Standard errors treat the rows as a random sample, both as points where the effects are evaluated and as
+    the background data.
+
+    Brute force takes n² predictions per pair, and probabilities of boosted trees n² margins; these cases use
+    500 rows by default. The provenance, the repr and the plots report the number of rows.
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> H = paribus.h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
     >>> H.strongest(1)[0].features
@@ -187,8 +200,17 @@ def feature_importance(
     .. math:: \langle F_j^2 \rangle^{1/2} \qquad \langle (F - F_{\setminus j})^2 \rangle^{1/2}
 
     both in units of the prediction; no ``y`` is needed. By **permutation**, the increase of the loss when the
-    values of a feature, or of several jointly, are permuted among the rows. By the **model**, what it
-    recorded at fit (impurity, gain or similar), normalized to sum to one.
+    values of a feature, or of several jointly, are permuted among the rows. By the **model**, its record of
+    the fit (impurity, gain or similar), normalized to sum to one.
+
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> importance = paribus.feature_importance(model, X, ["bmi", "sex", "age"])
+    >>> importance.feature_names[importance.order[0]]
+    'bmi'
 
     Parameters
     ----------
@@ -196,30 +218,32 @@ def feature_importance(
         As for `partial_dependence`.
     features : sequence or mapping, optional
         Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
-        jointly. A mapping makes groups of columns, as for `effects`.
+        jointly. A mapping groups columns, as for `effects`.
     y : array of shape (n,), or str, optional
         The target, or the name of its column in X; for permutation only.
+    by, sample_weight, feature_names
+        As for `partial_dependence`.
+    subsample : int, None or "auto"
+        Number of rows; None for all. ``"auto"`` means all rows, but 500 where rows are crossed with each
+        other: effects by brute force, or of probabilities of boosted trees.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
     kind : {"effect", "permutation", "model"}
-        Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which takes
-        one.
-    by, sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
+        Definition of importance. A list of models has the mean of theirs; ``"model"`` requires a single
+        model.
+    scoring : str or callable, optional
+        For permutation: the name of a loss or scikit-learn scorer, or a function; see Notes. Squared error of
+        a regressor and log loss of a classifier by default.
+    n_repeats : int
+        Number of permutations of a feature.
+    response_method, target_names
+        As for `partial_dependence`.
+    max_predictions : int, optional
+        As for `partial_dependence`. The smaller of its number of rows and ``subsample`` applies.
+    n_jobs, max_memory, progress
         As for `partial_dependence`.
     executor, checkpoint, on_error
         As for `partial_dependence`. By permutation, and by the model, X must be in memory.
-    scoring : str or callable, optional
-        For permutation: a loss (``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``,
-        ``"gamma"``, ``"error_rate"``), a function of ``y`` and the prediction, or a scikit-learn scorer or
-        its name. The squared error of a regressor and the log loss of a classifier by default.
-    n_repeats : int
-        Number of permutations of a feature.
-    subsample : int, None or "auto"
-        Number of rows to use. ``"auto"`` means all rows, except for effects by brute force or of
-        probabilities of boosted trees, where n rows are crossed with each other and it is 500; None means
-        all rows.
-    random_state : int or numpy Generator, optional
-        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
-    max_predictions : int, optional
-        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
 
     Returns
     -------
@@ -230,9 +254,14 @@ def feature_importance(
     --------
     h_statistic : Strength of interactions.
 
+    Notes
+    -----
+    Losses are ``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``, ``"gamma"`` and
+    ``"error_rate"``. A function takes ``y`` and the prediction.
+
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> predict = lambda X: 3 * X[:, 0] + X[:, 1]
     >>> paribus.feature_importance(predict, X).order
@@ -310,6 +339,13 @@ def regions(
     error. A split is kept if the measured gain reaches all three bounds. No split is a valid result: then
     the average represents all rows.
 
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(2_000, 3))
+    >>> model = lambda X: np.where(X[:, 1] > 0.5, 1, -1) * X[:, 0] + X[:, 2]
+    >>> found = paribus.regions(model, X, [0], progress=False)
+    >>> [region.text for region in found["x0"].regions]
+    ['x1 <= 0.5082', 'x1 > 0.5082']
+
     Parameters
     ----------
     estimator, X
@@ -318,6 +354,15 @@ def regions(
         Names or positions of features. By default the five whose individual curves differ most.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in all sums. For out-of-core data the name of a column.
+    categorical_features, feature_names
+        As for `partial_dependence`.
+    subsample : int, None or "auto"
+        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows if the structure
+        of the model is read, and else 4,000, with a note.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample; None means 0, so that results are reproducible.
+    grid_resolution : int
+        Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
     max_depth : int
         Maximum number of splits that lead to a region.
     min_gain : float
@@ -328,17 +373,10 @@ def regions(
         Number of standard errors that the gain of a split must exceed.
     min_rows : int
         Least number of rows on each side of a split, in each half of the rows.
-    grid_resolution : int
-        Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
-    categorical_features, feature_names, response_method, target_names
-        As for `partial_dependence`.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    subsample : int, None or "auto"
-        Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if curves
-        follow from the structure of the model, and 4,000 if it predicts. A note reports a sample.
-    random_state : int or numpy Generator, optional
-        Seed of the subsample; None means 0, so that results are reproducible.
+    response_method, target_names
+        As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -363,12 +401,8 @@ def regions(
 
     Examples
     --------
-    >>> import numpy as np, paribus
-    >>> X = np.random.default_rng(0).normal(size=(2_000, 3))
-    >>> model = lambda X: np.where(X[:, 1] > 0.5, 1, -1) * X[:, 0] + X[:, 2]
-    >>> found = paribus.regions(model, X, [0], progress=False)
-    >>> [region.text for region in found["x0"].regions]
-    ['x1 <= 0.5082', 'x1 > 0.5082']
+    >>> print(found["x0"].splits[0].feature)
+    x1
     """
     explainer = Explainer(
         estimator,
@@ -432,57 +466,64 @@ def explain(
     """Explain a model: every statistic of every feature, in shared passes over the rows.
 
     Partial dependence with quantiles of the individual curves, accumulated local effects, averages over the
-    rows near each value, importance by effect, H-statistics of all pairs and the surfaces of the strongest
-    are what the functions of these names return with the same arguments. Out-of-core rows are read three
-    times: once to survey them, then once for most statistics, and once for those that depend on them.
+    rows near each value, importance by effect, H-statistics of all pairs, and surfaces of the strongest
+    pairs. Each equals the result of the function of that name with the same arguments.
+
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> explanation = paribus.explain(model, X, y)
+    >>> sorted(explanation.feature_names[:2])
+    ['bmi', 's5']
 
     Parameters
     ----------
     estimator, X
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        The target, for observed averages, residuals and performance, or the name of its column in X; as for
+        The target, or the name of its column in X, for observed averages, residuals and performance; as for
         `marginal`.
     features : list of str or int, or mapping, optional
-        The features to explain; all by default. A mapping makes groups of columns, as for `effects`:
+        Features to explain; all by default. A mapping groups columns, as for `effects`:
         ``{"city": ["city_A", "city_B"], "age": "age"}``.
-    monotone : mapping, optional
-        Features by name or position, and the direction that the model is declared to have in each: 1 or
-        ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
-    pairs : int
-        Number of surfaces, of the pairs that interact most.
-    mute : list of str or NoteCode
-        Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
-    percentiles : (float, float)
-        Between which curves and averages have evenly spaced points, and plots end. Up to four points on
-        either side of them cover the rest of the data, which all statistics of a curve include.
-    grid_resolution : int or "splits", optional
-        Points of the curves, and of averages, between the percentiles at most. By default 20, and 12 of more
-        than 100 features, whose local effects have 20 bins instead of 40.
-    quantiles : "auto", None or sequence of float
-        Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none of
-        a list.
-    interactions : bool
-        Whether to compute H-statistics and surfaces, which take most of the time where the model itself has
-        to be evaluated. Of a single model whose interactions are not read off trees on their margin, only the
-        40 features that interact most with all others together are paired, which a note says; all pairs are
-        those of `h_statistic`.
-    subsample : int, "auto" or None
-        Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they are
-        read off the model; otherwise as many as take about ten million predictions, at least 64 and at most
-        500. A note says how many.
-    random_state : int, Generator, RandomState or None
-        What that sample is drawn with.
-    max_predictions : int, optional
-        Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows to
-        keep it, which is noted.
-    max_hours : float or None
-        Refuse to begin what is estimated to take longer in this process; None confirms that it may. What a
-        cluster takes is not estimated, nor what ``max_predictions`` bounds.
-    by, sample_weight, categorical_features, feature_names, response_method, target_names
+    by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`.
+    subsample : int, "auto" or None
+        Number of rows for H-statistics and importance, None for all. ``"auto"`` means all rows if the
+        structure of the model is read, and else 64 to 500, with a note.
+    random_state : int, Generator, RandomState or None
+        Seed of the subsample; None means 0.
+    monotone : mapping, optional
+        Required directions by feature: 1 or ``"rising"``, -1 or ``"falling"``. Other features are compared
+        with their prevailing direction.
+    percentiles : (float, float)
+        Quantiles between which curves have evenly spaced points and plots end. Up to four further points on
+        either side cover the rest of the data.
+    grid_resolution : int or "splits", optional
+        Maximum number of points of curves and averages between the percentiles. By default 20, and 12 for
+        more than 100 features, whose ALE have 20 bins instead of 40.
+    quantiles : "auto", None or sequence of float
+        Quantiles of the individual curves. ``"auto"`` means (0.1, 0.5, 0.9) for a single model and none for a
+        list.
+    interactions : bool
+        Whether to compute H-statistics and surfaces, which take most of the time where the model itself is
+        evaluated; see Notes.
+    pairs : int
+        Number of surfaces, for the pairs that interact most.
+    mute : list of str or NoteCode
+        Codes of notes, such as ``"PAR101"``, to leave out of the verdict.
+    response_method, target_names
+        As for `partial_dependence`.
+    max_predictions : int, optional
+        Limit on the rows that the model predicts in all statistics together. Rows are sampled to keep it,
+        with a note.
+    max_hours : float or None
+        Limit on the estimated time in this process; longer calls are refused. None permits them. Clusters,
+        and calls with ``max_predictions``, are not estimated.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`. With progress, what takes longer than ten seconds is announced.
+        As for `partial_dependence`. Estimates of more than ten seconds are shown with progress.
 
     Returns
     -------
@@ -491,12 +532,21 @@ def explain(
 
     See Also
     --------
-    Explainer.run : Some statistics with arguments of their own.
-    estimate_cost : What it would take: ``estimate_cost(estimator, X, verb="explain")``.
+    Explainer.run : Some statistics, each with separate arguments.
+    estimate_cost : The cost in advance: ``estimate_cost(estimator, X, verb="explain")``.
+
+    Notes
+    -----
+    Out-of-core rows are read three times: for a survey, for most statistics, and for those that depend on the
+    first ones.
+
+    Where the model itself is evaluated, the subsample has as many rows as take about ten million predictions.
+    Pairs are then limited to the 40 features that interact most with all others, with a note; `h_statistic`
+    evaluates all pairs. The same limit applies to trees off their margin scale.
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> explanation = paribus.explain(lambda X: X[:, 0] * X[:, 1] + 3 * X[:, 2], X)
     >>> explanation.feature_names[0]
@@ -540,9 +590,18 @@ def explain(
 def estimate_cost(
     estimator: Any, X: Any, features: Any = None, *, verb: str = "effects", **options: Any
 ) -> CostEstimate:
-    """Estimate what a statistic would take with the same arguments: passes, time and memory.
+    """Estimate the cost of a statistic with the same arguments: passes, time and memory.
 
-    One block of rows is read, surveyed and evaluated, and the time that took is scaled to all rows.
+    One block of rows is read, surveyed and evaluated, and its time is scaled to all rows.
+
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> estimate = paribus.estimate_cost(model, X)
+    >>> estimate.evaluator, estimate.passes
+    ('tree_exact', 1)
 
     Parameters
     ----------
@@ -564,7 +623,7 @@ def estimate_cost(
 
     Examples
     --------
-    >>> import numpy as np, paribus
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
     >>> estimate = paribus.estimate_cost(lambda X: X[:, 0] * X[:, 1], X)
     >>> estimate.evaluator, estimate.passes, estimate.points

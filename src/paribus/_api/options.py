@@ -457,7 +457,7 @@ class ImportanceOptions(StatisticOptions["Importance"]):
             "max_predictions": kind == "model" and self.max_predictions is not None,
         }
         if kind == "permutation" and subject.y is None:
-            raise OptionError("kind='permutation' needs y, to see how much worse predictions of it get")
+            raise OptionError("kind='permutation' needs y, to score predictions")
         if kind == "model" and subject.several:
             raise ModelError(
                 f"kind='model' is about one model, and estimator is a list of {len(subject.estimators)}; "

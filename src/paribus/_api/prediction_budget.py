@@ -96,8 +96,8 @@ def bound_note(
     shown = "" if share is None else f"; standard errors are up to {share:.1%} of {of}"
     sampled, rows = provenance.sampled_rows or 0, provenance.rows
     text = (
-        f"{sampled:,} of {rows:,} rows were drawn (seed={provenance.seed}) to keep max_predictions={given}, "
-        f"which took {provenance.predictions:,} predictions{shown}"
+        f"{sampled:,} of {rows:,} rows were sampled (seed={provenance.seed}) to keep max_predictions={given}"
+        f", which took {provenance.predictions:,} predictions{shown}"
     )
     return Note(NoteCode.PREDICTIONS_BOUNDED, text, value=share)
 

@@ -226,7 +226,7 @@ class RunContext:
 class ModelEstimates:
     """Estimates of one model in the order of the grids, and the plans behind them.
 
-    ``state`` is that of the first pass, including the counts of evaluators beside it.
+    ``state`` is that of the first pass, including the counts of additional evaluators.
     """
 
     model: Model | None
@@ -320,7 +320,7 @@ def evaluate_model(
     method: str,
     name: str,
     *,
-    beside: tuple[Evaluator[Any, Keyed], ...] = (),
+    additional: tuple[Evaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
     bound: PredictionBound | None = None,
@@ -328,7 +328,7 @@ def evaluate_model(
 ) -> Rounds:
     """Choose evaluators and run their passes; an evaluator that refuses the rows is replaced.
 
-    ``beside`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
+    ``additional`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
     ``sample`` samples rows into memory if the request, or the ``bound`` on predictions, needs it. ``observe``
     is called with previews of the estimates before the last pass.
     """
@@ -344,7 +344,9 @@ def evaluate_model(
         names = [f"{name}-{plan.evaluator.name}" if several else name for plan in plans]
         count = sum(len(plan.numbers) for plan in plans)
         driven = [
-            _drive_passes(context, model, plan, own, beside if index == 0 else (), settings, count, observe)
+            _drive_passes(
+                context, model, plan, own, additional if index == 0 else (), settings, count, observe
+            )
             for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
         results = yield from lockstep(driven)
@@ -378,7 +380,7 @@ def _drive_passes(
     model: Model | None,
     plan: Plan,
     name: str,
-    beside: tuple[Evaluator[Any, Keyed], ...],
+    additional: tuple[Evaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
     observe: Callable[[Any], None] | None = None,
@@ -393,13 +395,13 @@ def _drive_passes(
     fold, first = next(passes), None
     # Counts are over all rows and grids, even if this evaluator has only some of them.
     some = plan.sampled is not None or len(plan.numbers) < count
-    apart = [_separate_pass(context, name, plan, beside, settings, count)] if some and beside else []
+    apart = [_separate_pass(context, name, plan, additional, settings, count)] if some and additional else []
     if apart:
-        beside, settings = (), ()
+        additional, settings = (), ()
     while True:
         if observe is not None and fold.preview is not None:
             observe(fold.preview)
-        evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
+        evaluating = fold.evaluator if not additional else Together((fold.evaluator, *additional))
         cut = evaluator.name, fold.name, fold.block_rows, fold.parts
         one = Pass(
             f"{name}-{fold.name}" if fold.name else name,
@@ -415,7 +417,7 @@ def _drive_passes(
         state, *counted = yield [one, *apart]
         if isinstance(state, RefusalError):
             return state
-        first, beside, settings, apart = first or (*counted, state)[0], (), (), []
+        first, additional, settings, apart = first or (*counted, state)[0], (), (), []
         try:
             fold = passes.send(state)
         except StopIteration as done:
@@ -428,7 +430,7 @@ def _separate_pass(
     context: RunContext,
     name: str,
     plan: Plan,
-    beside: tuple[Evaluator[Any, Keyed], ...],
+    additional: tuple[Evaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
 ) -> Pass:
@@ -437,7 +439,7 @@ def _separate_pass(
     parts = ((tuple(range(count)), request.points),)
     identity = context.identity(rows, None, *request.settings, *settings)
     blocks, threads = rows.blocks(COUNTED_ROWS, parts), context.threads or 1
-    return Pass(f"{name}-support", Together(beside), blocks, threads, identity=identity, rows=rows)
+    return Pass(f"{name}-support", Together(additional), blocks, threads, identity=identity, rows=rows)
 
 
 def estimates_here(plan: Plan, rows: Background) -> Any:

@@ -169,7 +169,7 @@ def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
         raise ValueError("no array where one belongs")
     name, shape = body["dtype"], body["shape"]
     if not isinstance(shape, list) or len(shape) > 32 or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError("the shape of an array is no list of sizes")
+        raise ValueError("the shape of an array is not a list of sizes")
     if name == "object" and dtype is None and "values" in body:
         return objects(map(read_value, _of_size(body["values"], shape))).reshape(shape)
     if not isinstance(name, str) or not DTYPE.fullmatch(name) or np.dtype(name) != (dtype or np.dtype(name)):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from paribus.results.drift import Change, Drift
 
 DESCRIPTION = """\
-Compare two explanations: champion and challenger on the same rows, or one model on rows of two times.
-The table of changes is printed. With --fail-above the exit code is 1 if one of them exceeds the bound, with
---fail-metric if the model predicts worse. --calibrate proposes bounds from refits of OLD.
+Compare two explanations: of two models on the same rows, or of one model on rows of two periods.
+A table of the changes is printed. The exit code is 1 if a change exceeds the bound of --fail-above, or if the
+model predicts worse by more than --fail-metric. --calibrate proposes bounds from refits of OLD.
 """
 EPILOG = """\
 examples:
@@ -32,25 +32,26 @@ examples:
   paribus compare old.json --calibrate refit1.json refit2.json refit3.json
   paribus compare old.json new.json --format csv > changes.csv
 
-The bound is a share of the spread of the old predictions, which is twice their standard deviation over the
-rows, or with --unit prediction a number in their unit. It is held against
+The bound is a share of the spread of the old predictions: twice their standard deviation over the rows. With
+--unit prediction it is a number in units of the prediction. It is compared with changes of
   the level      average prediction over the rows
-  the rows       root mean square change of predictions, row by row, for a fixed sample of 2,000 rows;
-                 three times the bound, or --fail-rows. Only where both have the same rows.
-  each effect    root mean square over the data of how much its curve moved, apart from the level;
-                 with --measure largest the largest move at a point
+  the rows       predictions row by row (root mean square), for a fixed sample of 2,000 rows; the bound is
+                 --fail-rows, or three times --fail-above. Requires the same rows in both explanations.
+  each effect    its curve (root mean square over the data), apart from the level; with --measure largest,
+                 the largest change at a point
   each pair      strength of the interaction
 
-Over other rows a change also has to exceed its standard error several times: how many is printed, and
-grows with the number of changes that are compared. Over the same rows a change is exact, and the bound
-decides alone. Standard errors are those of rows: a model that is fitted again on other data moves by more.
-To find a bound, fit the champion again several times, on bootstrap samples or fresh data, explain each fit on
-the same rows, and pass them to --calibrate. It proposes the largest change from OLD to a refit, rounded up.
-With m refits, a further one exceeds each of the bounds with a probability of at most 1 / (m + 1).
+Same rows: changes are exact, and only the bound counts.
+Different rows: a change must also exceed a multiple of its standard error. The multiple is printed, and grows
+with the number of comparisons. Standard errors cover the sampling of rows, not refits of the model.
 
---fail-metric fails if a metric is worse by more than BOUND and by more than its standard error several
-times, as rows are a sample. Without a name it is the log loss of classes, R^2 of numbers. Both files need
-a target. For the same rows the standard error is that of differences row by row.
+To find a bound, refit the old model several times, on bootstrap samples or fresh data. Explain each refit on
+the same rows, and pass the results to --calibrate. It proposes the largest change from OLD to a refit,
+rounded up. With m refits, a further one exceeds each bound with a probability of at most 1 / (m + 1).
+
+--fail-metric fails if a metric is worse by more than BOUND, and by more than a multiple of its standard
+error. The default metric is the log loss for classifiers, and R^2 for regressors. Both files need a target.
+For the same rows, the standard error is that of the differences row by row.
 """
 FORMATS = ("text", "csv", "json")
 
@@ -59,44 +60,75 @@ def add_to(commands: Any) -> None:
     """Add the parser of this command."""
     parser = commands.add_parser(
         "compare",
-        help="compare two explanations, and fail if effects have moved",
+        help="compare two explanations, and fail if effects changed",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("old", nargs="?", metavar="OLD", help="saved explanation (.json) or report (.html)")
-    parser.add_argument("new", nargs="?", metavar="NEW", help="the same of the other model or rows")
-    parser.add_argument("--fail-above", type=float, metavar="BOUND", help="exit 1 if a change is larger")
     parser.add_argument(
-        "--fail-rows", type=float, metavar="BOUND", help="exit 1 if predictions of rows change by more"
+        "new", nargs="?", metavar="NEW", help="saved explanation or report of another model or other rows"
+    )
+    _add_bounds(parser)
+    _add_measures(parser)
+    parser.add_argument("--save", metavar="FILE", help="output file for the changes, as .json")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="format of the output; default: text"
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_bounds(parser: argparse.ArgumentParser) -> None:
+    """Add the options that bound changes."""
+    parser.add_argument(
+        "--fail-above",
+        type=float,
+        metavar="BOUND",
+        help="bound on changes of effects; larger ones give exit code 1",
     )
     parser.add_argument(
-        "--fail-metric", metavar="[METRIC=]BOUND", help="exit 1 if the metric is worse by more than BOUND"
+        "--fail-rows",
+        type=float,
+        metavar="BOUND",
+        help="bound on changes of the predictions of rows; default: 3 times --fail-above",
     )
     parser.add_argument(
-        "--calibrate", nargs="+", metavar="REFIT", help="propose bounds that these refits of OLD pass"
+        "--fail-metric", metavar="[METRIC=]BOUND", help="bound on the loss of performance, by a metric"
     )
+    parser.add_argument(
+        "--calibrate",
+        nargs="+",
+        metavar="REFIT",
+        help="explanations of refits of OLD, from which bounds are proposed",
+    )
+
+
+def _add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add the options on the measure, unit and sampling error of changes."""
     parser.add_argument(
         "--unit",
         choices=get_args(DriftUnit),
         default="spread",
-        help="unit of the bound: spread of the old predictions (default), or the prediction",
+        help="unit of the bounds: spread of the old predictions, or the prediction; default: spread",
     )
     parser.add_argument(
         "--measure",
         choices=get_args(DriftMeasure),
         default="typical",
-        help="change of an effect: over the data (default), or the largest at a point",
+        help="measure of a change: typical over the data, or largest at a point; default: typical",
     )
     parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="P", help="that no sampling error fails (0.95)"
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="probability that sampling error alone passes; default: 0.95",
     )
     parser.add_argument(
-        "--independent", action="store_true", help="no row is in both, as of two years: smaller errors"
+        "--independent",
+        action="store_true",
+        help="assumption that OLD and NEW share no rows, for smaller standard errors",
     )
-    parser.add_argument("--save", metavar="FILE", help="also write the changes as .json")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="of what is printed (text)")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,25 +26,25 @@ COMMANDS = (
 )
 FINE, GATE_FAILED, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG = "PARIBUS_DEBUG"
-DESCRIPTION = "What a fitted model does with its features, all else equal."
+DESCRIPTION = "Show how the predictions of a fitted model depend on its features."
 EPILOG = """\
 examples:
-  paribus inspect model.txt                              what the file holds
-  paribus explain model.txt data.parquet                 a table on the terminal
+  paribus inspect model.txt                              content of the model file
+  paribus explain model.txt data.parquet                 table of features
   paribus explain model.txt data.csv --target y -o report.html
-  paribus explain model.txt data.csv -o old.json         to be compared later
-  paribus compare old.json new.json --fail-above 0.05    exit code 1 if effects have moved
+  paribus explain model.txt data.csv -o old.json         result, for a later comparison
+  paribus compare old.json new.json --fail-above 0.05    exit code 1 if effects changed
   paribus show old.json --feature age --format csv
 
-Each command has examples of its own: paribus explain --help
+More examples: paribus explain --help, and likewise for the other commands.
 
-MODEL is a file of XGBoost (JSON, UBJ), LightGBM (text), CatBoost (JSON) or skops. Save one in Python by
+MODEL is a file of XGBoost (JSON, UBJ), LightGBM (text), CatBoost (JSON) or skops. Save one in Python with
   model.save_model("model.json")            XGBoost; CatBoost with format="json"
   model.booster_.save_model("model.txt")    LightGBM
   skops.io.dump(model, "model.skops")       scikit-learn
 DATA is a Parquet file or a folder of them, CSV, or Arrow (IPC, Feather), with the columns of the model.
 
-exit codes: 0 fine, 1 the gate failed, 2 what was passed cannot be used, 3 an error of paribus itself.
+exit codes: 0 success, 1 failed check, 2 invalid input, 3 internal error.
 Results go to stdout, everything else to stderr.
 """
 
@@ -63,13 +63,13 @@ def parser() -> Parser:
     plain = argparse.RawDescriptionHelpFormatter
     found = Parser(prog="paribus", description=DESCRIPTION, epilog=EPILOG, formatter_class=plain)
     found.add_argument("--version", action="version", version=f"paribus {__version__}")
-    found.add_argument("--debug", action="store_true", help=f"show tracebacks; so does {DEBUG}=1")
+    found.add_argument("--debug", action="store_true", help=f"tracebacks of errors; also by {DEBUG}=1")
     commands = found.add_subparsers(title="commands", metavar="COMMAND")
     for add_to in COMMANDS:
         add_to(commands)
     for command in commands.choices.values():  # also accepted after the command
         command.add_argument(
-            "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="tracebacks of errors"
         )
     return found
 
@@ -105,9 +105,9 @@ def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, d
     except Exception as error:
         if debug:
             traceback.print_exc()
-        again = "" if debug else "; run the command once more with --debug, and"
+        again = "" if debug else " run the command again with --debug, and"
         complain(
-            f"{type(error).__name__}: {error}. This is an error of paribus{again or ';'} please report it"
+            f"{type(error).__name__}: {error}. This is an internal error of paribus;{again} please report it"
         )
         return OWN_ERROR
 

@@ -13,8 +13,8 @@ from paribus._typing import OnError
 from paribus.errors import OptionError
 
 DESCRIPTION = """\
-Explain a model on rows: effects of every feature, importance, interactions and, with --target, performance.
-Without -o the table of features is printed.
+Explain a model: effects of every feature, importance, interactions and, with --target, performance.
+Without -o, a table of the features is printed.
 """
 EPILOG = """\
 examples:
@@ -27,12 +27,13 @@ examples:
   paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
   paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
 
-The suffix of -o decides the format: .html a report for people, .json a result for paribus compare,
-paribus show and paribus.load, .md a summary for a merge request. A report.html holds the result as well.
+The suffix of -o selects the format:
+  .html  a report, which also contains the result
+  .json  a result for paribus compare, paribus show and paribus.load
+  .md    a summary, for example for a pull request
 
-Columns of DATA that the model was not fitted on are ignored. Text in CSV becomes the categories that the
-model knows; empty fields and NA are missing values. To explain a part of the rows, write that part to a
-file, and compare its explanation with that of all rows by paribus compare.
+Columns of DATA that the model was not fitted on are ignored. Text in CSV is converted to the categories of
+the model. Empty fields and NA are missing values. To explain some of the rows, write them to a separate file.
 """
 SUFFIXES = (".html", ".json", ".md")
 
@@ -41,26 +42,32 @@ def add_to(commands: Any) -> None:
     """Add the parser of this command."""
     parser = commands.add_parser(
         "explain",
-        help="explain a model on rows: a report, a result or a table",
+        help="explain a model: a report, a result or a table",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
     parser.add_argument("data", metavar="DATA", help="Parquet file or folder, CSV, or Arrow file")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write: .html, .json or .md")
-    parser.add_argument("--save", metavar="FILE", help="also write the result as .json")
-    parser.add_argument("--target", metavar="COL", help="column of what came out, for performance")
-    parser.add_argument("--weight", metavar="COL", help="column of the weights of rows")
-    parser.add_argument("--by", metavar="COL", help="column whose groups of rows are compared")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file: .html, .json or .md")
+    parser.add_argument("--save", metavar="FILE", help="additional output file: the result as .json")
+    parser.add_argument("--target", metavar="COL", help="target column, for performance")
+    parser.add_argument("--weight", metavar="COL", help="column of row weights")
+    parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
-    parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
-    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="trusted type in a skops file; repeatable",
+    )
     parser.add_argument(
         "--on-error",
         choices=get_args(OnError),
         default="raise",
-        help="with a file of a folder that is damaged",
+        help="action on unreadable files; default: raise",
     )
     _add_run_options(parser)
     parser.set_defaults(run=run)
@@ -68,28 +75,36 @@ def add_to(commands: Any) -> None:
 
 def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the statistics and of the report."""
-    parser.add_argument("--features", nargs="+", metavar="NAME", help="these features only")
+    parser.add_argument("--features", nargs="+", metavar="NAME", help="features to explain; default: all")
     parser.add_argument(
         "--percentiles",
         nargs=2,
         type=float,
         default=(0.05, 0.95),
         metavar=("LOW", "HIGH"),
-        help="plots end there (0.05 0.95)",
+        help="range of the plots, as quantiles; default: 0.05 0.95",
     )
     parser.add_argument("--title", help="title of the report")
     parser.add_argument(
-        "--about", action="append", default=[], metavar="KEY=VALUE", help="a line of the report's record"
+        "--about",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="line of the report's record; repeatable",
     )
     parser.add_argument(
         "--monotone",
         action="append",
         default=[],
         metavar="NAME=DIRECTION",
-        help="hold an effect to a direction, rising or falling",
+        help="required direction of an effect, rising or falling; repeatable",
     )
     parser.add_argument(
-        "--mute", action="append", default=[], metavar="CODE", help="leave out notes, as PAR101"
+        "--mute",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="code of notes to leave out, such as PAR101; repeatable",
     )
 
 
@@ -99,14 +114,14 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="keep finished blocks of Parquet, to resume a run",
+        help="folder for finished blocks of Parquet, to resume an interrupted run",
     )
     parser.add_argument(
-        "--yes", action="store_true", help=f"run although the estimate is above {MAX_HOURS:g} hours"
+        "--yes", action="store_true", help=f"permission for runs with an estimate above {MAX_HOURS:g} hours"
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    amount.add_argument("--verbose", action="store_true", help="also report model, data and estimated cost")
+    amount.add_argument("--verbose", action="store_true", help="model, data and estimated cost on stderr")
 
 
 def run(arguments: argparse.Namespace) -> int:

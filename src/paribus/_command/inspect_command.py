@@ -10,8 +10,8 @@ from paribus._command.terminal import add_limits, report
 from paribus._text import count
 
 DESCRIPTION = """\
-Show what a model file holds: format, objective, trees, columns and their categories. With rows, also which
-evaluator would run, why not another one, and how long it would take.
+Show the content of a model file: format, objective, trees, columns and their categories. With DATA, also show
+the evaluator that would run, the reasons against faster ones, and the estimated time.
 """
 EPILOG = """\
 examples:
@@ -27,14 +27,20 @@ def add_to(commands: Any) -> None:
     """Add the parser of this command."""
     parser = commands.add_parser(
         "inspect",
-        help="show what a model file holds, and how it would be evaluated",
+        help="show the content of a model file, and how it would be evaluated",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
     parser.add_argument("data", metavar="DATA", nargs="?", help="Parquet file or folder, CSV, or Arrow file")
-    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="trusted type in a skops file; repeatable",
+    )
     add_limits(parser)
     parser.set_defaults(run=run)
 

@@ -11,8 +11,8 @@ from paribus._command.terminal import check_writable, complain, report, write_fi
 from paribus.errors import OptionError, did_you_mean
 
 DESCRIPTION = """\
-Show what a file holds that paribus wrote: an explanation, a report, the changes between two, or a result that
-was saved in Python. Neither the model nor the data is needed.
+Show a file written by paribus: an explanation, a report, the changes between two explanations, or a result
+saved in Python. Neither the model nor the data is needed.
 """
 EPILOG = """\
 examples:
@@ -22,8 +22,8 @@ examples:
   paribus show result.json --feature age -o age.svg
   paribus show result.json -o report.html
 
-Without --format the suffix of -o decides: .txt, .json, .csv, .md, .svg, .png or .html. CSV and JSON hold the
-table of the result (to_frame in Python); png needs matplotlib: pip install "paribus[plot]"
+Without --format, the suffix of -o selects the format: .txt, .json, .csv, .md, .svg, .png or .html. CSV and
+JSON contain the table of the result (to_frame in Python). PNG needs matplotlib: pip install "paribus[plot]"
 """
 FORMATS = ("text", "json", "csv", "markdown", "svg", "png", "html")
 SUFFIXES = {".txt": "text", ".md": "markdown"} | {
@@ -41,10 +41,14 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("result", metavar="RESULT", help="saved result (.json) or report (.html)")
-    parser.add_argument("--format", choices=FORMATS, help="what to write; text if nothing says otherwise")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write, instead of the terminal")
-    parser.add_argument("--feature", metavar="NAME", help="the effect of this feature only")
-    parser.add_argument("--output-name", metavar="OUTPUT", help="the output to draw, of several")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="output format; default: the suffix of -o, else text"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file; default: stdout")
+    parser.add_argument(
+        "--feature", metavar="NAME", help="feature whose effect is shown; default: the whole result"
+    )
+    parser.add_argument("--output-name", metavar="OUTPUT", help="output of the model to plot; default: all")
     parser.set_defaults(run=run)
 
 

@@ -56,9 +56,11 @@ def progress_lines() -> Iterator[None]:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit threads and memory."""
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 for every core")
     parser.add_argument(
-        "--max-memory", metavar="SIZE", help="memory to use at most, as 2GB; by default half of what is free"
+        "--jobs", type=int, metavar="N", help="number of threads; default: all cores, but one for predictions"
+    )
+    parser.add_argument(
+        "--max-memory", metavar="SIZE", help="memory limit, such as 2GB; default: half of the free memory"
     )
 
 

@@ -146,9 +146,9 @@ def check_known(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> 
     other = next((value for value in occurring if value is not None and value not in known), None)
     if other is not None:
         raise TableError(
-            f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
-            "fitted on, and it refuses others; drop such rows, and the category itself if it is declared, "
-            "or set it to missing"
+            f"column {name!r} of X has {other!r}, which is not one of the {len(known)} categories that the "
+            "model was fitted on, and it refuses others; drop such rows, and the category itself if it is "
+            "declared, or set it to missing"
         )
 
 

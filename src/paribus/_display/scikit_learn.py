@@ -46,9 +46,9 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
 
     Notes
     -----
-    Differences from scikit-learn, besides the values (see ``method`` of `from_estimator`): categories of text
-    are in alphabetical order as there, but those of a categorical column in its declared order; a missing
-    value is not a point of the axis but in ``effects_``.
+    Values differ from scikit-learn as described for ``method`` of `from_estimator`. Categories of text are in
+    alphabetical order as there, but those of a categorical column in its declared order. A missing value is
+    not a point of the axis but in ``effects_``.
     """
 
     effects_: list[PartialDependence]
@@ -83,27 +83,21 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
         ----------
         estimator, X, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, \
 n_jobs
-            As for `paribus.partial_dependence`: any fitted model or callable, any table, integers too.
-            Text, categories and booleans are categories without being named in ``categorical_features``. The
-            percentiles are interpolated linearly, and integers are evaluated at whole points. Of an array
-            with more columns than the model was fitted on, the first are taken, with a warning.
+            As for `paribus.partial_dependence`. Of an array with more columns than the model was fitted on,
+            the first are used, with a warning.
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map.
         target : label, int or str, optional
             Which of several outputs is drawn: a class by its label, an output of a regression by its
             position or name.
         response_method : {"auto", "predict_proba", "decision_function", "predict"}
-            What the model predicts. ``"auto"`` is the probability of a class where there is one, whatever the
+            Prediction method. ``"auto"`` is the probability of a class where there is one, whatever the
             method; only with ``method="recursion"`` it is the decision function, as in scikit-learn.
         custom_values : mapping, optional
             Values to evaluate instead, keyed by the name or position of a feature.
         method : {"auto", "brute", "recursion", "exact"}
-            ``"auto"`` always is the average prediction over the rows of ``X``, read off the trees where that
-            is faster. scikit-learn's ``"auto"`` is that too for most models, but for some trees it means
-            ``"recursion"``: averages along the paths of the training data, and of a classifier the decision
-            function instead of the probability. Requested by name, recursion is that here too, but with the
-            baseline of a gradient boosting (``init``), which scikit-learn leaves out: the curves differ by a
-            constant.
+            ``"auto"`` is always the average prediction over the rows of ``X``, unlike in scikit-learn, where
+            it means ``"recursion"`` for some trees; see Notes.
         verbose : int
             More than 0 shows a bar that counts rows; otherwise one is shown if more than two seconds are
             expected.
@@ -117,7 +111,7 @@ n_jobs
             How many of the individual curves are drawn, as a number or a share of the rows. The average is
             that of all rows.
         random_state : int, RandomState or None
-            Decides which of them.
+            Seed of the subsample.
         **drawing
             ``n_cols``, ``line_kw``, ``ice_lines_kw``, ``pd_line_kw``, ``contour_kw``, ``centered`` as in
             scikit-learn, and the other options of its ``plot``.
@@ -125,6 +119,12 @@ n_jobs
         Returns
         -------
         PartialDependenceDisplay
+
+        Notes
+        -----
+        Recursion averages along the paths of the training data, and for a classifier the decision function
+        instead of the probability. Here it includes the baseline of a gradient boosting (``init``), which
+        scikit-learn leaves out: the curves differ by a constant.
 
         Examples
         --------

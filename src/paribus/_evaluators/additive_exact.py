@@ -45,7 +45,7 @@ class AdditiveExact(ExactEffects):
 
     name: ClassVar[str] = "additive_exact"
     structure: ClassVar[type | None] = Additive
-    how: ClassVar[str] = "adds the term of each feature at its values to the other terms of every row"
+    how: ClassVar[str] = "exact, from the terms of the model"
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> AdditiveExact:
@@ -206,7 +206,7 @@ class CombinedExact(ExactEffects):
 
     name: ClassVar[str] = "combined_exact"
     structure: ClassVar[type | None] = Combination
-    how: ClassVar[str] = "adds up what each of its models does, each by its own structure"
+    how: ClassVar[str] = "exact, from the structures of its models"
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> CombinedExact:

@@ -111,7 +111,7 @@ class BruteForce(SinglePass):
     shortcut: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     threaded: ClassVar[bool] = False  # the model may start threads itself
-    how: ClassVar[str] = "evaluates the model for every row and grid point"
+    how: ClassVar[str] = "by brute force, a prediction for each row and grid point"
 
     @property
     def row_cost(self) -> int:

@@ -47,7 +47,7 @@ class MarginalRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         axes = [grid.axes[0] for grid in self.grids]
         return (
             self.outcome,
@@ -109,8 +109,8 @@ class CellMeans(SinglePass):
     def how(self) -> str:
         """What the evaluator does, in words."""
         if self.model is None:
-            return "averages what came out over the rows near each point"
-        return "predicts each row once, as it is, and averages over the rows near each point"
+            return "averages of the target over the rows near each point"
+        return "one prediction for each row, averaged over the rows near each point"
 
     @property
     def threaded(self) -> bool:

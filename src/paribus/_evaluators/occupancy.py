@@ -217,7 +217,7 @@ class Occupancy:
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows."""
+        """Options that a kept state depends on, in addition to the rows."""
         own = [(bins.edges.tolist(), bins.categories) for bins in self.bins]
         return self.features, self.pairs.tolist(), own
 

@@ -89,7 +89,7 @@ class PermutationRequest(WholeRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a state depends on, besides the rows and the model."""
+        """Options that a state depends on, in addition to the rows and the model."""
         return self.groups, self.repeats, self.seed
 
 
@@ -115,7 +115,7 @@ class PermutationEvaluator(StatisticEvaluator):
     shortcut: ClassVar[bool] = False
     threaded: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
-    how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
+    how: ClassVar[str] = "by permutation, scores of predictions with shuffled values of a feature"
 
     @classmethod
     def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
@@ -251,7 +251,7 @@ class Shuffler:
 
     def unsteady(self, rows: Rows) -> list[Note]:
         """Return a note if the model predicts the same rows differently; a scorer scores them again."""
-        then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
+        then = ": its predictions also vary without shuffling, which values and errors include"
         if not isinstance(self.score, Scorer):
             return unsteady_notes((self.score.model,), then)
         again = self.begun(rows).before
@@ -435,7 +435,7 @@ def _permutation_notes(
 ) -> tuple[Note, ...]:
     notes = []
     if used_rows < counted:
-        text = f"values and standard errors are of {used_rows} rows drawn from {counted} (seed={seed})"
+        text = f"values and standard errors are of {used_rows} rows sampled from {counted} (seed={seed})"
         notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=used_rows))
     if not isinstance(score, RowScore):
         error = (

@@ -30,7 +30,7 @@ from paribus._states.sums import ignore_fp_errors
 from paribus.errors import MemoryBoundError, OptionError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
-OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
+OTHER_ESTIMAND = "it is a different estimand, so it is only used on request"
 OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
 # Brute force needs less memory, but it is not chosen automatically because it takes far longer.
@@ -356,22 +356,22 @@ class PredictionBound:
         if evaluator.shortcut:
             self.check_verified(self.verified + verified + self.rows * again)
             return evaluator, None
-        besides = 2 * self.verified + verified  # both evaluators call the model
-        if evaluator.predictions + self.rows * again + besides <= self.most:
+        fixed = 2 * self.verified + verified  # both evaluators call the model
+        if evaluator.predictions + self.rows * again + fixed <= self.most:
             return evaluator, None
         assert self.draw is not None
-        sampled = self.draw(self.size(evaluator.row_predictions + again, besides))
+        sampled = self.draw(self.size(evaluator.row_predictions + again, fixed))
         return replace(evaluator, request=evaluator.request.among(sampled)), sampled
 
     def _recomputed(self, numbers: Iterable[int]) -> int:
         return sum(self.recomputed[number] for number in numbers) if self.recomputed else 0
 
-    def size(self, each: int, besides: int = 0, ways_out: str = WAYS_OUT) -> int:
-        """Return how many rows can be predicted ``each`` times, with ``besides`` further predictions."""
-        size = min(self.rows, (self.most - besides) // max(1, each))
+    def size(self, each: int, fixed: int = 0, ways_out: str = WAYS_OUT) -> int:
+        """Return how many rows can be predicted ``each`` times, with ``fixed`` further predictions."""
+        size = min(self.rows, (self.most - fixed) // max(1, each))
         least = min(LEAST_ROWS, self.rows)
         if size < least:
-            self.refuse(least * each + besides, f"{least} rows", ways_out)
+            self.refuse(least * each + fixed, f"{least} rows", ways_out)
         return size
 
     def check_verified(self, predictions: int) -> None:
@@ -398,8 +398,8 @@ class PredictionBound:
         needed = self.given - self.most + predictions
         verified = ", or leave verify out" if self.recomputed or self.verified else ""
         raise OptionError(
-            f"max_predictions={self.given}: {what} need {needed:,} predictions, those included by which a "
-            f"model is tried first; {ways_out}{verified}"
+            f"max_predictions={self.given}: {what} need {needed:,} predictions, "
+            f"including trial calls; {ways_out}{verified}"
         )
 
 

@@ -72,7 +72,7 @@ class RegionRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         cells = [(one.name, one.categories) for one in self.cells]
         options = self.candidates, self.max_depth, self.bounds, self.variance, self.least_gain, cells
         thresholds = (plain(one.thresholds) for one in self.cells)
@@ -471,7 +471,7 @@ class ExactRegions(RegionSearch):
     name: ClassVar[str] = "exact_regions"
     shortcut: ClassVar[bool] = True
     structure: ClassVar[type | None] = object  # of any kind
-    how: ClassVar[str] = "sums the curves of all rows, read from the structure of the model, by cell"
+    how: ClassVar[str] = "exact, from the structure of the model"
 
     @classmethod
     def build(cls, model: Model, request: RegionRequest) -> ExactRegions:
@@ -496,7 +496,7 @@ class BruteRegions(RegionSearch):
 
     name: ClassVar[str] = "brute_regions"
     shortcut: ClassVar[bool] = False
-    how: ClassVar[str] = "evaluates the model for every row and grid point in each pass, and sums by cell"
+    how: ClassVar[str] = "by brute force, a prediction for each row and grid point in each pass"
 
     @cached_property
     def source(self) -> BruteForce:

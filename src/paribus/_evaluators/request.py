@@ -153,7 +153,7 @@ class EvaluationRequest:
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
         shapes = [(grid.names, grid.n_points) for grid in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
@@ -228,8 +228,8 @@ class Fold:
     """One pass over the rows: blocks of ``block_rows`` rows are evaluated once per part, and merged.
 
     ``name`` distinguishes the passes of an evaluator. ``settings`` are the options that its states depend on,
-    besides the rows, the model and the sizes of blocks. ``preview`` are estimates known before the pass, for
-    other statistics that share it.
+    in addition to the rows, the model and the sizes of blocks. ``preview`` are estimates known before the
+    pass, for other statistics that share it.
     """
 
     name: str
@@ -290,7 +290,7 @@ class Request(Protocol):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
 
     def only(self, numbers: tuple[int, ...]) -> Self:
         """Return the request for some of the parts."""

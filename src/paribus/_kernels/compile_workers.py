@@ -174,7 +174,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _most_workers() -> int:
-    """Return how many workers may run beside the caller: none on a machine that is busy already."""
+    """Return how many workers may run in addition to the caller: none on a machine that is busy already."""
     cores = _budget.threads(-1)
     busy = hasattr(os, "getloadavg") and os.getloadavg()[0] > BUSY * cores
     return 0 if busy else min(cores - 1, MOST_WORKERS)

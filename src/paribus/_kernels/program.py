@@ -102,7 +102,7 @@ class Coded:
 
     @cached_property
     def code_key(self) -> bytes:
-        """A digest of everything that codes depend on besides the numbers."""
+        """A digest of everything that codes depend on, other than the numbers."""
         digest = xxhash.xxh3_128()
         for column in self.columns:
             digest.update(repr((column.encoding, column.is_nominal, len(column.known))).encode())

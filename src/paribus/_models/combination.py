@@ -71,12 +71,10 @@ def _apply_function(function: Function, sums: Floats) -> Floats:
         outputs = function(sums)
     except Exception as error:  # of any class
         raise RefusalError(
-            f"what it makes of the sum of its models fails: {failure(error)}", RefusalCode.DATA
+            f"its function of the sum of its models fails: {failure(error)}", RefusalCode.DATA
         ) from error
     if not np.isfinite(outputs).all():
-        raise RefusalError(
-            "what it makes of the sum of its models is not finite everywhere", RefusalCode.DATA
-        )
+        raise RefusalError("its function of the sum of its models is not finite everywhere", RefusalCode.DATA)
     refuse_overflow(outputs)
     return outputs
 

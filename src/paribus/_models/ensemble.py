@@ -354,7 +354,7 @@ def check(ensemble: Ensemble) -> None:
         ensemble.category_set,
     )
     if ensemble.value.ndim != 2 or ensemble.base.ndim != 1:
-        raise RefusalError("its trees cannot be read: leaves are no table of values")
+        raise RefusalError("its trees cannot be read: leaves are not a table of values")
     if ensemble.cover is not None:
         per_node += (ensemble.cover,)
     if any(len(array) != nodes for array in per_node) or len(ensemble.output) != trees:

@@ -155,7 +155,7 @@ def _read_structure(model: Model) -> Structure:
     first = PipelinePosition.first(model.sample)
     structure = _read_at(model.predictor.target, first, model.response, evidence)
     if not model.row_independent:
-        raise RefusalError("it predicts a row by the rows beside it", RefusalCode.NO_STRUCTURE)
+        raise RefusalError("its prediction of a row depends on other rows", RefusalCode.NO_STRUCTURE)
     return structure
 
 

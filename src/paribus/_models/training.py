@@ -102,7 +102,7 @@ def _reported_importance(model: Any, name: str) -> tuple[Array, str]:
 
 def _why_no_importance(model: Any) -> str:
     if hasattr(model, "coef_"):
-        return "it has coefficients, which depend on the scale of the columns and are no importance"
+        return "it has coefficients, which depend on the scale of the columns and are not importances"
     if callable(model) and not hasattr(model, "predict"):
         return "it is a function"
     return "it reports none"

@@ -29,12 +29,12 @@ PASSING = {
 THRESHOLDED = {"FixedThresholdClassifier": "estimator_", "TunedThresholdClassifierCV": "estimator_"}
 SELECTING = ("RFE", "RFECV")  # pass some columns as an array
 REFUSED = {
-    **dict.fromkeys(THRESHOLDED, "predicts a class, which is no sum"),
-    "AdaBoostRegressor": "predicts a weighted median of its trees, which is no sum",
-    "ClassifierChain": "shows each of its models the predictions of those before it",
-    "OneVsOneClassifier": "counts votes of classes, which is no sum of margins",
-    "OutputCodeClassifier": "predicts the class of the nearest code, which is no sum of margins",
-    "RegressorChain": "shows each of its models the predictions of those before it",
+    **dict.fromkeys(THRESHOLDED, "predicts a class, which is not a sum"),
+    "AdaBoostRegressor": "predicts a weighted median of its trees, which is not a sum",
+    "ClassifierChain": "passes predictions of earlier models to later ones",
+    "OneVsOneClassifier": "counts votes of classes, which is not a sum of margins",
+    "OutputCodeClassifier": "predicts the class of the nearest code, which is not a sum of margins",
+    "RegressorChain": "passes predictions of earlier models to later ones",
 }
 FEW = 8  # predictions that are also transformed one by one, to detect dependence on other rows
 SCANNED = 4_097  # points at which a function is searched for jumps
@@ -153,7 +153,7 @@ def _voting(wrapper: Wrapper) -> Part:
     if wrapper.name == "VotingClassifier" and (
         wrapper.response != "predict_proba" or target.voting != "soft"
     ):
-        raise wrapper.refusal("counts votes of classes, which is no sum of probabilities")
+        raise wrapper.refusal("counts votes of classes, which is not a sum of probabilities")
     given = [1.0] * len(target.estimators) if target.weights is None else target.weights
     kept = [
         float(weight)
@@ -168,11 +168,11 @@ def _bagged_members(wrapper: Wrapper) -> Part:
     target, parts = wrapper.target, []
     classes = len(target.classes_) if wrapper.response == "predict_proba" else 0
     if wrapper.name == "BaggingClassifier" and wrapper.response == "predict":
-        raise wrapper.refusal("predicts a class, which is no sum")
+        raise wrapper.refusal("predicts a class, which is not a sum")
     for member, columns in zip(target.estimators_, target.estimators_features_, strict=True):
         if not hasattr(member, wrapper.response):
             raise wrapper.refusal(
-                f"counts votes of {type(member).__name__}, which is no sum of probabilities"
+                f"counts votes of {type(member).__name__}, which is not a sum of probabilities"
             )
         columns = np.arange(target.n_features_in_)[columns]  # a slice selects all columns
         part = wrapper.member(member, columns=columns.tolist())
@@ -193,7 +193,7 @@ def _stacking(wrapper: Wrapper) -> Part:
     target = wrapper.target
     last = target.final_estimator_
     if target.passthrough:
-        raise wrapper.refusal("shows its last step the columns beside the predictions of its members")
+        raise wrapper.refusal("passes the columns as well as the predictions of its members to its last step")
     if not is_linear(last):
         raise wrapper.refusal(
             f"ends in {type(last).__name__}, which is not linear in what its members predict"
@@ -213,7 +213,7 @@ def _stacking(wrapper: Wrapper) -> Part:
         kept.append(counted)
     shown = np.concatenate(kept)
     if int(shown.sum()) != coefficients.shape[1]:
-        raise wrapper.refusal("shows its last step other columns than one per output of its members")
+        raise wrapper.refusal("passes columns other than one per output of its members to its last step")
     weights = np.zeros((len(coefficients), len(shown)))
     weights[:, shown] = coefficients
     margins = wrapper.sum(parts, weights, intercept)
@@ -360,7 +360,7 @@ class CalibratedOutputs:
 
 def _calibrated_mean(wrapper: Wrapper) -> Part:
     if wrapper.response != "predict_proba":
-        raise wrapper.refusal("predicts a class, which is no sum")
+        raise wrapper.refusal("predicts a class, which is not a sum")
     target, parts = wrapper.target, []
     classes = len(target.classes_)
     for fold in target.calibrated_classifiers_:
@@ -401,7 +401,7 @@ class Shares:
 def _one_vs_rest(wrapper: Wrapper) -> Part:
     members = wrapper.target.estimators_
     if wrapper.response == "predict":
-        raise wrapper.refusal("predicts a class, which is no sum")
+        raise wrapper.refusal("predicts a class, which is not a sum")
     parts = [wrapper.member(member) for member in members]
     picked = np.zeros((len(parts), sum(part.n_outputs for part in parts)))
     last: Integers = np.cumsum([part.n_outputs for part in parts]) - 1

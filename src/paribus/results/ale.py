@@ -23,18 +23,15 @@ class AccumulatedLocalEffect(Result, RefitMixin):
     Attributes
     ----------
     grid_values : tuple of ndarray
-        The values of each axis, ``g0, g1``: edges of bins, every one a value that occurs; or categories in
-        order.
+        The values of each axis, ``g0, g1``: edges of bins, which are observed values; or categories in order.
     ale : ndarray of shape (n_outputs, g0) or (n_outputs, g0, g1)
-        The effect at these values, its average over the data zero. That of two features is what is left once
-        the effect of each by itself is taken away. Of a list of models it is the mean of theirs, as ``local``
-        is.
+        The effect at these values, with mean zero over the data; for two features without the effects of
+        each. For a list of models, the mean of theirs.
     standard_error : ndarray of the shape of ``ale``
-        Sampling error, given where the rows lie. Of a list of models it is the mean of their standard errors,
-        which the sampling error of the mean curve cannot exceed.
+        Sampling error, conditional on the bins. For a list of models the mean of theirs, an upper bound.
     local : ndarray of shape (n_outputs, g0 - 1) or (n_outputs, g0 - 1, g1 - 1)
-        The average change from one value to the next, of the rows in between (of categories, of the rows at
-        either). NaN where there are none.
+        Average change from one value to the next, over the rows in between (for categories, at either value).
+        NaN without rows.
     local_error : ndarray of the shape of ``local``
         Its sampling error.
     support : ndarray
@@ -43,16 +40,14 @@ class AccumulatedLocalEffect(Result, RefitMixin):
     rows : ndarray of the shape of ``support``
         Number of rows there.
     empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
-        Where no row shows the change: the nearest one that some do was taken, in proportion to the distance,
-        of two features never more than it was there.
+        Bins or cells without rows, filled with the nearest change in proportion to the distance.
     missing : AtMissing or None
         The effect at a missing value, for a single feature with missing values.
     by_model : ModelSpread or None
         The effect by model and the standard deviation between models, for a list of models.
     covariance : ndarray of shape (n_outputs, g0, g0) or None
-        Sampling covariance of the values, for the standard error of differences between them: see `contrast`.
-        With a missing value, it is the last point. None for two features, and for very many values. For a
-        list of models it is the mean over models.
+        Sampling covariance of the values, for standard errors of differences; see `contrast`. None for two
+        features, and for very many values.
     order : tuple of str
         How the categories of each axis were put in order; empty for numbers.
     strength : float
@@ -71,7 +66,7 @@ class AccumulatedLocalEffect(Result, RefitMixin):
     -----
     The table of `to_frame` has a row per output and value: columns ``output``, the features, ``ale``,
     ``standard_error``, and for one feature ``local`` (the change that leads there), ``local_error`` and
-    ``support`` (the weight of the rows that show it; of a category, the weight of its own); of several models
+    ``support`` (the weight of the rows that show it; for a category, its weight); of several models
     ``between_models``, the standard deviation between them. The effect at a missing value is the row with a
     null feature.
     """

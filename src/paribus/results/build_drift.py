@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from paribus.results.performance import Metric
 
 SAME_ROWS = (
-    "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "
-    "for other rows, are the sum of both, an upper bound"
+    "both are over the same rows, where changes are exact; standard errors for other rows are the sum of "
+    "both, an upper bound"
 )
 SOME_ROWS = (
     "rows may be in both: standard errors are the sum of both, an upper bound; pass independent=True if "
@@ -104,7 +104,7 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {_error_text(old, new)}{more}")]
     uneven = [name for name in names if _interpolated(old, new, name)]
     if uneven:
-        text = f"the grids of {len(uneven)} features differ: what lies between grid values is no change"
+        text = f"the grids of {len(uneven)} features differ; differences between grid values are ignored"
         notes.append(Note(NoteCode.INTERPOLATED, text, value=len(uneven)))
     level_error = combine(old.predictions.standard_error, new.predictions.standard_error)
     levels = _refit_errors(factors, *(one.predictions.by_model for one in (old, new)))
@@ -335,7 +335,7 @@ def _least_level(least: Floats, most: Floats, weights: Floats, guess: Floats) ->
 
 
 def _weights(curve: ComparedCurve, values: Array, last: bool) -> Floats:
-    """Return the share of the data at each shared value, as far as it is one of its own."""
+    """Return the share of the data at each shared value, where it is a value of the curve's grid."""
     size = len(curve.grid)
     grid, wanted = (
         at if _nominal(curve) else as_numbers(at) for at in (curve.grid, values)

@@ -50,7 +50,7 @@ LOST_DIFFERENCE = (
 )
 LOST_ROW = "the prediction is not finite for some rows, so neither is the average over them"
 # What follows from a model that predicts rows differently when they are repeated.
-CUT = "; if its prediction for a row depends on the rows beside it, the effect depends on how rows are cut"
+CUT = "; if its prediction for a row depends on other rows, the effect depends on the sizes of batches"
 ONE_BY_ONE = f", so it was evaluated one point at a time{CUT}"
 
 
@@ -237,7 +237,7 @@ class EffectBuilder:
             missing=apart,
             outside=float(weight[beyond] / total),
             strength=strength_of(first[:, inside], weight[inside]),
-            notes=(*self._notes((axis,), (), ", a cell of its own", first, LOST_ROW, CUT), *remarks),
+            notes=(*self._notes((axis,), (), ", a separate cell", first, LOST_ROW, CUT), *remarks),
             by_model=self._by_model(None if by_model is None else by_model[..., cells], last),
             tail_points=_tail_points((axis,)),
         )

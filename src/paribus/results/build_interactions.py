@@ -27,11 +27,11 @@ SHOWN = 3  # groups that a note names
 WEAK_EFFECT = f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"
 CANCELLING = "have an H² above 1, because their own effects cancel in the joint one; compare strengths"
 NOT_FINITE = "predictions, or their squares, are not finite for some rows, so these statistics are not either"
-CALLED_ZERO = "are called zero: rounding in single precision can be as large for these predictions"
+CALLED_ZERO = "are reported as zero: rounding in single precision can be as large for these predictions"
 ON_MARGIN = "response_method='decision_function' explains the margin"
 ADDITIVE_ON_MARGIN = "on the probability scale a model that is additive on the margin scale has interactions"
 IMPORTANCE_ON_PROBABILITY = (
-    "importance with interactions counts those that the probability scale makes of a model that is additive "
+    "importance with interactions includes those that the probability scale adds to a model that is additive "
     "on the margin scale"
 )
 VANISHING = "interact, but their joint effect vanishes, so that H² is not defined"
@@ -52,7 +52,7 @@ class InteractionBuilder:
     provenance : Provenance
         How it was computed.
     with_importance : bool
-        Whether importance is made of it beside H-statistics.
+        Whether importance is made of it in addition to H-statistics.
     """
 
     statistics: InteractionStatistics

@@ -57,14 +57,13 @@ class Comparison(PlotMixin):
         The results by name, in the order they were given. Each keeps its own axis. They are of one type, or
         each of another type, named ``"PD"``, ``"ALE"`` and ``"averages"``.
     ale_offset : ndarray of shape (n_outputs,) or None
-        Constant added to the ALE curve, whose average is zero, to align it with the partial dependence: the
-        mean distance of the two over the data on the grid of the latter. None without both.
+        Constant added to the ALE curve to align it with the partial dependence: the mean distance over the
+        data. None without both.
     distance : ndarray of shape (n_outputs,) or None
-        Largest distance between the aligned curves, in units of the prediction. Within a bin, ALE is known
-        to lie between the values at its edges only, and the distance is that from this range. It is not
-        noted if the two are over different samples of the rows.
+        Largest distance between the aligned curves, in units of the prediction. Within a bin, it is the
+        distance from the range of ALE between its edges.
     share : ndarray of shape (n_outputs,) or None
-        That distance relative to the range of both curves.
+        The distance relative to the range of both curves.
     at : tuple or None
         The value at which it is attained, for each output.
     notes : tuple of Note
@@ -187,7 +186,7 @@ class Comparison(PlotMixin):
         Returns
         -------
         Difference
-            On the common grid; ``errors`` and a note say how its standard error was computed.
+            On the common grid; ``errors`` and a note report the basis of its standard error.
 
         Examples
         --------
@@ -212,7 +211,7 @@ class Difference(Result):
 
     .. math:: D(x) = A(x) - B(x)
 
-    and ``errors`` says how the standard error of D was computed. If the results may share rows it is at most
+    and ``errors`` is the basis of the standard error of D. If the results may share rows it is at most
     :math:`s_A + s_B`. For the same rows with individual curves (``kind="both"``) it is that of the mean of
     the row-wise differences. For independent samples, which only the caller can declare, it is
     :math:`\sqrt{s_A^2 + s_B^2}`.
@@ -225,9 +224,8 @@ class Difference(Result):
         Name of the compared curve: ``"average"`` of partial dependence, ``"ale"`` of accumulated local
         effects, ``"predicted"``, ``"observed"`` or ``"residual"`` of averages near a value.
     grid_values : tuple of one ndarray of shape (g,)
-        For numeric features and dates, the union of both grids within their common range; curves are
-        interpolated linearly, and so are standard errors, which is an upper bound. For categorical features,
-        the common categories.
+        For numbers and dates, the union of both grids within their common range, with linear interpolation.
+        For categories, those of both.
     difference, standard_error : ndarray of shape (n_outputs, g)
         The difference and its standard error; NaN where one of the two is unknown.
     missing_difference, missing_error : ndarray of shape (n_outputs,) or None

@@ -19,13 +19,12 @@ class CostEstimate:
     columns : tuple of str
         Columns that are read.
     effects, points : int
-        Number of effects, and of points over all of them, those beyond grids included.
+        Number of effects, and of all points including those beyond grids.
     passes : int
-        Number of passes over the rows, those included that draw rows or verify.
+        Number of passes over the rows, including those for sampling and verification.
     predictions, calls : int
-        Rows the model would predict and calls it would take, those included by which it is tried first and
-        those of ``verify``. Rows that are in no bin of an ALE, and rows that agree in what is evaluated for
-        an H-statistic, are not predicted, so that there they are bounds.
+        Number of rows the model would predict and of its calls, including trial calls and ``verify``. Upper
+        bounds for ALE and H-statistics.
     evaluator, why : str
         The evaluator that would be used, and why.
     refusals : dict
@@ -33,13 +32,13 @@ class CostEstimate:
     threads : int
         Number of threads.
     rows_per_second : float
-        Over all passes, in this process.
+        Throughput over all passes, in this process.
     seconds : float or None
         Total duration; None if the number of rows is unknown.
     reading : float
         Share of the time spent on reading, without overlap.
     memory : int
-        Peak memory in bytes besides X and the model; at most ``max_memory``.
+        Peak memory in bytes, without X and the model; at most ``max_memory``.
     warning : str or None
         Text of the `CostWarning` that would be issued, if ``max_memory`` permits only a far slower method.
     """
@@ -63,7 +62,7 @@ class CostEstimate:
 
     @property
     def announcement(self) -> str:
-        """What is about to begin and how long it takes, in one line."""
+        """The call and its estimated duration, in one line."""
         duration = "an unknown time" if self.seconds is None else f"about {_duration(self.seconds)}"
         if not self.predictions:
             return f"this takes {duration}"

@@ -221,7 +221,7 @@ def refit_factor(models: int, correction: float | None) -> float:
 
 
 def mean_of(values: Floats) -> Floats:
-    """Return the mean over models; where all say the same it is that, to the bit."""
+    """Return the mean over models; where all agree it is bit-identical to theirs."""
     return scaled(lambda some: _first(some) + (some - _first(some)).mean(axis=0), values)
 
 

@@ -75,7 +75,7 @@ def curves_of(part: Mapping[str, Any]) -> list[str]:
 def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
     """Return curves ``(..., g)`` at other values, and which of these they know.
 
-    Numbers and dates that lie between two of their own values are on the straight line between these, those
+    Numbers and dates that lie between two grid values are on the straight line between these, those
     beyond the first or last are not known; of categories, those that are among their own are known.
     """
     if nominal:
@@ -99,7 +99,7 @@ def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple
 def neighbor_range(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Floats]:
     """Return the lower and the upper of the two neighbors of each value that curves ``(..., g)`` know.
 
-    At values of their own grid, both are the curve. Between two of them, a curve may have a step anywhere.
+    At values of the grid, both are the curve. Between two of them, a curve may have a step anywhere.
     """
     exact, known = at_values(own, wanted, curves, nominal)
     if nominal or not known.any():

@@ -249,8 +249,8 @@ class Change:
     Attributes
     ----------
     kind : {"level", "rows", "effect", "interaction"}
-        What has moved: the average prediction, the predictions of single rows, one curve, or the strength of
-        an interaction.
+        The changed quantity: the average prediction, the predictions of single rows, one curve, or the
+        strength of an interaction.
     features : tuple of str
         None for the level and for rows, one for an effect, two for an interaction.
     output : str
@@ -281,7 +281,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The features, or what else has moved."""
+        """The features, or the other quantity that changed."""
         return " x ".join(self.features) or self.kind
 
     @property
@@ -304,15 +304,14 @@ class Drift(BarsMixin):
     interactions : InteractionDrift or None
         None unless both have interactions.
     metrics : tuple of MetricDrift
-        Of what both report of their performance.
+        Changes of the metrics that both report.
     rows : RowDrift or None
         Of the predictions of single rows; None unless both are over the same rows.
     level_old, level_new, level_error : ndarray of shape (n_outputs,)
         Average prediction over all rows of each explanation, with their weights, and the standard error of
         its change.
     spread : ndarray of shape (n_outputs,)
-        Of the old predictions over all rows, with their weights: twice their standard deviation, which is the
-        distance from one below their mean to one above it. It does not depend on the new explanation.
+        Twice the standard deviation of the old predictions over all rows, with their weights.
     errors : {"upper bound", "independent"}
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
@@ -321,7 +320,7 @@ class Drift(BarsMixin):
     notes : tuple of Note
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
-        Of the two, as ``"old"`` and ``"new"``.
+        Provenance of both, as ``"old"`` and ``"new"``.
     refits : tuple of int or None
         Number of models of the old and of the new explanation; None unless both are of a list of models.
     level_refit_errors : ndarray of shape (2, n_outputs) or None
@@ -389,7 +388,7 @@ class Drift(BarsMixin):
         Parameters
         ----------
         measure : {"typical", "largest"}
-            What the change of an effect is: the root mean square over the data, or the largest at a point.
+            Change of an effect: the root mean square over the data, or the largest at a point.
         """
         check_choice("measure", measure, DriftMeasure)
         found = [change for o in range(len(self.output_names)) for change in self._changes(o, measure)]
@@ -509,18 +508,16 @@ class Drift(BarsMixin):
         bound : float
             Size of a change of the level, an effect or an interaction that is tolerated.
         unit : {"spread", "prediction"}
-            Unit of ``bound``: the spread of the old predictions, twice their standard deviation over the
-            data, so that 0.05 means the same for a claim in euros and for a probability; or the unit of the
-            prediction.
+            Unit of ``bound``: the spread of the old predictions, which is twice their standard deviation
+            over the data; or the unit of the prediction.
         measure : {"typical", "largest"}
-            What the change of an effect is: the root mean square over the data, or the largest at a point.
-            Curves of fitted models vary from fit to fit most at single points, which the former averages.
+            Change of an effect: the root mean square over the data, or the largest at a point, which varies
+            more between fits.
         confidence : float
             Probability that sampling error alone exceeds no threshold of all that are compared.
         rows : float, optional
-            Typical change of the predictions of single rows that is tolerated, in the same unit; by default
-            three times ``bound``, because no average over rows removes the variance of a fit from them. It
-            needs the same rows in both.
+            Tolerated typical change of the predictions of single rows, in the same unit; by default three
+            times ``bound``. Requires the same rows in both explanations.
 
         Examples
         --------

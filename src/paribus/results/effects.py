@@ -77,7 +77,7 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
 
     def _check(self) -> None:
         if not self.effects or len(self) != len(self.effects):
-            raise InputError("effects are none, or two have one name; pass each once")
+            raise InputError("effects is empty, or two have the same name; pass each once")
         if len({type(effect) for effect in self.effects}) > 1:
             raise InputError("effects are of several types; pass effects of one type")
 
@@ -154,7 +154,7 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
         Returns
         -------
         PartialDependence
-            With the shapes of the joint effect; ``provenance.scale`` says that it is the interaction only.
+            With the shapes of the joint effect; ``provenance.scale`` records that it is the interaction only.
 
         Examples
         --------
@@ -181,9 +181,8 @@ class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
         Parameters
         ----------
         values : mapping of str to (value, value), optional
-            The two values to compare for each feature, such as ``{"age": (30, 50)}``. By default, all
-            features with a one-way effect: the grid values at the quartiles of the data for numbers, dates
-            and ordered categories, each category and the most frequent one for others.
+            The two values to compare for each feature, such as ``{"age": (30, 50)}``. By default, quartiles
+            of all features, or each category and the most frequent one.
         level : float
             Probability with which the intervals cover the differences.
         backend : {"pandas", "polars", "pyarrow"}, optional
@@ -297,19 +296,31 @@ def compare(effect: Effects[Any], /, *others: Effects[Any] | None) -> Effects[Co
 def compare(*results: Any) -> Comparison | Effects[Comparison]:
     """Compare results of the same feature: of several models, slices of the data, or estimands.
 
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> early, late = (paribus.partial_dependence(model, X[rows], "bmi") for rows in (y < 140, y >= 140))
+    >>> list(paribus.compare({"low": early, "high": late}).parts)
+    ['low', 'high']
+
     Parameters
     ----------
     *results : results, or one mapping of str to result
-        Either partial dependence, accumulated local effects and averages (`marginal`) of the same model and
-        rows; None is left out. Or a mapping from names to two or more results of one type, such as those of
-        several models or slices of the data: their models, rows and grids may differ, but not outputs and
-        scale. Results are of one feature, or `Effects` of many.
+        Partial dependence, ALE and averages of the same model and rows; or a mapping from names to results of
+        one type. Results are of one feature, or `Effects`.
 
     Returns
     -------
     Comparison or Effects
         For one feature, or for every feature with a one-way effect in all results of a mapping. Of several
         estimands, for every feature with a partial dependence; ``skipped`` lists those that others lack.
+
+    Notes
+    -----
+    Results of a mapping may have different models, rows and grids, but must have the same outputs and scale.
+    An estimand that is None is left out.
 
     Examples
     --------

@@ -46,7 +46,16 @@ PANELS = 9  # of the strongest features
 
 @record
 class Explanation(ReportMixin, CorrectionMixin):
-    """What a model does with its features: every statistic of one model on one background.
+    """All statistics of one model on one background.
+
+    >>> import paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    >>> explanation = paribus.explain(model, X, y)
+    >>> len(explanation.effects), len(explanation.interactions.feature_pairs), len(explanation.surfaces)
+    (10, 45, 10)
 
     Attributes
     ----------
@@ -63,18 +72,18 @@ class Explanation(ReportMixin, CorrectionMixin):
     surfaces : Effects or None
         Partial dependence on the strongest pairs.
     shapes : tuple of Shape
-        Of every feature and output, in the order of ``effects``; ``shapes["age"]`` is that of a feature.
+        Shapes by feature and output, in the order of ``effects``; ``shapes["age"]`` is the one of a feature.
     performance : Performance or None
         How well the model predicts the rows; None without ``y``.
     predictions : RowPredictions
         Mean and spread of the predictions of all rows, and the predictions of a fixed sample of rows.
     model : ModelRecord
     columns : tuple of ColumnRecord
-        Of every feature, in the order of X.
+        Records of the features, in the order of X.
     verdict : tuple of Note
         Notes of all parts, worst first, without muted ones; it prints one on each line.
     checks : tuple of Check
-        What was looked for, found or not.
+        All checks, with and without findings.
     target : tuple of TargetRecord
         Distribution of ``y`` for each output; empty where no metrics were computed.
     files : tuple of FileRecord
@@ -82,8 +91,8 @@ class Explanation(ReportMixin, CorrectionMixin):
     by_group : GroupComparison or None
         Effects and performance of each group of rows, and where effects differ most; None without ``by``.
     regions : Regions or None
-        Regions of the data for the features whose curves differ most between rows. None for models whose
-        structure cannot be read, for a list of models, with ``max_predictions`` and without interactions.
+        Regions for the features whose curves differ most between rows. None for models whose structure is not
+        read, for lists, with ``max_predictions`` and without interactions.
     """
 
     stored = "explanation"
@@ -140,7 +149,7 @@ class Explanation(ReportMixin, CorrectionMixin):
 
     @property
     def headline(self) -> str:
-        """What the curves alone explain, as a sentence; empty if the prediction does not vary."""
+        """Share explained by the curves alone, as a sentence; empty if the prediction does not vary."""
         if self.explained is None:
             return ""
         source = self.importance if self.interactions is None else self.interactions
@@ -215,14 +224,14 @@ class Explanation(ReportMixin, CorrectionMixin):
         Parameters
         ----------
         new : Explanation
-            Of the same outputs on the same scale; models, rows and features may differ.
+            The newer explanation, of the same outputs and scale; models, rows and features may differ.
         independent : bool
             Declare that the two are over independent samples without common rows, such as two years.
 
         Returns
         -------
         Drift
-            ``above(bound)`` has what has moved by more than a bound and more than sampling error;
+            ``above(bound)`` has the changes that exceed a bound and the sampling error;
             ``worse(bound)`` the metrics that got worse.
 
         Examples
@@ -290,7 +299,7 @@ class Explanation(ReportMixin, CorrectionMixin):
         scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
         yield from [self.headline] * bool(self.headline)
-        yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
+        yield f"averaged over {p.background()}, {p.how}"
         yield from brute_lines(p)
         yield from self.table.lines(SHOWN)
         if self.by_group is not None:

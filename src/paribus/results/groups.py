@@ -85,7 +85,7 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
     def _check(self) -> None:
         labels = {group.label for group in self.groups}
         if not self.groups or not len(labels) == len(self.groups) == len(self.results):
-            raise InputError("groups are none, or two have one label, or a result is lacking")
+            raise InputError("groups is empty, or two have the same label, or a result is missing")
         if len({type(result) for result in self.results}) > 1:
             raise InputError("results of groups are of several types; pass results of one type")
 

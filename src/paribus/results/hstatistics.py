@@ -266,7 +266,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         for one in features:
             if one not in known:
                 named = [str(token) for token in self.features]
-                return f"{one!r} is none of the features{did_you_mean(str(one), named)}"
+                return f"{one!r} is not one of the features{did_you_mean(str(one), named)}"
         names = " x ".join(map(str, features))
         if statistic not in self.computed:
             return f"{names} was not computed; it needs {OPTIONAL[statistic]}"
@@ -366,11 +366,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         Parameters
         ----------
         kind : {"bars", "heatmap", "network", "panels"}
-            The strongest entries with standard errors; a heatmap of all pairs with main effects on the
-            diagonal; a network whose edge widths encode interaction strength; or two-way panels of the
-            strongest pairs.
+            Bars of the strongest entries with standard errors; a heatmap of all pairs; a network whose
+            edge widths are strengths; or two-way panels of the strongest pairs.
         statistic : {"pairwise", "overall", "threeway"}
-            What the bars show.
+            Statistic of the bars.
         k : int
             Maximum number of bars or panels, or of features of a heatmap or network.
         output : str or int, optional

@@ -27,8 +27,8 @@ class Marginal(Result):
         Weighted averages over the rows of each cell of the prediction, of ``y`` (for a classifier of the
         indicator of the class), and of ``y`` minus the prediction.
     predicted_error, observed_error, residual_error : ndarray of shape (n_outputs, g) or None
-        Their standard errors, as if the rows of a cell were a random sample. NaN with a single row; too
-        small where all rows of a cell are of one class, or none is.
+        Their standard errors, treating the rows of a cell as a random sample. NaN with a single row; too
+        small where all rows of a cell are of one class.
     support : ndarray of shape (g,)
         Weight of the rows in each cell.
     rows : ndarray of shape (g,)

@@ -53,10 +53,10 @@ class NotebookReprMixin(Saveable):
         *args
             Those of `figure`.
         dark : bool
-            Whether to draw light marks on a dark ground.
+            Whether to use light marks on a dark background.
         id_prefix : str, optional
-            What the ids in the SVG begin with, so that several can be embedded in one page; derived from what
-            is drawn by default.
+            Prefix of the ids in the SVG, so that several can be embedded in one page; by default
+            derived from the content.
         **options
             Those of `figure`.
 
@@ -126,7 +126,7 @@ class PlotMixin(NotebookReprMixin):
         """Plot one panel per effect, strongest first.
 
         Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
-        sparse, and missing values have a narrow panel of their own. Categories without an order are sorted by
+        sparse, and missing values have a separate narrow panel. Categories without an order are sorted by
         effect, numbers and booleans are not; beyond twenty the rarest are pooled. The legend explains the
         bands: ± two standard errors, the interval over rows and refits for a list of models, or quantiles of
         the rows. Notes are shown below.
@@ -142,7 +142,7 @@ class PlotMixin(NotebookReprMixin):
             How to show several outputs: one color each ("color") or one row of panels each ("rows"). Default:
             "color" unless color already encodes something else.
         k : int
-            Maximum number of effects to plot, strongest first; a line below the plot says if there are more.
+            Maximum number of effects to plot, strongest first; a line below the plot reports further ones.
         columns : int
             Maximum number of panels per row.
         share_y : bool
@@ -254,12 +254,12 @@ class ReportMixin(NotebookReprMixin):
         about: Mapping[str, str] | None = None,
         compare: Any = None,
     ) -> None:
-        """Write everything to one HTML file that needs nothing else.
+        """Write the explanation to one self-contained HTML file.
 
-        It opens without a network and without scripts, prints with all sections open, and has every number
-        inside: `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and
-        no row of the data. The same explanation gives the same file to the byte: what differs between runs
-        (date, duration, threads, folders) is left out, see `Provenance.reproducible`.
+        It opens without a network and without scripts. It contains every number, and `paribus.load` returns
+        the explanation from it. It contains averages, quantiles and counts, but no row of the data. The same
+        explanation gives a byte-identical file: facts that differ between runs (date, duration, threads,
+        folders) are left out; see `Provenance.reproducible`.
 
         Parameters
         ----------
@@ -268,13 +268,11 @@ class ReportMixin(NotebookReprMixin):
         title : str, optional
             Title of the page; one that names the model by default.
         about : mapping of str to str, optional
-            What readers should know and no computation can tell, such as ``purpose``, ``owner``,
-            ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
-            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` and
-            ``limitations`` stand below the title.
+            Facts for readers, such as ``purpose``, ``owner``, ``data_role``, ``period``, ``limitations`` or
+            ``date`` (by default that of ``SOURCE_DATE_EPOCH``). ``purpose`` and ``limitations`` are below
+            the title.
         compare : Explanation, optional
-            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
-            section.
+            An earlier explanation, for a section on the changes since.
 
         Raises
         ------

@@ -54,18 +54,18 @@ class TargetRecord(Record):
 
 @record
 class ModelRecord(Record):
-    """What is known of a model.
+    """Record of a model.
 
     Attributes
     ----------
     name, library, version, digest : str
-        Its class, where that comes from, and a digest of what it predicts.
+        Its class, the library and version of the class, and a digest of predictions.
     parameters : dict of str to str
         Its hyperparameters, as text.
     trees, leaves, depth : int or None
         Size of its trees; None where none were read.
     structure : str or None
-        What was read of it; None where the model itself was evaluated.
+        Structure that was read; None where the model itself was evaluated.
     versions : dict of str to str
         Versions of Python and of every library that took part.
     platform : str
@@ -96,7 +96,7 @@ class ModelRecord(Record):
 
 @record
 class ColumnRecord(Record):
-    """What is known of a column of the data.
+    """Record of a column of the data.
 
     Attributes
     ----------

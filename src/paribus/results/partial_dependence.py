@@ -170,9 +170,8 @@ class PartialDependence(Result, RefitMixin):
     average : ndarray of shape (n_outputs, g0, g1, ...) or None
         The partial dependence; for a list of models the mean over models.
     standard_error : ndarray of the shape of ``average`` or None
-        Sampling error of the average, treating the rows as a random sample. NaN with a single row. For a list
-        of models the mean of their standard errors, an upper bound of the sampling error of the mean curve;
-        the variation between models is in ``by_model`` only.
+        Sampling error of the average, treating the rows as a random sample; NaN with a single row. For a list
+        of models the mean of theirs, an upper bound.
     individual : ndarray of shape (n_outputs, n_rows, g0, g1, ...) or None
         Individual conditional expectation (ICE) of each row.
     quantiles : IceQuantiles or None
@@ -190,31 +189,35 @@ class PartialDependence(Result, RefitMixin):
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
     strength : float
-        Standard deviation of the partial dependence at every row's own value, also beyond the grid and at
-        missing, in units of the prediction; root mean square over outputs. It is `feature_importance`, on
-        the same rows. Of several features, over the data around the grid. NaN from
-        `paribus.partial_dependence` where it would need more predictions than the curve.
+        Standard deviation of the partial dependence over the rows, in units of the prediction; root mean
+        square over outputs. It equals `feature_importance`; see Notes.
     tails : Tails or None
         The effect beyond the ends of the grid; None if the grid covers the data, or its values were given.
     tail_points : (int, int)
         How many of the first and last grid points lie beyond the percentiles, where plots end.
     covariance : ndarray of shape (n_outputs, g0, g0) or None
-        Sampling covariance of the points relative to their average, for the standard error of differences
-        between them: see `contrast`.
-        With a missing value, it is the last point. None for several features, with individual curves, and for
-        very many points. For a list of models it is the mean over models.
+        Sampling covariance of the points relative to their average, for standard errors of differences; see
+        `contrast`. None for several features, with individual curves, and for very many points.
     feature_names, output_names : tuple of str
         Names of the axes and of the outputs.
     kinds : tuple of str
         ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
     ordered : tuple of bool
-        Whether the order of the values of an axis is meaningful: always for numbers, dates and booleans; for
-        categories if the column declares it (an ordered categorical, a polars Enum) or the values were given
-        in ``custom_values``.
+        Whether the values of an axis are ordered: numbers, dates, booleans, categories of an ordered column,
+        and values of ``custom_values``.
     provenance : Provenance
         How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
+
+    Notes
+    -----
+    ``strength`` includes rows beyond the grid and with missing values. For several features, it is over the
+    data around the grid. It is NaN from `paribus.partial_dependence` where it would need more predictions
+    than the curve.
+
+    With a missing value, the last point of ``covariance`` is that of the missing value. For a list of models,
+    it is the mean over models, and the variation between models is in ``by_model`` only.
     """
 
     stored = "partial_dependence"
@@ -255,13 +258,17 @@ class PartialDependence(Result, RefitMixin):
         Parameters
         ----------
         kind : {"average", "individual"}, optional
-            One row per output and grid point (columns ``output``, the features, ``average``,
-            ``standard_error``, ``support``, ``between_models``, the standard deviation between several
-            models, and the quantiles ``q10``, ``q25``, ...; the effect at a missing value is the row with a
-            null feature), or one per output, row and grid point (columns ``output``, ``row``, the features,
-            ``prediction``). By default the average, if there is one.
+            One table row per output and grid point, or per output, row of the data and grid point. By default
+            the average, if there is one.
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
+
+        Notes
+        -----
+        Columns of averages are ``output``, the features, ``average``, ``standard_error``, ``support``, the
+        quantiles ``q10``, ``q25``, ..., and for several models ``between_models``, their standard deviation.
+        The effect at a missing value is the row with a null feature. Columns of individual curves are
+        ``output``, ``row``, the features and ``prediction``.
         """
         if kind is None:
             kind = "average" if self.average is not None else "individual"

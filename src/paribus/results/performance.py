@@ -61,8 +61,8 @@ class Calibration(Record):
     predicted, observed : ndarray of shape (k,)
         Averages within each group.
     observed_low, observed_high : ndarray of shape (k,)
-        Ends of an interval of 95 % around the observed one: Wilson's for classes, which has a width also
-        where all rows of a group are of one class; else 1.96 standard errors to each side.
+        Ends of the 95 % interval of the observed average: Wilson's for classes, else 1.96 standard errors to
+        each side.
     weight : ndarray of shape (k,)
         Weight of the rows of each group.
     """
@@ -82,8 +82,8 @@ class TrainingCurve(Record):
     Attributes
     ----------
     data, metric : str
-        Which rows it is of, and which score. ``"out of bag"`` of gradient boosting are the rows that the last
-        tree was not fitted to, those before it mostly were: it is no error on new rows.
+        Rows and score. ``"out of bag"`` rows of gradient boosting were not used by the last tree, but mostly
+        by earlier ones: it is not an error on new rows.
     values : ndarray of shape (t,)
         The score after each iteration.
     """
@@ -97,8 +97,8 @@ class TrainingCurve(Record):
 class Performance(NotebookReprMixin):
     """How well a model predicts the rows that it is explained on.
 
-    A metric that has no meaning for the target or the model is left out, and a note says why. Standard errors
-    are of the rows as a random sample, with their weights; the model itself is fixed.
+    A metric that is not defined for the target or the model is left out, and a note gives the reason.
+    Standard errors treat the rows as a random sample, with their weights, and the model as fixed.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class Performance(NotebookReprMixin):
     calibration : tuple of Calibration
         For each output.
     training_curves : tuple of TrainingCurve
-        What the model kept while it was fitted.
+        Scores that the model recorded during the fit.
     notes : tuple of Note
-        Features that alone predict the target, what was left out and why, and by how much a metric may be off
-        where close predictions share a rank.
+        Features that alone predict the target, metrics that were left out, and errors of metrics due to close
+        predictions that share a rank.
     provenance : Provenance
         How the predictions were made.
 
@@ -147,7 +147,7 @@ class Performance(NotebookReprMixin):
         return found[0]
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a table with a row for each metric: its name, output, value, standard error, what is better.
+        """Return a table with the name, output, value, standard error and better direction of each metric.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ FEW = 10  # rows of one of two outcomes: of fewer, their own spread is no estima
 
 @record
 class ObservedExpected(Saveable):
-    r"""What came out against what is predicted, in each cell of each feature, worst first.
+    r"""Observed and predicted averages in each cell of each feature, worst first.
 
     .. math:: z_c = \frac{\bar y_c - \bar f_c}{SE_c}
 
@@ -226,18 +226,17 @@ class ObservedExpected(Saveable):
     Attributes
     ----------
     feature, value, output : tuple of str
-        Which cell: the feature, its value as text, and which output.
+        The cell: its feature, its value as text, and its output.
     rows : ndarray of shape (n,)
         Number of rows of each cell.
     support : ndarray of shape (n,)
-        Their weight.
+        Weight of these rows.
     observed, predicted : ndarray of shape (n,)
         Weighted averages of ``y`` and of the prediction.
     difference, standard_error : ndarray of shape (n,)
         Observed minus predicted, and its sampling error from the residuals of the rows; of classes with
-        fewer than ten rows of either outcome at least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}` and half
-        the width of Wilson's interval of one standard error, as rows of one outcome show no error of their
-        own.
+        fewer than ten rows of either class at least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}` and half
+        the width of Wilson's interval of one standard error, as rows of one class show no variation.
     in_errors : ndarray of shape (n,)
         The difference in standard errors; NaN where there is none.
     provenance : Provenance

@@ -41,16 +41,13 @@ class Provenance:
     scale : Scale
         The unit of the numbers; a plain name is that of the predictions themselves.
     estimand : Estimand
-        ``"interventional"``: the average prediction with the features set to a value in all rows, all else
-        unchanged. ``"path-dependent"``: the average along the paths of the training data. ``"accumulated
-        local"``: accumulated mean differences between neighboring values. ``"marginal"``: the average
-        prediction or target of the rows that have the value.
+        ``"interventional"`` for partial dependence, ``"path-dependent"`` for recursion, ``"accumulated
+        local"`` for ALE, ``"marginal"`` for averages; see `Estimand`.
     evaluator, why, how : str
-        Name of the evaluator, why it was chosen, and what it does.
+        Name of the evaluator, why it was chosen, and a short description.
     structure : str or None
-        What was read of the model, from the outermost class to the one that predicts, such as
-        ``"Pipeline > ColumnTransformer > LGBMRegressor: 100 trees; city owns 41 columns"``; None where the
-        model itself was evaluated.
+        Structure that was read, such as ``"Pipeline > ColumnTransformer > LGBMRegressor: 100 trees; city owns
+        41 columns"``; None where the model itself was evaluated.
     refusals : dict of str to Refusal
         Evaluators that were not used, with the reason.
     rows, columns : int
@@ -86,8 +83,8 @@ class Provenance:
     percentiles, grid_resolution
         Parameters of the grids; None if there are no grids.
     points, predictions : int
-        Number of grid points (for ALE per row) and of predicted rows, summed over the models of a list; the
-        few rows by which a model is tried first are not counted.
+        Number of grid points (for ALE per row) and of predicted rows, summed over the models of a list,
+        without trial calls.
     standard_error_rows : int
         Number of rows used for standard errors: all, or a fixed sample.
     block_rows, threads, max_memory : int
@@ -170,7 +167,7 @@ class Provenance:
         return "\n".join(lines)
 
     def reproducible(self) -> Provenance:
-        """Return the record without what differs between runs that compute the same.
+        """Return the record without facts that differ between runs of the same computation.
 
         Date, duration, threads, passes, memory bound, block size and executor are blank, and files have no
         folders.
@@ -189,7 +186,7 @@ class Provenance:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
-            return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
+            return f"{self.sampled_rows:,} of {self.rows:,} rows, sampled with seed {self.seed} ({weighted})"
         read = "" if self.source is None else f", read from {short_source(self.source)}"
         return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
 

@@ -98,7 +98,7 @@ def _effect(effect: Part) -> Iterator[str]:
         numbers = {AT_MISSING.get(name, name): getattr(effect.missing, name)[:OUTPUTS] for name in known}
         texts = (f"{what} is {', '.join(map(number, values))}" for what, values in numbers.items())
         yield f"missing in {effect.missing.share:.1%} of the data, where {' and '.join(texts)}"
-    yield from _how(effect.provenance, _beside(effect))
+    yield from _how(effect.provenance, _additional(effect))
 
 
 def _curves(effect: Part, o: int) -> list[str]:
@@ -156,7 +156,7 @@ def _quantiles(effect: Part) -> Iterator[str]:
         yield f"with {len(spread.probabilities)} quantiles of the rows' curves{exact}"
 
 
-def _beside(effect: Part) -> str:
+def _additional(effect: Part) -> str:
     """Return how well averages are known, or how much of the data they leave out."""
     error = effect.get("standard_error")
     if error is not None and np.isfinite(error).any():
@@ -185,16 +185,16 @@ def _at(result: Marginal | Difference, values: Floats, errors: Floats, position:
 
 
 def _source(p: Provenance) -> str:
-    return "what came out" if p.estimand is Estimand.MARGINAL and not p.predictions else p.model
+    return "the target" if p.estimand is Estimand.MARGINAL and not p.predictions else p.model
 
 
-def _how(p: Provenance, beside: str = "") -> Iterator[str]:
+def _how(p: Provenance, addition: str = "") -> Iterator[str]:
     """Yield the rows and the evaluator; what a model recorded of its training is over no rows of ours."""
     if p.estimand is not Estimand.TRAINING:
         done = "accumulated" if p.estimand is Estimand.ACCUMULATED_LOCAL else "averaged"
-        yield f"{done} over {p.background()}{beside}"
+        yield f"{done} over {p.background()}{addition}"
     predictions = f"{count(p.predictions, 'prediction')}, " if p.predictions else ""
-    yield f"by {p.evaluator}: {p.how} ({predictions}{short(p.seconds)} s)"
+    yield f"{p.how} ({predictions}{short(p.seconds)} s)"
     yield from brute_lines(p)
 
 
@@ -405,7 +405,7 @@ def _performance(result: Performance) -> Iterator[str]:
     for curve in result.training_curves:
         yield f"{curve.metric} of {curve.data}: {_ends_of(curve.values)}"
     yield f"averaged over {p.background()}"
-    yield f"by {p.evaluator}: {p.how}"  # in a pass of an explanation, whose time is not that of the metrics
+    yield p.how  # in a pass of an explanation, whose time is not that of the metrics
 
 
 def _ends_of(values: Floats) -> str:

@@ -29,7 +29,7 @@ class TableColumn(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """What is declared of a field beside its type."""
+    """Declaration of a field, in addition to its type."""
 
     dims: tuple[Dim, ...] = ()
     optional: bool = False
@@ -51,7 +51,7 @@ def array(
         of numbers, categories themselves), ``outputs`` (no axis if there is one output), any other name for
         one axis, or a size.
     optional : bool
-        Whether it is no key of the result where it is None.
+        Whether the key is absent from the result where it is None.
     column : str, optional
         Its name in tables. What has the dimensions of the table is there under its own.
     filled : bool

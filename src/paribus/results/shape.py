@@ -45,8 +45,8 @@ class Monotonicity(Record):
     direction : {"rising", "falling"}
         The direction that the curve is held to.
     is_declared : bool
-        Whether it was declared, by the user or by constraints of the model; else it is the prevailing one,
-        the sign of the covariance of the curve with the rank of the value in the data.
+        Whether you or constraints of the model declared the direction. Otherwise it is the sign of the
+        covariance of the curve with the rank of the value.
     violation : float
         The largest movement against it, in units of the prediction; 0 for a monotone curve.
     standard_error : float
@@ -68,7 +68,7 @@ class Monotonicity(Record):
 
 @record
 class Shape(Record):
-    r"""What one curve looks like: the partial dependence of a feature, for one output.
+    r"""The shape of one curve: the partial dependence of a feature, for one output.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class ShapedCurve:
 
     @cached_property
     def least(self) -> float:
-        """The smallest difference that is no rounding."""
+        """The smallest difference that is not rounding."""
         return float(ROUNDING * np.abs(self.heights[self.finite]).max(initial=0.0))
 
     def moves(self, one: int, other: int, wiggle: float) -> bool:

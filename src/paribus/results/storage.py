@@ -67,7 +67,7 @@ class Saveable(Record):
         Returns
         -------
         xarray.Dataset, or dict of them
-            A dictionary if the result is made of several that have grids of their own.
+            A dictionary if the result consists of several with separate grids.
 
         Examples
         --------
@@ -227,6 +227,15 @@ def _digest(body: Any) -> str:
 def load(path: str | PathLike[str]) -> Any:
     """Read a saved result, without the model or the data.
 
+    >>> import pathlib, tempfile, paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "effects.json"
+    >>> paribus.effects(Ridge().fit(X, y), X).save(path)
+    >>> len(paribus.load(path))
+    10
+
     Parameters
     ----------
     path : str or path
@@ -236,7 +245,7 @@ def load(path: str | PathLike[str]) -> Any:
     -------
     PartialDependence, AccumulatedLocalEffect, Marginal, Effects, HStatistics, Importance, Comparison, \
 Difference or Explanation
-        Identical to the saved result, including types. Of a page, without what differs between runs:
+        Identical to the saved result, including types. For a report, without facts that differ between runs:
         see `Provenance.reproducible`.
 
     Raises
@@ -247,9 +256,8 @@ Difference or Explanation
 
     Examples
     --------
-    >>> import numpy as np, pathlib, tempfile, paribus
+    >>> import numpy as np
     >>> effect = paribus.partial_dependence(lambda X: X[:, 0] ** 2, np.arange(6.0).reshape(3, 2), 0)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "effect.json"
     >>> effect.save(path)
     >>> paribus.load(path) == effect
     True

@@ -138,7 +138,7 @@ def free_name(name: str, taken: Iterable[Any], kind: str = "feature") -> str:
 
 
 def frame_of(result: Any, tables: list[LongTable], backend: str | None) -> Any:
-    """Return the table of one result, in which features have columns of their own names."""
+    """Return the table of one result, in which features are columns by name."""
     several = len(tables) > 1
     columns = _stacked([table.before | table.columns for table in tables]) if several else tables[0].columns
     taken, named = [*column_names(type(result)), *columns], {}

@@ -179,7 +179,7 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
             continue
         size, of = known[name]
         if size > of:
-            text = f"{share:.0%} of what {name} does is interaction with other features"
+            text = f"{share:.0%} of the effect of {name} is interaction with other features"
         else:
             strength = with_error(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint)))
             text = (
@@ -247,7 +247,7 @@ def strength_notes(effects: Effects[PartialDependence], importance: Importance) 
 
 @dataclass(frozen=True, eq=False)
 class ResidualCells:
-    """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
+    """Observed and predicted averages ``(o, g)`` near the values of a feature; last, where it is missing."""
 
     part: Marginal
     observed: Floats
@@ -295,8 +295,8 @@ class ResidualCells:
         where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
         return (
             f"{where}, with {_share(float(self.share[g]))} of the data, "
-            f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
-            f"predicted{of}, "
+            f"the observed average is {number(float(self.observed[o, g]))} and the predicted one "
+            f"{number(float(self.predicted[o, g]))}{of}, "
             f"{multiple(float(self.ratio[o, g]))} standard errors apart"
         )
 
@@ -624,6 +624,6 @@ def muted_codes(mute: Any) -> frozenset[NoteCode]:
         named = {code for code in NoteCode if upper in (code.value, code.name, f"{code.value[:4]}XX")}
         if not named:
             known = [*(code.name for code in NoteCode), *(code.value for code in NoteCode)]
-            raise OptionError(f"mute has {word!r}, which is no code of a note{did_you_mean(upper, known)}")
+            raise OptionError(f"mute has {word!r}, which is not a code of a note{did_you_mean(upper, known)}")
         found |= named
     return frozenset(found)

@@ -55,7 +55,7 @@ def test_a_binary_document_says_what_the_text_says(booster):
         (b"{" + size(-1), "no size"),
         (b"S" + size(2**63 - 1) + b"a", "announced"),
         (b"{d", "no size"),
-        (b"N", "no type"),
+        (b"N", "not a type"),
         (b"[]]", "1 bytes follow its end"),
     ],
 )
@@ -78,8 +78,8 @@ def test_binary_claims_are_compared_with_the_bytes_that_are_left(content, why):
         (b'{"a":' + b"9" * 10**6 + b"}", "300 digits in a row"),
         (b'{"a":0.' + b"9" * 301 + b"}", "300 digits in a row"),
         (b"{" + b",".join(b'"%x" :0.12345678' % key for key in range(100_100)) + b"}", "different keys"),
-        (b'{"a":1', "no JSON"),
-        (b'{"a":"\xff"}', "no JSON"),
+        (b'{"a":1', "not JSON"),
+        (b'{"a":"\xff"}', "not JSON"),
     ],
 )
 def test_text_that_would_become_too_large_is_refused_before_it_is_parsed(content, why):

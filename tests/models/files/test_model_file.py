@@ -258,8 +258,8 @@ def test_other_formats_are_refused_with_the_way_out(tmp_path):
         (b"binf" + bytes(100), "deprecated binary"),
         (b'[{"nodeid": 0}]', "no base score"),
         (b'{"name": "tree", "tree_info": []}', "dump_model"),
-        (b'{"some": 1}', "no model of XGBoost or CatBoost"),
-        (b"hello", "no model file that is read, such as XGBoost JSON"),
+        (b'{"some": 1}', "not a model of XGBoost or CatBoost"),
+        (b"hello", "not a supported model file, such as XGBoost JSON"),
         (b"", "is an empty file; pass a file of XGBoost JSON or UBJ"),
         (b"tree\nversion=v4\n", "not complete"),
         (b"PK\x03\x04 and no more", "damaged zip"),
@@ -288,11 +288,11 @@ def test_files_that_are_not_what_they_announce_are_refused(tmp_path):
         (tree, "", "announces 12 trees, and there are 11"),
         ("num_leaves=6\n", "", "num_leaves has 11 numbers for 12 trees"),
         ("\nleft_child=", "\nleft_child=1 ", "left_child has other nodes"),
-        ("\nthreshold=", "\nthreshold=1-", "no numbers with a space|could not be read"),
+        ("\nthreshold=", "\nthreshold=1-", "not numbers separated by spaces|could not be read"),
         ("\nshrinkage=", "\nslope=", "'slope'"),
         ("multiclass num_class:3", "hinge", "'hinge'"),
         ("pandas_categorical:", "pandas_categorical:" + "[" * 10**6, "nested more than|times its size"),
-        ("pandas_categorical:", 'pandas_categorical:{"a": 1} ', "no JSON|no list of lists"),
+        ("pandas_categorical:", 'pandas_categorical:{"a": 1} ', "not JSON|not a list of lists"),
     ):
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(ModelFileError, match=why):
@@ -306,7 +306,7 @@ def test_files_that_are_not_what_they_announce_are_refused(tmp_path):
         ('"num_trees":"12"', '"num_trees":"13"', "announces 13 trees, and there are 12"),
         ('"num_class":"3"', '"num_class":"99999"', "announces 99,999 outputs|could not be broadcast"),
         ('"num_feature":"4","num_t', '"num_feature":"3","num_t', "num_feature is 3, and there are 4 names"),
-        ('"learner":{', '"learner":1,"other":{', "'learner' is no object"),
+        ('"learner":{', '"learner":1,"other":{', "'learner' is not an object"),
         ("multi:softprob", "multi:odd", "'multi:odd'"),
         ('"left_children":[', '"left_children":[-1,', "lists of its tree 0 differ in length"),
         ('"categories_sizes":[', '"categories_sizes":[1000000', "more than are listed"),

@@ -70,7 +70,7 @@ def test_classification_on_every_scale(classes):
     agree(model, X, *REQUESTS[2:4], **TREES)
     agree(model, X, REQUESTS[1], **TREES, response_method="decision_function")
     agree(model.predict_proba, X, REQUESTS[0], **TREES)
-    with pytest.raises(RefusalError, match="class labels, which are no sum of terms"):
+    with pytest.raises(RefusalError, match="class labels, not a sum of terms"):
         partial_dependence(model, X, "a", response_method="predict", method="exact", **QUIET)
 
 

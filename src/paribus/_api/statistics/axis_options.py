@@ -130,7 +130,7 @@ def quantile_notes(
     listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
     more = "a larger max_memory, or " if context.data.exact_in_more_memory(wanted) else ""
     text = (
-        f"the {what} of {listed} were placed by estimates of quantiles, whose ranks are off by at most "
+        f"the {what} of {listed} are based on estimated quantiles, whose ranks are off by at most "
         f"{100 * largest:.2g} % of the data; to have the same as in memory, pass {more}custom_values to a "
         "single statistic"
     )

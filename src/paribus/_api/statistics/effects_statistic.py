@@ -271,7 +271,7 @@ class EffectsStatistic:
             lambda candidate: request,
             self.method,
             label(self.verb, index, len(context.models)),
-            beside=() if index else counting.parts,
+            additional=() if index else counting.parts,
             settings=() if index else counting.settings,
             sample=None if budget is None else budget.sample,
             bound=bound,
@@ -376,7 +376,7 @@ class SupportCounts:
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Settings on which a stored state depends, besides rows and points."""
+        """Settings on which a stored state depends, in addition to rows and points."""
         return () if self.occupancy is None else self.occupancy.settings
 
     def finish(self, state: Keyed) -> Counted:
@@ -402,8 +402,8 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
     if rows.n_weighted <= SUBSAMPLE:
         return ()
     text = (
-        f"strengths are of {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
-        "as in feature_importance; curves are of all rows"
+        f"strengths use {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
+        "as in feature_importance; curves use all rows"
     )
     return (Note(NoteCode.ROWS_SAMPLED, text, value=SUBSAMPLE),)
 

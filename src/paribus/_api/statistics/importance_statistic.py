@@ -220,7 +220,7 @@ class OwnStatistic:
             estimand=Estimand.TRAINING,
             evaluator="model",
             why="requested by kind='model'",
-            how=f"reads {own.what}",
+            how=f"recorded by the model: {own.what}",
             block_rows=len(context.rows),
             threads=1,
             max_memory=0,

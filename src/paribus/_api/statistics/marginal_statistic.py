@@ -84,17 +84,17 @@ class MarginalStatistic:
         budget: PredictionBudget | None,
     ) -> Rounds:
         """Return the passes of one model."""
-        beside = self._beside(context, model, request)
+        additional = self._additional(context, model, request)
         options: dict[str, Any] = {
-            "beside": beside,
-            "settings": tuple(setting for one in beside for setting in one.settings),
+            "additional": additional,
+            "settings": tuple(setting for one in additional for setting in one.settings),
         }
         if budget is not None and model is not None:
             options["sample"] = partial(self._sampled, context, budget)
             options["bound"] = budget.bound(model, reads=False)
         return evaluate_model(context, model, lambda candidate: request, "auto", name, **options)
 
-    def _beside(
+    def _additional(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return further evaluators of the same predictions: none here."""
@@ -105,7 +105,7 @@ class MarginalStatistic:
         if context.data.n_targets and not context.rows.in_memory:
             raise OptionError(
                 f"max_predictions={self.max_predictions} is below the number of rows, and y of an "
-                "out-of-core X is not drawn; raise it, leave y out, or pass a table in memory"
+                "out-of-core X is not sampled; raise it, leave y out, or pass a table in memory"
             )
         yield from budget.sample(size)
 

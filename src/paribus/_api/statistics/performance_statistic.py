@@ -70,7 +70,7 @@ class PerformanceStatistic(MarginalStatistic):
         """Return the request of one model, which also stores predictions."""
         return replace(super()._request(context, grids, outcome), kept_rows=KEPT_ROWS)
 
-    def _beside(
+    def _additional(
         self, context: RunContext, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return the metrics of a single model with a target."""
@@ -204,9 +204,7 @@ def _metric_notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[No
         Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(some, why, names)) for why, some in reasons.items()
     ]
     if found.groups is not None:
-        text = (
-            f"too many predictions are distinct: ranks, calibration and errors are of {found.groups:,} groups"
-        )
+        text = f"too many predictions are distinct: ranks, calibration and errors use {found.groups:,} groups"
         notes.append(Note(NoteCode.SHARED_RANKS, f"{text} of close ones", value=found.groups))
     bounds: dict[str, float] = {}
     for metric in found.metrics:

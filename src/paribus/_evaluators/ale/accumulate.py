@@ -333,7 +333,7 @@ class AleRequest(EvaluationRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         settings = []
         for grid in self.ale_grids:
             axes = (

@@ -356,7 +356,7 @@ def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, s
         if other != feature:
             distance += _distances(kept, other, own[own >= 0], len(categories))
     order = _scaling_order(distance)
-    text = "as they come: nothing tells them apart"
+    text = "in the given order, because their rows are alike"
     if distance.any():
         text = f"by how similar their rows are in the other features ({count(len(kept), 'row')})"
     if categories.dtype == object:

@@ -57,7 +57,7 @@ class BruteAle(AlePass):
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
     shortcut_passes: ClassVar[int] = 2
-    how: ClassVar[str] = "evaluates the model for every row at the neighboring grid values"
+    how: ClassVar[str] = "by brute force, predictions of each row at the neighboring grid values"
     threaded: ClassVar[bool] = False
 
     @cached_property
@@ -171,7 +171,7 @@ class AdditiveAle(AlePass):
     name: ClassVar[str] = "additive_ale"
     structure: ClassVar[type | None] = Additive
     shortcut: ClassVar[bool] = True
-    how: ClassVar[str] = "exchanges the terms of a feature at the neighboring grid values in every row"
+    how: ClassVar[str] = "exact, from the terms of the model"
     threaded: ClassVar[bool] = True
 
     @classmethod
@@ -243,7 +243,7 @@ class CombinedAle(AlePass):
     structure: ClassVar[type | None] = Combination
     shortcut: ClassVar[bool] = True
     most_features: ClassVar[int] = 1
-    how: ClassVar[str] = "draws the curve of every row from the structures of its models"
+    how: ClassVar[str] = "exact, from the structures of its models"
     threaded: ClassVar[bool] = True
 
     @classmethod

@@ -295,7 +295,7 @@ class TreeAle(AlePass):
     structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     most_features: ClassVar[int] = 1
-    how: ClassVar[str] = "leads the rows down the trees with each feature at both ends of their bins"
+    how: ClassVar[str] = "exact, from the trees"
     threaded: ClassVar[bool] = True
 
     @classmethod

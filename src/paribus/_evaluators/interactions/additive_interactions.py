@@ -103,7 +103,7 @@ class AdditiveInteractions(ExactInteractions):
 
     name: ClassVar[str] = "additive_exact"
     structure: ClassVar[type | None] = Additive
-    how: ClassVar[str] = "adds up the terms of every row, of which no two interact"
+    how: ClassVar[str] = "exact, from the terms of the model"
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> AdditiveInteractions:
@@ -111,9 +111,8 @@ class AdditiveInteractions(ExactInteractions):
         additive = additive_of(model, request.features)
         if not additive.link.linear:
             raise RefusalError(
-                f"{model.response} is no sum of terms, so that every row would have to be evaluated with the "
-                "values of every other; response_method='decision_function', where the model has one, is a "
-                "sum and exact on every row",
+                f"{model.response} is not a sum of terms, so rows are crossed with each other; "
+                "response_method='decision_function', where the model has one, is exact on all rows",
                 RefusalCode.NONLINEAR_LINK,
             )
         return cls(model, request, additive)
@@ -260,12 +259,12 @@ class BruteInteractions(CrossedInteractions):
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
     threaded: ClassVar[bool] = False
-    how: ClassVar[str] = "evaluates the model for every row with the values of every other row"
+    how: ClassVar[str] = "by brute force, a prediction for each pair of rows"
 
     def fallback(self, short: str) -> str | None:
         """Return the warning that rows are sampled or crossed because trees exceed the memory bound."""
         rows, whole = self.request.rows.n_weighted, self.request.sampled_from
-        some = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
+        some = f" on {rows:,} rows sampled from {whole:,}" if whole is not None and rows < whole else ""
         return (
             f"max_memory is too small for the shortcut, so the model is evaluated{some}, every row with the "
             f"values of every other: about {rows:,} predictions for each row and pair ({short})"

@@ -67,7 +67,7 @@ class InteractionRequest(WholeRequest):
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows, the model and the sizes of blocks."""
+        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         return (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
 
     @property
@@ -138,7 +138,7 @@ class ExactInteractions(InteractionPasses):
     threaded: ClassVar[bool] = True
 
     def memory(self, threads: int) -> int:
-        """Return the maximum memory; with several threads, states wait besides the evaluated blocks."""
+        """Return the maximum memory; with several threads, it includes waiting states."""
         return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
 
 
@@ -228,8 +228,8 @@ class VarianceShares:
     curves, curves_error
         Share that the curves alone reproduce, and its standard error. NaN for a constant prediction.
     pairs, pairs_error
-        Share that interactions of two features add; None if there are none. Its error holds the averages
-        fixed that interactions are made of. With many rows it includes that of the rows it is known at.
+        Share that interactions of two features add; None if there are none. Its error is conditional on the
+        averages that interactions consist of.
     regions, regions_error
         Share that curves by region add; None without regions.
     """

@@ -91,7 +91,7 @@ class TreeInteractions(ExactInteractions):
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
-    how: ClassVar[str] = "looks up every row in tables of leaf interactions"
+    how: ClassVar[str] = "exact, from the trees"
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeInteractions:
@@ -99,10 +99,8 @@ class TreeInteractions(ExactInteractions):
         trees = trees_of(model)
         if not trees.link.linear:
             raise RefusalError(
-                f"{model.response} is no sum over leaves, so that every row would have to be evaluated with "
-                f"the "
-                "values of every other; response_method='decision_function', where the model has one, is a "
-                "sum and exact on every row",
+                f"{model.response} is not a sum over leaves, so rows are crossed with each other; "
+                "response_method='decision_function', where the model has one, is exact on all rows",
                 RefusalCode.NONLINEAR_LINK,
             )
         ensemble, scale = trees.ensemble, trees.link.scale

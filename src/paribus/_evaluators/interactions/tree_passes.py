@@ -355,7 +355,7 @@ class TreeCrossings(CrossedInteractions):
     structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     threaded: ClassVar[bool] = True
-    how: ClassVar[str] = "adds up the leaves that every row reaches with the values of every other row"
+    how: ClassVar[str] = "exact, from the trees, for all pairs of rows"
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeCrossings:

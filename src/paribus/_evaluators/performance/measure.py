@@ -116,7 +116,7 @@ class PerformanceMeasure:
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """Options that a kept state depends on, besides the rows and the model."""
+        """Options that a kept state depends on, in addition to the rows and the model."""
         return "performance", self.losses, self.outcome, self.capacity
 
     def evaluate(self, block: Block) -> Keyed:
@@ -303,11 +303,11 @@ class _Metrics:
     def _calibration(self, o: int, state: RankedRows) -> None:
         """Add the ratio of observed to predicted, the calibration line, and the calibration table."""
         ranked = Ranked.of(state)
-        why = NEGATIVE if ranked.observed.min() < 0 else "predictions add up to no more than 0"
+        why = NEGATIVE if ranked.observed.min() < 0 else "the sum of predictions is not positive"
         self._add("observed / predicted", o, ranked.ratio(self.losses.probability), "near 1", why)
         line = ranked.logistic_line() if self.losses.probability else self._line(o, ranked)
         intercept, slope = (None, None) if line is None else line
-        why = "what came out and predictions have no line with finite coefficients"
+        why = "the regression of the target on predictions has no finite coefficients"
         self._add("calibration intercept", o, intercept, "near 0", why)
         self._add("calibration slope", o, slope, "near 1", why)
         self.calibration.append(_calibration_groups(o, state, ranked, self.losses.probability))

@@ -56,7 +56,7 @@ class TreeExact(ExactEffects):
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
     row_dtype: ClassVar[str] = "i4"
-    how: ClassVar[str] = "counts the rows that can reach each leaf when the features are free"
+    how: ClassVar[str] = "exact, from the trees"
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
@@ -281,7 +281,7 @@ class TreeRecursion(SinglePass):
     threaded: ClassVar[bool] = True
     block_rows: ClassVar[int] = 65_536  # of which only the support is counted
     error_rows: ClassVar[int] = 0  # there is no standard error
-    how: ClassVar[str] = "follows both branches of other features, weighted by the training data"
+    how: ClassVar[str] = "from the paths of the trees, weighted by the training data"
 
     @staticmethod
     def _refusal(model: Model, request: EvaluationRequest) -> str | None:

@@ -123,7 +123,7 @@ def sweep(begin, end, events, weight, at, order, sums, values):
 
     ``events`` are the rectangles ordered by their beginning along the first feature, followed by the same
     ordered by their end. ``order`` sorts the points along the first feature. ``sums`` is a Fenwick tree over
-    the second feature with the rectangles that have begun and not ended at the current point.
+    the second feature with the rectangles that contain the current point of the first feature.
     """
     boxes, size = begin.shape[0], sums.shape[1]
     begun, ended = 0, 0

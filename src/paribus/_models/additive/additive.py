@@ -38,7 +38,7 @@ class Terms(ABC):
 
     @property
     def finite(self) -> bool:
-        """Whether all parameters are finite, besides a threshold."""
+        """Whether all parameters except a threshold are finite."""
         return all(bool(np.isfinite(array).all()) for array in self.arrays if array.ndim == 2)
 
     @abstractmethod

@@ -175,7 +175,7 @@ def _linear_link(model: Any, name: str, response: str) -> Link:
         return Link() if linear else Link("exp")
     if response == "predict":
         raise RefusalError(
-            f"the predict of {name} gives class labels, which are no sum of terms; request predict_proba or "
+            f"the predict of {name} gives class labels, not a sum of terms; request predict_proba or "
             "decision_function, where it has one",
             RefusalCode.NONLINEAR_LINK,
         )
@@ -187,7 +187,7 @@ def _linear_link(model: Any, name: str, response: str) -> Link:
         return Link("sigmoid")
     raise RefusalError(
         f"the {response} of {name}(loss={getattr(model, 'loss', None)!r}) of {len(model.classes_)} classes "
-        "is no known function of sums of terms; request decision_function",
+        "is not a known function of sums of terms; request decision_function",
         RefusalCode.NONLINEAR_LINK,
     )
 
@@ -221,7 +221,7 @@ def read_naive_bayes(model: Any, response: str) -> tuple[Terms, Floats, Link]:
     name = type(model).__name__
     if response != "predict_proba":
         raise RefusalError(
-            f"the {response} of {name} gives class labels, which are no sum of terms; request predict_proba",
+            f"the {response} of {name} gives class labels, not a sum of terms; request predict_proba",
             RefusalCode.NONLINEAR_LINK,
         )
     with np.errstate(divide="ignore"):  # parameters that are not finite are refused later

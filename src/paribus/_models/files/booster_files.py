@@ -168,7 +168,7 @@ def _pandas_category_lists(whole: str) -> list[list[Any]]:
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(categories, list) for categories in found):
-        raise ModelFileError("pandas_categorical is no list of lists of categories")
+        raise ModelFileError("pandas_categorical is not a list of lists of categories")
     return [plain_categories(categories) for categories in found]
 
 
@@ -184,7 +184,7 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
     """Return the model in an XGBoost document. All trees are used, as in ``Booster.predict``."""
     learner = document["learner"]
     if not isinstance(learner, dict):
-        raise ModelFileError("its 'learner' is no object")
+        raise ModelFileError("its 'learner' is not an object")
     objective = objective_in(learner)
     link, links = OBJECTIVES[objective], {"decision_function": Link()}
     refused = {} if link is not None else {"predict": STEP.format(objective)}

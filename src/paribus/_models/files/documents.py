@@ -37,7 +37,7 @@ def decoded(content: bytes) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"it is no text in UTF-8 at byte {error.start:,}") from error
+        raise ModelFileError(f"it is not text in UTF-8 at byte {error.start:,}") from error
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
@@ -127,7 +127,7 @@ class _Reader:
             return self.items(depth + 1)
         if kind == OPEN_OBJECT:
             return self.object(depth + 1)
-        raise ModelFileError(f"byte {self.at - 1:,} is no type of a value")
+        raise ModelFileError(f"byte {self.at - 1:,} is not a type of a value")
 
     def items(self, depth: int) -> Any:
         """Return a list, or an array for a typed list."""
@@ -208,7 +208,7 @@ def parsed_json(content: bytes) -> Any:
     except ModelFileError:
         raise
     except ValueError as error:  # also for integers with too many digits for Python
-        raise ModelFileError(f"it is no JSON: {error!s:.200}") from error
+        raise ModelFileError(f"it is not JSON: {error!s:.200}") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

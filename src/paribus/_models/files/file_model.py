@@ -91,7 +91,7 @@ LONGEST_NAME = 1_000  # characters of a column name, which messages and figures 
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
-    """Facts in a model file besides the trees.
+    """Facts in a model file, other than the trees.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class FileModel:
     Attributes
     ----------
     facts : FileFacts
-        Facts besides the trees: format, objective, version of the library, columns.
+        Facts other than the trees: format, objective, version of the library, columns.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str

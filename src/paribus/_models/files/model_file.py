@@ -106,37 +106,39 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     """Read a fitted model from a file, without the library that wrote it and without running any code.
 
     The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and
-    UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node, and predictions
-    are those of the trees so read; these libraries need not be installed, and their own loaders are never
-    called. A skops file is read by skops. Pickles and joblib files are refused.
+    UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node and predicts
+    from the trees. These libraries need not be installed, and their loaders are never called. A skops file is
+    read by skops. Pickles and joblib files are refused.
+
+    >>> import tempfile, lightgbm, paribus
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, y).booster_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     booster = booster.save_model(f"{folder}/model.txt")
+    ...     model = paribus.read_model(f"{folder}/model.txt")
+    >>> model
+    FileModel(LightGBM text, objective='regression', 5 trees, 10 columns)
 
     Parameters
     ----------
     path : str or path
         The file.
     trusted : sequence of str
-        Types of a skops file that skops does not trust by itself, such as ``"sklearn.tree._tree.Tree"``. Read
-        what the error lists before you pass them. ``numpy.dtype`` need not be named.
+        Types of a skops file that skops does not trust by default, such as ``"sklearn.tree._tree.Tree"``.
+        Review the list in the error before you pass them. ``numpy.dtype`` need not be named.
 
     Returns
     -------
     model
-        A model for `effects` and the other functions. Its ``predict`` returns what the library's own model
-        returns on the scale of the objective: ``Booster.predict`` of XGBoost and LightGBM; of CatBoost the
-        probability of a classification and the prediction of a regression. A classifier also has
-        ``predict_proba`` and ``decision_function``. Of a skops file it is the object itself.
+        A model for `effects` and the other functions. Its ``predict`` equals that of the library on
+        the scale of the objective: ``Booster.predict`` for XGBoost and LightGBM; for CatBoost the
+        probability of a classifier and the prediction of a regressor. A classifier also has
+        ``predict_proba`` and ``decision_function``. For a skops file, the model is the object in the file.
 
     Examples
     --------
-    >>> import tempfile, lightgbm, numpy as np, paribus
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, X[:, 0]).booster_
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     booster = booster.save_model(f"{folder}/model.txt")
-    ...     model = paribus.read_model(f"{folder}/model.txt")
-    >>> model
-    FileModel(LightGBM text, objective='regression', 5 trees, 2 columns)
-    >>> effect = paribus.partial_dependence(model, X, 0)
+    >>> effect = paribus.partial_dependence(model, X, "bmi")
     >>> effect.provenance.structure
     'FileModel: 5 trees; read from a file (LightGBM text), and not compared with its library'
     """
@@ -145,7 +147,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     kind = recognized(head)
     if kind is None:
         raise ModelFileError(
-            f"path={str(path)!r} is no model file that is read, such as {READS}; of another model "
+            f"path={str(path)!r} is not a supported model file, such as {READS}; of another model "
             "pass the object itself, or a function"
         )
     if not isinstance(kind, FileFormat):
@@ -230,4 +232,6 @@ def _model_in(content: bytes, kind: FileFormat, trusted: Sequence[str]) -> Any:
         return read_catboost(document, "CatBoost JSON")
     if "tree_info" in document:
         raise ModelFileError("it is LightGBM's dump_model; save the model by booster.save_model('m.txt')")
-    raise ModelFileError("it is no model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'")
+    raise ModelFileError(
+        "it is not a model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'"
+    )

@@ -254,9 +254,7 @@ def _catboost_links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, 
     loss = loss_in(info)
     links = {"decision_function": Link()}
     if hasattr(estimator, "predict_proba"):
-        refused = {
-            "predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"
-        }
+        refused = {"predict": "its predict gives class labels, not a sum over leaves; request predict_proba"}
         if loss in PROBABILITY:
             links["predict_proba"] = PROBABILITY[loss]
         else:
@@ -415,7 +413,7 @@ class CatBoostForest:
 
 def _catboost_forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     if model.get("trees") and model.get("oblivious_trees"):
-        raise RefusalError("its trees cannot be read: there are symmetric trees beside others")
+        raise RefusalError("its trees cannot be read: some trees are symmetric and others are not")
     if model.get("trees"):
         return _nested_forest(model["trees"], columns)
     trees = model.get("oblivious_trees")
@@ -591,6 +589,6 @@ def category_hash(category: Any) -> int:
     if isinstance(category, str):
         category = category.encode()
     if not isinstance(category, bytes):
-        raise ModelError(f"{category!r} is no category to CatBoost, which takes text and integers")
+        raise ModelError(f"{category!r} is not a category for CatBoost, which supports text and integers")
     low = city_hash(category) % 2**32
     return low - 2**32 if low >= 2**31 else low

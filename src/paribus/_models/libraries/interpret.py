@@ -22,7 +22,7 @@ LINKS = {  # of predict for regressors, of predict_proba for classifiers
     "logit": Link("sigmoid"),
     "mlogit": Link("softmax"),
 }
-LABELS = "its predict gives class labels, which are no sum of terms; request predict_proba"
+LABELS = "its predict gives class labels, not a sum of terms; request predict_proba"
 MOST_LEAVES = 1_000_000  # per term
 EXACT = 2.0**53  # larger floats are not written as integers
 

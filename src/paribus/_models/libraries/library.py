@@ -36,7 +36,7 @@ class Library(ABC):
     native : str, optional
         Name of the class of native models, which have only ``predict``.
     names : tuple of str
-        Attributes that hold the column names of its models, besides ``feature_names_in_``.
+        Attributes that hold the column names of its models, other than ``feature_names_in_``.
     generated : str, optional
         Prefix of the names it generates for the columns of arrays, None if it generates no names.
     typed : bool

@@ -231,14 +231,14 @@ class LightGBMText:
             warnings.simplefilter("error", DeprecationWarning)
             numbers = np.fromstring(text, sep=" ") if text else np.empty(0)
         if text and len(numbers) != text.count(" ") + 1:
-            raise RefusalError(f"its trees cannot be read: {name} are no numbers with a space between them")
+            raise RefusalError(f"its trees cannot be read: {name} are not numbers separated by spaces")
         return numbers
 
     def integers(self, name: str, least: int = 0, most: int = 2**31 - 1) -> Integers:
         """Return the integers of all trees. Refuse other numbers, and integers out of range."""
         numbers = self.numbers(name)
         if not (np.trunc(numbers) == numbers).all():
-            raise RefusalError(f"its trees cannot be read: {name} are no integers")
+            raise RefusalError(f"its trees cannot be read: {name} are not integers")
         within(name, numbers, least, most + 1)
         return numbers.astype(np.int64)
 

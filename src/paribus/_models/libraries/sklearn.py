@@ -17,7 +17,7 @@ from paribus.errors import RefusalError
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
 VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
-LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"}
+LABELS = {"predict": "its predict gives class labels, not a sum over leaves; request predict_proba"}
 # By class name of the link of a loss. For classifiers the link returns probabilities.
 LINKS = {
     "IdentityLink": Link(),
@@ -317,7 +317,7 @@ def _mean_of_trees(estimator: Any) -> Ensemble:
     encoder = getattr(estimator, "_categorical_encoder", None)
     own = [getattr(tree, "_categorical_encoder", None) for tree in trees if tree is not estimator]
     if any(one is not None for one in own):
-        raise RefusalError("its trees number the categories of a column each in a way of its own")
+        raise RefusalError("its trees encode the categories of a column differently")
     if encoder is not None:
         for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
             categories = _category_numbers(int(column), found)
@@ -398,7 +398,7 @@ def _adaboost(estimator: Any) -> Ensemble:
     """Return the weighted votes of trees: a leaf adds the weight of its tree to the class of its label."""
     trees, classes = _only_trees(estimator, estimator.estimators_), estimator.classes_
     if len(classes) < 2:
-        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no say")
+        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no influence")
     weights = estimator.estimator_weights_
     # Position of the label at each node among the classes.
     votes = [np.searchsorted(classes, tree.classes_)[np.argmax(_leaf_values(tree), axis=1)] for tree in trees]
@@ -428,7 +428,7 @@ def _initial_margins(estimator: Any) -> Floats:
         name = type(init).__name__
         if package_of(init) != "sklearn" or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
             raise RefusalError(
-                f"its trees correct another model, init={name}, whose predictions are no sum over trees"
+                f"its trees correct another model, init={name}, whose predictions are not a sum over trees"
             )
     rows = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
     return np.asarray(estimator._raw_predict_init(rows)[0], dtype=np.float64)

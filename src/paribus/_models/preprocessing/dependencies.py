@@ -464,9 +464,9 @@ class Rehearsal:
         for fewer, beside, kept in compared:
             if not _equal_tables(fewer, _rows_of_matrix(beside, kept), scale):
                 again = self.through(step, tables[:1])[0]
-                why = "transforms a row in another way when other rows are beside it"
+                why = "transforms a row differently together with other rows"
                 if not _equal_tables(again, whole, scale):
-                    why = "transforms the same rows in another way each time"
+                    why = "transforms the same rows differently each time"
                 raise RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED, title_of(step))
         # Outputs of several features with different permutations are not compared.
         source = [min(owner, default=-1) for owner in owners]
