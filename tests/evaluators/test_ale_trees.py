@@ -103,16 +103,42 @@ def test_ale_splits_of_trees_lie_where_edges_are():
             same(have, one(model, X, method="brute", grid_resolution=bins), 2e-6)
 
 
-def test_ale_pairs_of_trees_are_requested_of_model_beside_curves_that_are_not():
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_ale_of_pairs_from_trees_equals_brute_force(name, weighted):
+    model, X = library(name)
+    weights = np.random.default_rng(3).integers(0, 3, len(X)) / 2 if weighted else None
+    pairs = [tuple(X.columns[:2]), tuple(X.columns[[2, 0]])]
+    exact = ale(model, X, pairs, sample_weight=weights, grid_resolution=6)
+    brute = ale(model, X, pairs, method="brute", sample_weight=weights, grid_resolution=6)
+    assert exact.provenance.evaluator == "tree_pair_ale"
+    assert exact.provenance.predictions == 0
+    tolerance = 4e-6 if name.startswith("XGBoost") else 1e-9
+    size = max(1.0, float(np.abs(model.predict(X)).astype(float).max())) if "class" not in name else 1.0
+    for pair in pairs:
+        same(exact[pair], brute[pair], tolerance * size)
+
+
+def test_ale_of_pairs_and_single_features_are_each_read_from_trees():
     model, X = library("forest")
     found = ale(model, X, ["a", ("a", "b")])
-    assert found.provenance.evaluator == "tree_ale and brute"
-    refused = found.provenance.refusals["tree_ale"]
-    assert refused == "pairs of features are evaluated on the model itself"
+    assert found.provenance.evaluator == "tree_ale and tree_pair_ale"
+    assert "tree_ale" not in found.provenance.refusals
     same(found["a"], one(model, X, "a", method="exact"))
-    same(found["a", "b"], one(model, X, ("a", "b"), method="brute"))
-    with pytest.raises(paribus.errors.RefusalError, match="pairs of features are evaluated on the model"):
-        ale(model, X, [("a", "b")], method="exact")
+    same(found["a", "b"], one(model, X, ("a", "b"), method="exact"))
+
+
+def test_ale_of_a_pair_that_no_tree_tests_is_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    model = HistGradientBoostingRegressor(max_iter=20, interaction_cst="no_interactions").fit(
+        X, X.sum(axis=1)
+    )
+    found = ale(model, X, [(0, 1)])
+    assert found.provenance.evaluator == "tree_pair_ale"
+    (effect,) = found.values()
+    assert not effect.ale.any()
+    assert effect.rows.sum() == 500
 
 
 def test_ale_pipeline_and_model_that_is_no_tree_are_requested():

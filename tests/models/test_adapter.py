@@ -766,7 +766,7 @@ def test_brute_force_where_exact_results_are_expected_is_stated_with_its_reason(
     results += [paribus.effects(piped, table, grid_resolution=4, **options)]
     for result in results:
         assert words in repr(result), type(result)
-    joined = make_pipeline(PCA(), LinearRegression()).fit(X, Y)
+    joined = make_pipeline(PCA(), RandomForestRegressor(3)).fit(X, Y)
     assert "\n  brute force, because PCA joins" in repr(at(joined))
     assert "\n  brute force, because KNeighborsRegressor is not" in repr(at(KNeighborsRegressor().fit(X, Y)))
     for other in (lambda t: t[:, 0], LinearRegression().fit(X, Y)):

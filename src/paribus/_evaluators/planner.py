@@ -51,8 +51,9 @@ def _of_effects() -> list[type[StatisticEvaluator]]:
 def _of_ale() -> list[type[StatisticEvaluator]]:
     from paribus._evaluators.ale.brute_ale import AdditiveAle, BruteAle, CombinedAle
     from paribus._evaluators.ale.tree_ale import TreeAle
+    from paribus._evaluators.ale.tree_pair_ale import TreePairAle
 
-    return [TreeAle, AdditiveAle, CombinedAle, BruteAle]
+    return [TreeAle, TreePairAle, AdditiveAle, CombinedAle, BruteAle]
 
 
 def _of_interactions() -> list[type[StatisticEvaluator]]:
@@ -157,7 +158,7 @@ def choose(
                     plans.append(_planned(candidate, model, request, numbers, method, short, within))
                     done.update(numbers)
                 if len(done) == request.n_parts:
-                    return [replace(plan, refusals=refusals) for plan in plans]
+                    return _with_refusals(plans, refusals)
                 reason, code, part = str(left), left.code, left.part
             except RefusalError as found:
                 reason, code, part = str(found), found.code, found.part
@@ -170,6 +171,13 @@ def choose(
                 code = RefusalCode.MEMORY
         refusals[candidate.name] = Refusal(candidate.name, code, reason, part)
     raise RefusalError(_none_can(model, method, refusals))
+
+
+def _with_refusals(plans: list[Plan], refusals: dict[str, Refusal]) -> list[Plan]:
+    """Return the plans with the refusals; parts that another shortcut computes are not mentioned."""
+    if all(plan.evaluator.shortcut for plan in plans):
+        refusals = {name: refusal for name, refusal in refusals.items() if str(refusal) != NOT_COVERED}
+    return [replace(plan, refusals=refusals) for plan in plans]
 
 
 def _covered(

@@ -17,7 +17,7 @@ import xxhash
 from paribus._contracts import Floats
 from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
-from paribus._models.additive import Additive, additive_for, is_additive
+from paribus._models.additive import Additive, ProjectedModel, additive_for, is_additive
 from paribus._models.columns import FittedColumns, PipelinePosition, columns_of
 from paribus._models.combination import Combination, Part, Structure, arrays_of, picked, predicted
 from paribus._models.ensemble import Ensemble
@@ -285,9 +285,10 @@ def _checked_trees(
 
 def _read_additive(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Additive:
     """Return the terms of an additive model, or refuse."""
-    refuse_replaced(target)
+    first, last = target.ends if isinstance(target, ProjectedModel) else (target, target)
+    refuse_replaced(last)
     if place.raw:
-        _check_column_order(target, place.sample)
+        _check_column_order(first, place.sample)
     preparation = place.whole_preparation
     return additive_for(target, response, evidence.columns, place.sample, evidence.prediction, preparation)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._models.additive import is_linear, read_linear
+from paribus._models.additive import behind_projections, is_linear, read_linear
 from paribus._models.columns import PipelinePosition
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
 from paribus._models.parameters import package_of, replaced_method
@@ -74,7 +74,8 @@ def passed_on(target: Any, place: PipelinePosition, response: str) -> tuple[Any,
         return inner, place
     if is_pipeline(target):
         *before, last = acting_steps(target)
-        return last, place.behind(before)
+        steps, model = behind_projections(before, last)
+        return model, place.behind(steps)
     if name in SELECTING and package_of(target) == "sklearn":
         return target.estimator_, place.among(np.flatnonzero(target.support_).tolist())
     return None

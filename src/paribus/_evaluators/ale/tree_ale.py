@@ -133,24 +133,30 @@ def moved_trees(
     parts: list[MaskedTrees | WalkedTrees] = []
     deep = leaves >= WALKED
     if not deep.all() or not len(deep):
-        shallow = _some_trees(ensemble, ~deep)
+        shallow = some_trees(ensemble, ~deep)
         program = program_of(shallow, family_of((feature,) for feature in features), kernels, WALKED)
         prepare(program, "move")
-        codes = _codes_of_values(program.columns, shallow, features, values, kernels)
+        codes = codes_of_values(program.columns, shallow, features, values, kernels)
         parts.append(MaskedTrees(program, _moves_of(program, codes, moves)))
     if deep.any():
-        walked = _some_trees(ensemble, deep)
-        walk = walk_of(walked, features)
-        most = max((column.missing for column in walk.columns), default=0)
-        if most > MOST_CODES:
-            raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
-        walk.packed  # noqa: B018  # cached before threads use it
-        codes = _codes_of_values(walk.columns, walked, features, values, kernels)
+        walked = some_trees(ensemble, deep)
+        walk = packed_walk(walked, features)
+        codes = codes_of_values(walk.columns, walked, features, values, kernels)
         parts.append(WalkedTrees(walk, codes, moves))
     return tuple(parts)
 
 
-def _some_trees(ensemble: Ensemble, which: Flags) -> Ensemble:
+def packed_walk(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
+    """Return the layout for rows that walk one by one, or refuse codes that do not fit in packed words."""
+    walk = walk_of(ensemble, features)
+    most = max((column.missing for column in walk.columns), default=0)
+    if most > MOST_CODES:
+        raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
+    walk.packed  # noqa: B018  # cached before threads use it
+    return walk
+
+
+def some_trees(ensemble: Ensemble, which: Flags) -> Ensemble:
     """Return an ensemble of some of the trees, without the baseline."""
     if which.all():
         return replace(ensemble, base=np.zeros_like(ensemble.base))
@@ -169,7 +175,7 @@ def _some_trees(ensemble: Ensemble, which: Flags) -> Ensemble:
     )
 
 
-def _codes_of_values(
+def codes_of_values(
     columns: tuple[CodeColumn, ...],
     ensemble: Ensemble,
     features: tuple[int, ...],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from paribus._models.additive.additive import (
     TableTerms,
     Terms,
 )
-from paribus._models.parameters import attribute, package_of
+from paribus._models.parameters import attribute, package_of, replaced_method
 from paribus._models.predictor import Link
 from paribus._models.preprocessing.preparation import Preparation
 from paribus._models.trees import refuse_difference
@@ -249,9 +251,53 @@ def _naive_bayes_terms(model: Any, name: str) -> tuple[Terms, Floats]:
     return LinearTerms(present), model.class_log_prior_
 
 
+PROJECTIONS = ("IncrementalPCA", "PCA", "TruncatedSVD")
+
+
+def is_projection(step: Any) -> bool:
+    """Return whether a step of scikit-learn projects the columns on components, by its own method."""
+    known = package_of(step) == "sklearn" and type(step).__name__ in PROJECTIONS
+    return known and replaced_method(step, ("transform",)) is None
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedModel:
+    """A linear model behind projections, which is linear in the columns before them, too."""
+
+    projections: tuple[Any, ...]
+    model: Any
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The step that receives the columns, and the model."""
+        return self.projections[0], self.model
+
+    def terms(self, response: str) -> tuple[Terms, Floats, Link]:
+        r"""Return the terms: for :math:`z = A (x - \mu)` the coefficients are :math:`w A`."""
+        coefficients, intercept, link = read_linear(self.model, response)
+        for step in reversed(self.projections):
+            components = np.asarray(step.components_, dtype=np.float64)
+            if getattr(step, "whiten", False):
+                deviations = np.sqrt(np.asarray(step.explained_variance_, dtype=np.float64))
+                components = components / np.maximum(deviations, np.finfo(deviations.dtype).eps)[:, None]
+            coefficients = coefficients @ components
+            intercept = intercept - coefficients @ getattr(step, "mean_", np.zeros(components.shape[1]))
+        return LinearTerms(coefficients), intercept, link
+
+
+def behind_projections(steps: Sequence[Any], model: Any) -> tuple[Sequence[Any], Any]:
+    """Return the steps without the last projections, and a linear model that includes these."""
+    first = len(steps)
+    while first and is_projection(steps[first - 1]):
+        first -= 1
+    if first == len(steps) or not is_linear(model):
+        return steps, model
+    return steps[:first], ProjectedModel(tuple(steps[first:]), model)
+
+
 def is_additive(model: Any) -> bool:
     """Return whether a model belongs to a class of additive models that is supported."""
-    return is_linear(model) or is_naive_bayes(model) or is_glm(model)
+    return isinstance(model, ProjectedModel) or is_linear(model) or is_naive_bayes(model) or is_glm(model)
 
 
 def additive_for(
@@ -290,6 +336,8 @@ def additive_for(
 
 def _read_terms(model: Any, response: str) -> tuple[Terms, Floats, Link]:
     try:
+        if isinstance(model, ProjectedModel):
+            return model.terms(response)
         if is_naive_bayes(model):
             return read_naive_bayes(model, response)
         read = read_glm if is_glm(model) else read_linear
