@@ -16,6 +16,7 @@ from paribus._report.markup import (
     Content,
     Markup,
     at,
+    brief,
     digits,
     element,
     error_digits,
@@ -25,7 +26,6 @@ from paribus._report.markup import (
     shortened,
     table,
 )
-from paribus._text import number
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, ObservedExpected, Performance, TrainingCurve
@@ -110,8 +110,8 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
             *([name_of(cells.output[place], 40)] if several else []),
             name_of(cells.value[place], 40),
             f"{cells.rows[place]:,}",
-            number(float(cells.observed[place])),
-            number(float(cells.predicted[place])),
+            brief(float(cells.observed[place])),
+            brief(float(cells.predicted[place])),
             measured(float(cells.difference[place]), float(cells.standard_error[place])),
             error_digits(abs(float(cells.in_errors[place]))),
         ]
@@ -119,14 +119,16 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
     ]
     heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
     heads += ["Observed minus predicted", "Standard errors"]
-    return joined(
+    return element(
+        "div",
         element("h3", "Observed against expected"),
         element(
             "p",
-            f"The {len(rows)} of {len(cells):,} cells over all features in which the averages are furthest "
-            "apart. Of many cells a few are several standard errors off by chance.",
+            f"The {len(rows)} of {len(cells):,} cells of all features whose averages differ most. Among many "
+            "cells, a few differ by several standard errors by chance.",
         ),
-        table("Cells that are furthest off, worst first", heads, rows, sortable=True),
+        table("Cells that differ most, worst first", heads, rows, sortable=True),
+        class_="appendix",
     )
 
 
@@ -172,14 +174,21 @@ def pairs_section(refs: References) -> Markup:
         content = [
             element(
                 "p",
-                "Strength is the root mean square over the data of what two features do together beyond each "
-                "by itself, in units of the prediction. H² is its share of their joint effect, and says "
-                "little where that is small.",
+                _headline(refs),
+                "Strength is the root mean square of the part of a joint effect that both curves miss, in "
+                "units of the prediction. H² is its share of the joint effect, and says little where that is "
+                "small.",
             ),
             *_pair_strengths(refs, interactions),
             *_pair_surfaces(refs),
         ]
     return element("section", element("h2", "Interactions"), *content, id="pairs", aria_label="Interactions")
+
+
+def _headline(refs: References) -> str:
+    """Return the share of the variance that curves and pairs explain, as a sentence."""
+    headline = refs.explanation.headline
+    return f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
 
 
 def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
@@ -200,14 +209,15 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
     ]
     if len(interactions.feature_names) > 2:
         drawn.append(_pairs_heat_map(refs, interactions, output, of))
-    return [element("div", *drawn, class_="pair"), _pairs_table(refs, interactions)]
+    listed = element("div", _pairs_table(refs, interactions), class_="appendix")
+    return [element("div", *drawn, class_="pair"), listed]
 
 
 def _pairs_heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
     few = len(interactions.feature_names) <= MAP_FEATURES
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
-    caption = joined("Strengths of pairs; on the diagonal of each feature by itself.", some, of)
+    caption = joined("Strengths of pairs; on the diagonal, the strength of each feature.", some, of)
     return figure(drawing, caption, "pairs-map", _map_table(interactions, output), readouts=True)
 
 
@@ -272,13 +282,14 @@ def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> 
     several = len(effect.output_names) > 1
     of = joined(", output ", name_of(effect.output_names[output], 40)) if several else ""
     both = " and ".join(shortened(name, 40) for name in effect.feature_names)
-    caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
+    caption = joined("Partial dependence on ", both, of, ". Hatched: combinations absent from the data.")
     numbers, key = surface_table(effect, output), f"{refs.pair(effect.feature_names)}-map"
     drawing = surface_figure(effect, output)
     shown = numbers if drawing is None else figure(drawing, caption, key, numbers, MEDIUM)
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
-    return element("details", element("summary", element("h4", names)), body, class_="panel", open=opened)
+    class_ = "panel" if opened else "panel appendix"
+    return element("details", element("summary", element("h4", names)), body, class_=class_, open=opened)
 
 
 def surface_table(effect: PartialDependence, output: int) -> Markup:

@@ -253,13 +253,14 @@ class ReportMixin(NotebookReprMixin):
         title: str | None = None,
         about: Mapping[str, str] | None = None,
         compare: Any = None,
+        tables: bool = False,
     ) -> None:
         """Write everything to one HTML file that needs nothing else.
 
-        It opens without a network and without scripts, prints with all sections open, and has every number
-        inside: `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and
-        no row of the data. The same explanation gives the same file to the byte: what differs between runs
-        (date, duration, threads, folders) is left out, see `Provenance.reproducible`.
+        It opens without a network and without scripts, prints on a few pages, and contains every number:
+        `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and not a
+        single row of the data. The same explanation gives the same bytes: date, duration, threads and
+        folders of a run are left out, see `Provenance.reproducible`.
 
         Parameters
         ----------
@@ -270,11 +271,13 @@ class ReportMixin(NotebookReprMixin):
         about : mapping of str to str, optional
             What readers should know and no computation can tell, such as ``purpose``, ``owner``,
             ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
-            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` and
-            ``limitations`` stand below the title.
+            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` stands
+            below the title, ``data_role`` (such as ``"held-out rows"``) next to the number of rows.
         compare : Explanation, optional
             An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
             section.
+        tables : bool
+            Whether number tables and the full record are printed, too. On screen they are always there.
 
         Raises
         ------
@@ -295,7 +298,7 @@ class ReportMixin(NotebookReprMixin):
         """
         from paribus._report.pages import write_page
 
-        write_page(self, path, title, about, compare)
+        write_page(self, path, title, about, compare, tables)
 
     def to_markdown(self: Any, *, title: str | None = None) -> str:
         """Return the verdict and the tables of the model as Markdown, for merge requests.
