@@ -84,31 +84,25 @@ def _feature_facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
     effect, shape, curve = explanation.effects[name], refs.widest(name), shown_curve(refs, name)
     own = refs.rows[name]
-    known: list[tuple[str, Any]] = [
-        ("Kind", effect.kinds[0]),
-        ("Strength", measured(own.strength, own.standard_error)),
-        ("Shape", shape_words(refs, name)),
-    ]
+    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0])]
     if curve is not None:
-        known.append(("Effect on the plotted curve", curve.ends_text))
+        known.append(("Effect", curve.ends_text))
     if shape is not None:
         known += [
             ("Whole range", measured(shape.range, shape.range_error)),
-            ("Lowest and highest at", f"{at(shape.lowest)} and {at(shape.highest)}"),
+            ("Lowest at", at(shape.lowest)),
+            ("Highest at", at(shape.highest)),
         ]
         moved = against(shape)
-        known += [("Largest movement against its direction", moved)] * (moved != NONE)
+        known += [("Turns back by", moved)] * (moved != NONE)
     if own.partner is not None:
-        strongest = joined(refs.feature(own.partner), f", strength {brief(own.partner_strength)}")
+        strongest = joined(refs.feature(own.partner), f" {brief(own.partner_strength)}")
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
-        known.append(("Curve that extrapolates", share(effect.extrapolation.share)))
-    known += [
-        ("Values", own.support),
-        ("Data on the curve", share(own.inside)),
-    ]
+        known.append(("Extrapolates", share(effect.extrapolation.share)))
+    known += [("Values", own.support), ("Data on the curve", share(own.inside))]
     if (tails := trimmed(effect).tails) is not None:
-        known.append(("Data beyond the ends of the plot", share(tails.share)))
+        known.append(("Data beyond the plot", share(tails.share)))
     known.append(("Missing", share(own.missing)))
     return facts(known)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from paribus._display.compose.curves import comparison_panel, curve_panel
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Band, Figure, Line, Panel, Points, Rug, Strip
 from paribus._display.layout import figure_of
+from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
 from paribus._report.markup import Content, Markup, brief, element, folded, joined, name_of
 from paribus.errors import DrawingError
@@ -29,8 +30,8 @@ from paribus.results.verdict import notes_of
 
 MEDIUM = 500.0  # pixels of the width of a wide figure
 SMALL = (3.95, 3.0)  # inches of one of three figures in a row
-TINY = (3.95, 1.65)  # inches of a curve of the summary
-PAIRED = (4.5, 3.2)  # inches of one of the two figures of a feature
+TINY = (3.95, 1.75)  # inches of a curve of the summary
+PAIRED = (4.5, 2.8)  # inches of one of the two figures of a feature
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of more than four outputs, figures show the three with the largest range
 
 
@@ -107,7 +108,23 @@ def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Fi
     """Return small figures of the curves of features on a common y-axis, for one output each."""
     panels = [curve_panel(replace(effect, quantiles=None), [output]) for effect, output in effects]
     drawing = figure_of([_without_legend(panel) for panel in panels], columns=1)
-    return [replace(drawing, panels=(panel,), size=TINY) for panel in drawing.panels]
+    scales = (str(effect.provenance.scale) for effect, _ in effects)  # the caption names the output
+    labeled = (
+        replace(one, y=replace(one.y, label=scale)) for one, scale in zip(drawing.panels, scales, strict=True)
+    )
+    return [replace(drawing, panels=(panel,), size=TINY) for panel in labeled]
+
+
+def _in_gray(panel: Panel) -> Panel:
+    """Return a panel with gray bands of rows, so that its average has the color of the other figures."""
+    colors = {PALETTE[0]: INK, PALETTE[1]: PALETTE[0]}
+    marks = tuple(
+        replace(mark, color=colors.get(mark.color, mark.color))
+        if isinstance(mark, (Band, Line, Points))
+        else mark
+        for mark in panel.marks
+    )
+    return replace(panel, marks=marks, right=panel.right and _in_gray(panel.right))
 
 
 def _without_legend(panel: Panel) -> Panel:
@@ -133,7 +150,11 @@ def feature_figures(
         together = compare(replace(effect, quantiles=None), ale, averages)
         most = outputs if few else moved_most(_heights(effect), 1)
         compared = [comparison_panel(together, output) for output in most]
-    drawing = figure_of([*(curve_panel(own, group) for group in groups), *compared], columns=1)
+    spread = [
+        _in_gray(panel) if own.quantiles is not None else panel
+        for panel in map(partial(curve_panel, own), groups)
+    ]
+    drawing = figure_of([*spread, *compared], columns=1)
     made = [replace(drawing, panels=(panel,), size=PAIRED) for panel in drawing.panels]
     return made[: len(groups)], made[len(groups) :]
 

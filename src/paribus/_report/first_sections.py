@@ -66,9 +66,9 @@ def summary(explanation: Explanation) -> str:
     return f"{first}{found}{checks}."
 
 
-def summary_section(refs: References) -> Markup:
-    """Return the section of tiles, sentences and the strongest curves."""
-    tiles = (_fit_tile(refs.explanation), _driver_tile(refs), _interaction_tile(refs))
+def summary_section(refs: References, rows: Content) -> Markup:
+    """Return the section of tiles, sentences and the strongest curves; ``rows`` says what the rows are."""
+    tiles = (_fit_tile(refs.explanation, rows), _driver_tile(refs), _interaction_tile(refs))
     return element(
         "section",
         element("h2", "Summary", class_="quiet"),
@@ -89,8 +89,8 @@ def _tile(label: Content, value: Content, *lines: Content) -> Markup:
     )
 
 
-def _fit_tile(explanation: Explanation) -> tuple[Content, ...]:
-    """Return label, score and a further metric of how well the model predicts."""
+def _fit_tile(explanation: Explanation, rows: Content) -> tuple[Content, ...]:
+    """Return label, score, a further metric of how well the model predicts, and the kind of rows."""
     performance = explanation.performance
     metrics = () if performance is None else performance.metrics
     named = {name: [one for one in metrics if one.name == name] for name in SCORES}
@@ -100,7 +100,7 @@ def _fit_tile(explanation: Explanation) -> tuple[Content, ...]:
     if not known:
         return "Fit", "Not measured", "without a target; pass y to explain"
     first, *more = ([one for one in metrics if one.name == name] for name in known[:2])
-    return "Fit", _score_text(first), *(_score_text(own) for own in more)
+    return "Fit", _score_text(first), *(_score_text(own) for own in more), rows
 
 
 def _score_text(metrics: Sequence[Metric]) -> str:
@@ -294,17 +294,18 @@ def overview_row(refs: References, name: str) -> list[str]:
 
 
 def against(shape: Shape) -> str:
-    """Return the text of the largest movement against a direction; a dash for curves that turn once."""
+    """Return the largest movement against a declared or prevailing direction; a dash if it has none."""
     monotonicity = shape.monotonicity
     if monotonicity is None:
         return NONE
-    if not monotonicity.is_declared and shape.name in ("flat", "U", "inverted U"):
+    declared = monotonicity.is_declared
+    if not declared and (shape.name in ("flat", "U", "inverted U") or not monotonicity.violation):
         return NONE
-    held = f"{'declared' if monotonicity.is_declared else 'prevailing'}: {monotonicity.direction}"
-    if monotonicity.violation == 0 or monotonicity.start is None:
-        return f"none ({held})"
+    held = f" (declared: {monotonicity.direction})" * declared
+    if not monotonicity.violation:
+        return f"nothing{held}"
     moved = measured(monotonicity.violation, monotonicity.standard_error)
-    return f"{moved} from {at(monotonicity.start)} to {at(monotonicity.stop)} ({held})"
+    return f"{moved} from {at(monotonicity.start)} to {at(monotonicity.stop)}{held}"
 
 
 def _skipped_features(explanation: Explanation) -> Markup | None:

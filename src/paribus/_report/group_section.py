@@ -142,6 +142,7 @@ def region_section(refs: References) -> Markup | None:
         *(element("p", str(note), class_="small") for note in regions.notes),
         id="regions",
         aria_label=title,
+        class_=None if split else "appendix",
     )
 
 

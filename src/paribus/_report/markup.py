@@ -151,26 +151,26 @@ def brief(value: float, decimals: int = -99) -> str:
         return digits(float(f"{value:.3g}"))
     if 0.9995 <= value < 1:
         return f"{value:.6g}"
-    return _rounded(value, max(decimals, 2 - math.floor(math.log10(size)) if size else 0))
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, without zeros at its end; below zero, with zeros before it."""
-    rounded = round(value, decimals) + 0.0  # never -0
-    text = f"{rounded:,.{max(0, decimals)}f}" if abs(rounded) >= 1e4 else f"{rounded:.{max(0, decimals)}f}"
+    places = max(decimals, 2 - math.floor(math.log10(size)) if size else 0)
+    rounded = round(value, places) + 0.0  # never -0
+    text = f"{rounded:{',' if abs(rounded) >= 1e4 else ''}.{max(0, places)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def span(*values: float) -> list[str]:
-    """Return numbers with the digits that distinguish them: two of their range.
+    """Return numbers with three significant digits, or with the digits that distinguish them.
 
-    >>> span(131.62, 214.9), span(0.1212, 0.971), span(1500.0, 1503.24), span(26979.0, 54100.0)
-    (['132', '215'], ['0.12', '0.97'], ['1500', '1503.2'], ['27,000', '54,000'])
+    >>> span(131.62, 214.9), span(0.1212, 0.97), span(1500.0, 1503.24), span(26979.0, 54100.0)
+    (['132', '215'], ['0.121', '0.970'], ['1500', '1503'], ['27,000', '54,100'])
     """
-    width = max(values) - min(values)
-    if not math.isfinite(width) or width < 1e-6 or max(map(abs, values)) >= 1e9:
+    width, largest = max(values) - min(values), max(map(abs, values))
+    if not math.isfinite(width) or width < 1e-6 or largest >= 1e9:
         return [brief(float(value)) for value in values]
-    return [_rounded(float(value), 1 - math.floor(math.log10(width))) for value in values]
+    decimals = max(2 - math.floor(math.log10(largest)), -math.floor(math.log10(width)))
+    while decimals > 0 and all(round(value, decimals) == round(value, decimals - 1) for value in values):
+        decimals -= 1
+    rounded = (round(float(value), decimals) + 0.0 for value in values)  # never -0
+    return [f"{value:{',' if abs(value) >= 1e4 else ''}.{max(0, decimals)}f}" for value in rounded]
 
 
 def measured(value: float, error: float) -> str:

@@ -44,7 +44,6 @@ from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import count
 from paribus.errors import OptionError
-from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
@@ -99,7 +98,7 @@ def page_of(
     explanation = reproducible(explanation)
     refs, payload = References(explanation), payload_of(explanation)
     sections = {
-        "summary": summary_section(refs),
+        "summary": summary_section(refs, _role_of_rows(about)),
         "before": before_section(refs, _stated(about, LIMITATIONS)),
         "model": overview_section(refs),
         "features": panels_section(refs),
@@ -151,7 +150,8 @@ def _page_header(explanation: Explanation, heading: str, about: Mapping[str, str
     model, outputs = explanation.model, explanation.output_names
     known: list[Content] = [
         joined(name_of(model.name, 60), f", {model.library} {model.version}".rstrip()),
-        _rows_text(explanation, about),
+        explanation.provenance.background().replace(" (unweighted)", ""),
+        _role_of_rows(about),
         count(len(explanation.effects), "feature"),
     ]
     if len(outputs) > 1:
@@ -172,14 +172,10 @@ def _page_header(explanation: Explanation, heading: str, about: Mapping[str, str
     )
 
 
-def _rows_text(explanation: Explanation, about: Mapping[str, str]) -> Content:
-    """Return the number of rows, and whether they are training rows as far as that is known."""
-    rows = explanation.provenance.background()
-    role = next((text for key, text in about.items() if key.lower() == ROLE), None)
-    if role is not None and len(role) <= SHORT:
-        return joined(rows, ": ", element("bdi", role))
-    hint = any(note.code is NoteCode.SHRUNKEN_PREDICTIONS for note in explanation.verdict)
-    return f"{rows}; {'these look like training rows' if hint else 'rows may be training rows'}"
+def _role_of_rows(about: Mapping[str, str]) -> Content:
+    """Return whether the rows are training rows, which only the user knows."""
+    role = next((text for key, text in about.items() if key.lower() == ROLE and len(text) <= SHORT), None)
+    return "rows may be training rows" if role is None else element("bdi", role)
 
 
 def _stated(about: Mapping[str, str], name: str) -> list[Markup]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from paribus._report.markup import (
     digits,
     element,
     error_digits,
+    folded,
     joined,
     measured,
     name_of,
@@ -28,7 +29,7 @@ from paribus._report.markup import (
 )
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, ObservedExpected, Performance, TrainingCurve
+from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance, TrainingCurve
 
 WORST = 20  # cells in the table of observed against expected, at most
 DRAWN = 4  # outputs with a calibration plot, at most
@@ -41,7 +42,8 @@ def performance_section(refs: References) -> Markup:
     content: list[Content] = []
     if performance is not None:
         several = len(refs.explanation.output_names) > 1
-        content += [_metrics_table(performance, several), *_calibration_figures(performance)]
+        tables = element("div", *_metrics_tables(performance, several))
+        content.append(element("div", tables, _calibration_figures(performance), class_="pair"))
     if all(one.residual is not None for one in refs.explanation.averages.effects):
         content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
     if performance is not None:
@@ -52,7 +54,18 @@ def performance_section(refs: References) -> Markup:
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
-def _metrics_table(performance: Performance, several: bool) -> Markup:
+def _metrics_tables(performance: Performance, several: bool) -> Iterator[Markup]:
+    """Yield one table of metrics; of many outputs, one of all together, and a folded one of each."""
+    overall = [metric for metric in performance.metrics if metric.output is None]
+    single = [metric for metric in performance.metrics if metric.output is not None]
+    if len(performance.output_names) <= DRAWN or not overall:
+        yield _metrics_table(performance.metrics, several)
+    else:
+        yield _metrics_table(overall, several)
+        yield folded("Metrics of each output", _metrics_table(single, several), class_="appendix")
+
+
+def _metrics_table(metrics: Sequence[Metric], several: bool) -> Markup:
     rows = [
         [
             metric.name,
@@ -60,14 +73,14 @@ def _metrics_table(performance: Performance, several: bool) -> Markup:
             measured(metric.value, metric.standard_error),
             metric.better,
         ]
-        for metric in performance.metrics
+        for metric in metrics
     ]
     return table("Metrics", ["Metric", *["Output"] * several, "Value", "Better"], rows)
 
 
-def _calibration_figures(performance: Performance) -> list[Content]:
+def _calibration_figures(performance: Performance) -> Markup | None:
     if not performance.calibration:
-        return []
+        return None
     shown = performance.calibration[:DRAWN]
     several = len(performance.calibration) > 1
     whole = whole_of(performance.provenance)
@@ -75,10 +88,11 @@ def _calibration_figures(performance: Performance) -> list[Content]:
         _calibration_figure(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown)
     )
     rest = performance.calibration[DRAWN:]
-    tables = (
-        joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
+    more = folded(
+        "Calibration of the other outputs", *map(_calibration_table, rest), class_="numbers appendix"
     )
-    return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
+    figures = element("div", *drawn, class_="figures")
+    return element("div", element("h3", "Calibration"), figures, more if rest else None)
 
 
 def _calibration_figure(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
@@ -159,7 +173,7 @@ def _training_table(metric: str, curves: list[TrainingCurve]) -> Markup:
 
 
 LISTED = 30  # pairs in the table, at most
-BARS = 15  # pairs in the bar plot, at most
+BARS = 10  # pairs in the bar plot, at most
 MAP_FEATURES = 20  # features of a heat map, at most
 
 
@@ -201,7 +215,7 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
     drawn = [
         figure(
             bars,
-            joined("The strongest pairs, with ± 2 standard errors.", of, " The table below has the numbers."),
+            joined("The strongest pairs, with ± 2 standard errors.", of),
             "pairs-bars",
             width=MEDIUM,
             readouts=True,
@@ -209,7 +223,7 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
     ]
     if len(interactions.feature_names) > 2:
         drawn.append(_pairs_heat_map(refs, interactions, output, of))
-    listed = element("div", _pairs_table(refs, interactions), class_="appendix")
+    listed = folded("Numbers of the strongest pairs", _pairs_table(refs, interactions), class_="appendix")
     return [element("div", *drawn, class_="pair"), listed]
 
 

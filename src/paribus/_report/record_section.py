@@ -44,14 +44,14 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         "section",
         element("h2", title),
         *_about_facts(about),
-        element("h3", "Model"),
-        facts((name, long_text(value)) for name, value in _model_facts(explanation)),
-        _hyperparameters_table(explanation),
-        element("h3", "Data"),
-        facts((name, long_text(value)) for name, value in _data_facts(explanation)),
-        _columns_table(explanation),
         element(
             "div",
+            element("h3", "Model"),
+            facts((name, long_text(value)) for name, value in _model_facts(explanation)),
+            _hyperparameters_table(explanation),
+            element("h3", "Data"),
+            facts((name, long_text(value)) for name, value in _data_facts(explanation)),
+            _columns_table(explanation),
             element("h3", "Computation"),
             facts((name, long_text(value)) for name, value in _estimation_facts(explanation.provenance)),
             _evaluators_table(explanation),
@@ -63,7 +63,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
             class_="appendix",
         ),
         element("h3", "This file"),
-        _payload_facts(payload),
+        _payload_facts(explanation, payload),
         id="record",
         aria_label=title,
     )
@@ -121,7 +121,6 @@ def _model_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "File", model.file.name
         yield "SHA-256 of the file", model.file.sha256 or NONE
     yield "Objective", NONE if model.objective is None else model.objective
-    yield "Digest of its predictions", model.digest
     if model.structure_digest:
         yield "Digest of its structure", model.structure_digest
     yield "Read as", fact(model.structure)
@@ -137,8 +136,7 @@ def _hyperparameters_table(explanation: Explanation) -> Markup | None:
     if not parameters:
         return None
     rows = ([name_of(name), long_text(value)] for name, value in parameters.items())
-    made = table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False)
-    return folded("Hyperparameters", made, class_="appendix")
+    return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
 
 
 def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
@@ -150,7 +148,6 @@ def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "Columns", fact(provenance.columns)
     yield "Table", provenance.backend
     yield "Source", "memory" if provenance.source is None else provenance.source
-    yield "Digest of the data", provenance.fingerprint
     yield "Weights", "none" if provenance.weights is None else fact(provenance.weights)
     sampled = provenance.sampled_rows
     yield "Rows drawn", "no, all were used" if sampled is None else f"{sampled:,} of {provenance.rows:,}"
@@ -175,8 +172,7 @@ def _columns_table(explanation: Explanation) -> Markup:
     )
     heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
     made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
-    label = f"{count(len(explanation.columns), 'column')}"
-    return folded(label, made, open_=len(explanation.columns) <= 30, class_="appendix")
+    return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
 
 
 def _estimation_facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
@@ -253,11 +249,16 @@ def _note_codes_table(explanation: Explanation) -> Markup:
     return table("Codes of notes, whose meanings are stable", ("Code", "Severity", "Meaning", "Here"), rows)
 
 
-def _payload_facts(payload: Payload) -> Markup:
-    """Return the hash of the payload, and how the numbers are loaded and checked."""
+def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
+    """Return digests of model, data and payload, and how the numbers are loaded and checked."""
+    digests = {
+        "Digest of the predictions": explanation.model.digest,
+        "Digest of the data": explanation.provenance.fingerprint,
+        "SHA-256 of the payload": payload.sha256,
+    }
     load = element("code", 'paribus.load("report.html")')
     return joined(
-        facts([("SHA-256 of the payload", element("code", payload.sha256, class_="long"))]),
+        facts((name, element("code", digest, class_="long")) for name, digest in digests.items()),
         element(
             "p",
             "The file contains every number in full precision. ",

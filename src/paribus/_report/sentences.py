@@ -145,7 +145,8 @@ def _every_sentence(refs: References) -> Iterator[Markup]:
     if others:
         most = max(others, key=lambda name: curves[name].range)
         many = f"The other {len(others)} features move" if len(others) > 1 else "The other feature moves"
-        yield joined(f"{many} it by at most {brief(curves[most].range)} (", name_of(most, 40), ").")
+        moved = "it" if len(refs.explanation.output_names) == 1 else "an output"
+        yield joined(f"{many} {moved} by at most {brief(curves[most].range)} (", name_of(most, 40), ").")
     if refs.strongest_pair is not None:
         (one, two), strength = refs.strongest_pair
         text = f" interact most: together they typically differ by {brief(strength)} from the sum of both."
