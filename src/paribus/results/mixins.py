@@ -255,12 +255,12 @@ class ReportMixin(NotebookReprMixin):
         compare: Any = None,
         tables: bool = False,
     ) -> None:
-        """Write everything to one HTML file that needs nothing else.
+        """Write the explanation to one self-contained HTML file.
 
-        It opens without a network and without scripts, prints on a few pages, and contains every number:
-        `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and not a
-        single row of the data. The same explanation gives the same bytes: date, duration, threads and
-        folders of a run are left out, see `Provenance.reproducible`.
+        It opens without a network and without scripts. It contains every number, and `paribus.load` returns
+        the explanation from it. It contains averages, quantiles and counts, but no row of the data. The same
+        explanation gives a byte-identical file: facts that differ between runs (date, duration, threads,
+        folders) are left out; see `Provenance.reproducible`.
 
         Parameters
         ----------
@@ -269,15 +269,13 @@ class ReportMixin(NotebookReprMixin):
         title : str, optional
             Title of the page; one that names the model by default.
         about : mapping of str to str, optional
-            What readers should know and no computation can tell, such as ``purpose``, ``owner``,
-            ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
-            that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none. ``purpose`` stands
-            below the title, ``data_role`` (such as ``"held-out rows"``) next to the number of rows.
+            Facts for readers, such as ``purpose``, ``owner``, ``data_role``, ``period``, ``limitations`` or
+            ``date`` (by default that of ``SOURCE_DATE_EPOCH``). ``purpose`` is below the title, ``data_role``
+            (such as ``"held-out rows"``) next to the number of rows.
         compare : Explanation, optional
-            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
-            section.
+            An earlier explanation, for a section on the changes since.
         tables : bool
-            Whether number tables and the full record are printed, too. On screen they are always there.
+            Whether to print the number tables and the full record. The screen always has them.
 
         Raises
         ------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, count, multiple, number, percent, with_error
+from paribus._text import at_value, count, number, percent, with_error
 from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
@@ -98,12 +98,7 @@ def _within_noise(own: Monotonicity) -> bool:
 
 
 def _where(own: Monotonicity) -> str:
-    where = (
-        f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
-    )
-    if np.isfinite(own.standard_error) and own.standard_error > 0:
-        return f"{where} ({multiple(own.violation / own.standard_error)} standard errors)"
-    return where
+    return f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
 
 
 def _share(part: float) -> str:
@@ -295,9 +290,9 @@ class ResidualCells:
         where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
         return (
             f"{where}, with {_share(float(self.share[g]))} of the data, "
-            f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
-            f"predicted{of}, "
-            f"{multiple(float(self.ratio[o, g]))} standard errors apart"
+            f"the observed average is {number(float(self.observed[o, g]))} and the predicted one "
+            f"{number(float(self.predicted[o, g]))}{of}, "
+            f"a difference of {with_error(abs(float(self.residual[o, g])), float(self.errors[o, g]))}"
         )
 
 
@@ -353,8 +348,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
             continue
-        apart = f", {multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
-        text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
+        text = f"the {metric.name}{_output_of(metric, performance)} is {metric}, not 1"
         code = NoteCode.POOR_CALIBRATION
         if metric.name == SLOPE and metric.value > 1:
             code = NoteCode.SHRUNKEN_PREDICTIONS
