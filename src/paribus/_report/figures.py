@@ -15,6 +15,7 @@ from paribus._display.figure import Band, Figure, Line, Panel, Points, Rug, Stri
 from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
+from paribus._display.vector.page import INCH, labeled, legend_above
 from paribus._report.markup import Content, Markup, brief, element, folded, joined, name_of
 from paribus.errors import DrawingError
 from paribus.notes import Note, NoteCode
@@ -31,7 +32,7 @@ from paribus.results.verdict import notes_of
 MEDIUM = 500.0  # pixels of the width of a wide figure
 SMALL = (3.95, 3.0)  # inches of one of three figures in a row
 TINY = (3.95, 1.75)  # inches of a curve of the summary
-PAIRED = (4.5, 2.8)  # inches of one of the two figures of a feature
+PAIRED = (4.5, 2.3)  # inches of one of the two figures of a feature, without its legend
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of more than four outputs, figures show the three with the largest range
 
 
@@ -155,8 +156,16 @@ def feature_figures(
         for panel in map(partial(curve_panel, own), groups)
     ]
     drawing = figure_of([*spread, *compared], columns=1)
-    made = [replace(drawing, panels=(panel,), size=PAIRED) for panel in drawing.panels]
+    made = [_below_legend(replace(drawing, panels=(panel,))) for panel in drawing.panels]
     return made[: len(groups)], made[len(groups) :]
+
+
+def _below_legend(drawing: Figure) -> Figure:
+    """Return a figure of one panel whose plot is as high as that of others, whatever its legend needs."""
+    (panel,), (width, height) = drawing.panels, PAIRED
+    drawing = replace(drawing, legend_title=panel.legend_title)
+    legend = legend_above(labeled([panel]), drawing.legend_title, INCH * width)
+    return replace(drawing, size=(width, height + legend.height / INCH))
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:

@@ -279,7 +279,8 @@ def overview_row(refs: References, name: str) -> list[str]:
     if own.partner is not None:
         partner = joined(refs.feature(own.partner, 24), element("small", brief(own.partner_strength)))
     several = shape is not None and len(refs.explanation.output_names) > 1
-    output = element("small", name_of(shape.output, 24)) if several and shape is not None else None
+    output = element("small", "for ", name_of(shape.output, 24)) if several and shape is not None else None
+    part = element("small", f"{share(own.inside)} on the curve") if own.inside < 0.995 else None
     return [
         str(refs.ranks[name]),
         refs.feature(name),
@@ -288,7 +289,7 @@ def overview_row(refs: References, name: str) -> list[str]:
         joined(shape_words(refs, name), output),
         NONE if curve is None else curve.ends_text,
         partner,
-        joined(element("bdi", own.support), element("small", f"{share(own.inside)} on the curve")),
+        joined(element("bdi", own.support), part),
         share(own.missing),
     ]
 
