@@ -59,6 +59,14 @@ def test_reversal_of_the_prevailing_direction():
     assert not list(direction_notes((small, noise, rare, flat)))
 
 
+def test_curve_that_turns_once_is_called_by_its_form():
+    u = replace(shape(8.0, 0.1, declared=False), name="U")
+    (note,) = direction_notes((u,))
+    assert note.startswith("the curve of a is U-shaped: it falls by 8 from 2 to 3.5, where ")
+    (hump,) = direction_notes((replace(u, name="inverted U"),))
+    assert hump.startswith("the curve of a is hump-shaped: it falls by 8 from ")
+
+
 def test_reversals_of_waves_are_the_largest():
     wave = replace(shape(8.0, 0.1, declared=False), name="wavy")
     weak = replace(shape(0.08, 0.001, declared=False), feature="b", range=0.09)

@@ -125,7 +125,7 @@ def _effect_changes_table(refs: References, drift: Drift) -> Markup:
         "Feature",
         *["Output"] * (len(drift.output_names) > 1),
         "Typical change",
-        "Of the spread",
+        "Share of the spread",
         "Standard errors",
     ]
     heads += ["Largest change", "At", "Strength", "Rank"]

@@ -32,7 +32,7 @@ from paribus.results.verdict import notes_of
 MEDIUM = 500.0  # pixels of the width of a wide figure
 SMALL = (3.95, 3.0)  # inches of one of three figures in a row
 TINY = (3.95, 1.75)  # inches of a curve of the summary
-PAIRED = (4.5, 2.3)  # inches of one of the two figures of a feature, without its legend
+PAIRED = (4.5, 2.1)  # inches of one of the two figures of a feature, without its legend
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of more than four outputs, figures show the three with the largest range
 
 
@@ -311,7 +311,7 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Standard error",
         ("sd", _sub("i"), " f(v, x", _sub("i, −j"), ") / √n"),
-        "Of an average over rows, as if the rows were a random sample; with weights, n is the effective "
+        "The error of an average, as if the rows were a random sample; with weights, n is the effective "
         "number. It says nothing about another model fitted on other rows.",
     ),
     (

@@ -85,11 +85,17 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
             and own.violation >= REVERSED_OF * ranges[shape.output]
             and own.support >= LEAST_SUPPORT
         ):
-            named = "" if shape.name == own.direction else f" ({shape.name})"
-            text = (
-                f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against that "
-                f"by {number(own.violation)}, {share:.0%} of its range, {_where(own)}"
-            )
+            if shape.name in ("U", "inverted U"):
+                moves = "falls" if own.direction == "rising" else "rises"
+                form = "U-shaped" if shape.name == "U" else "hump-shaped"
+                text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
+            else:
+                named = "" if shape.name == own.direction else f" ({shape.name})"
+                text = (
+                    f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against "
+                    f"that by {number(own.violation)}, {share:.0%} of its range,"
+                )
+            text = f"{text} {_where(own)}"
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
 
 
