@@ -110,17 +110,16 @@ def test_sections_have_what_they_are_for(page):
         "Motor liability",
         "the pricing team",
         "few rows",
-        "checks found nothing.",
+        "checks found nothing",
         "Muted on request: PAR102",
         "declared: falling",
-        "standard errors, from",
         "The strongest pairs",
         "mean squared error",
         "Calibration",
         "Observed against expected",
         "Training curves",
         "squared_error",
-        "What this page does not show",
+        "Not shown on this page",
         payload_of(reproducible(complete())).sha256,
     ):
         assert words in text
@@ -135,7 +134,8 @@ def test_points_of_few_curves_show_their_numbers_to_a_pointer(page, monkeypatch)
 
 def test_outputs_that_are_not_drawn_are_in_tables():
     page = page_of(of_classes())
-    assert "3 of 6 outputs" in page
+    assert "Drawn: 3 of 6 outputs" in page
+    assert "Drawn: the output that moves most" in page
     for output in "abcdef":
         assert f"{output}: average" in page
 
@@ -144,8 +144,12 @@ def test_parts_that_are_empty_are_said_to_be():
     bare = replace(
         explained(), performance=None, shapes=(), checks=(), verdict=(), interactions=None, surfaces=None
     )
-    page = page_of(replace(bare, averages=paribus.marginal(lambda X: X["x0"], encoded(rows_of()[0]))))
-    assert "Nothing was found." in page
+    X, y = rows_of()
+    X = encoded(X)
+    model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+    page = page_of(replace(bare, averages=paribus.marginal(model, X)))
+    assert 'class="line issue"' not in page
+    assert 'class="line tip"' not in page
     assert "no target was given" in page
     assert "A single feature has no interactions." in page
 

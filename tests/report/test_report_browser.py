@@ -10,11 +10,11 @@ import pytest
 import axe
 import browser
 import devtools
-from report_examples import HOSTILE, complete, hostile
+from report_examples import HOSTILE, complete, hostile, ten_features
 
 pytestmark = pytest.mark.browser
 
-SECTIONS = ["verdict", "model", "features", "pairs", "performance", "record"]
+SECTIONS = ["summary", "before", "model", "features", "pairs", "performance", "record"]
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,8 @@ def test_every_section_is_reached_by_keyboard_without_scripts(tab, page):
     tab.open(page, scripts=False)
     document = tab.call("DOM.getDocument")["root"]["nodeId"]
     headings = [name for role, name in tree_of(tab) if role == "heading"]
-    assert [name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")] == [
-        "Verdict",
-        "Features",
-        "Interactions",
-        "Record",
-    ]
+    wanted = ["Summary", "Before you rely on this", "All features", "Curves", "Interactions", "Record"]
+    assert [name for name in headings if name in wanted] == wanted
     seen = []
     for _ in range(400):
         tab.press("Tab", 9)
@@ -122,20 +118,67 @@ def test_axe_finds_nothing_serious(tab, page, dark):
     assert [one for one in found if one[0] in ("serious", "critical")] == []
 
 
-def test_printed_page_has_all_sections_open(tab, page):
-    tab.open(page, scripts=False)
-    printed = tab.call("Page.printToPDF", printBackground=True, transferMode="ReturnAsBase64")["data"]
-    pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages
-    some = (*pages[:9], *pages[-7:])  # the first closed panels, and the end of the record
-    text = " ".join(" ".join(page.extract_text() for page in some).split())
-    closed = complete().feature_names[1]
-    for words in (
-        f"Partial dependence of {closed}",
-        "What this page does not show",
-        "weight of the data",
-        "squared_error",
-    ):
+FIRST_SCREEN = """(() => {
+  const seen = (selector) => Array.from(document.querySelectorAll(selector)).filter((one) => {
+    const box = one.getBoundingClientRect();
+    return one.checkVisibility() && box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
+  });
+  return {
+    tiles: seen(".tiles li").map((one) => one.innerText),
+    sentences: seen(".sentences li").map((one) => one.textContent),
+    curves: seen(".curves svg").length,
+    captions: seen(".curves figcaption").length,
+    title: seen("h1").length,
+    lines: document.querySelectorAll("#before > details").length,
+    opened: document.querySelectorAll("#before > details[open]").length,
+  };
+})()"""
+
+
+def test_first_screen_has_score_sentences_and_six_curves(tab, tmp_path):
+    path = tmp_path / "report.html"
+    ten_features().report(path, about={"purpose": "Predict claims.", "data_role": "held-out rows"})
+    tab.open(path.as_uri(), scripts=False, width=1280, height=900)
+    tab.call("Emulation.setScriptExecutionDisabled", value=False)
+    found = tab.run(FIRST_SCREEN)
+    fit, driver, pair = found["tiles"]
+    score = ten_features().performance["R²"].value
+    assert f"R² {score:.3g}" in fit
+    assert "held-out rows" in fit
+    assert ten_features().feature_names[0] in driver
+    assert "of the variance" in pair
+    assert len(found["sentences"]) == 3
+    assert all(any(letter.isdigit() for letter in sentence) for sentence in found["sentences"])
+    assert (found["title"], found["curves"], found["captions"]) == (1, 6, 6)
+    assert (found["lines"], found["opened"]) == (3, 0)
+
+
+def printed(tab, address):
+    """Return the pages of a report on paper."""
+    tab.open(address, scripts=False)
+    data = tab.call("Page.printToPDF", printBackground=True, transferMode="ReturnAsBase64")["data"]
+    return pypdf.PdfReader(io.BytesIO(base64.b64decode(data))).pages
+
+
+def text_of(pages):
+    return " ".join(" ".join(page.extract_text() for page in pages).split())
+
+
+def test_printed_report_is_short_and_has_tables_on_request(tab, tmp_path):
+    short, long = tmp_path / "short.html", tmp_path / "long.html"
+    ten_features().report(short)
+    ten_features().report(long, tables=True)
+    pages, more = printed(tab, short.as_uri()), printed(tab, long.as_uri())
+    assert len(pages) <= 6
+    text, tables = text_of(pages), text_of(more)
+    for name in ten_features().feature_names:
+        assert f"{ten_features().feature_names.index(name) + 1}. {name}" in text
+    for words in ("Before you rely on this", "Not shown on this page", "Calibration", "SHA-256"):
         assert words in text
+        assert words in tables
+    for words in ("weight of the data", "Hyperparameters", "Codes of notes"):
+        assert words not in text
+        assert words in tables
 
 
 def test_names_are_text_and_nothing_is_executed(tab, hostile_page):

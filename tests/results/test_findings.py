@@ -40,7 +40,7 @@ def test_violation_of_a_declared_direction():
     assert (note.code, note.severity, note.feature, note.value) == ("PAR410", "issue", "a", 1.5)
     assert note == (
         "a is declared rising, but its curve moves against it by 1.5, 15% of its range, from 2 to 3.5, where "
-        "3.4% of the data lies (15 standard errors)"
+        "3.4% of the data lies"
     )
     (exact,) = direction_notes((shape(0.2, 0.0),))  # all rows move alike: there is no sampling error
     assert exact.endswith("lies")
@@ -57,6 +57,14 @@ def test_reversal_of_the_prevailing_direction():
     rare = shape(1.5, 0.1, 0.009, declared=False)
     flat = replace(shape(1.5, 0.1, declared=False), name="flat")
     assert not list(direction_notes((small, noise, rare, flat)))
+
+
+def test_curve_that_turns_once_is_called_by_its_form():
+    u = replace(shape(8.0, 0.1, declared=False), name="U")
+    (note,) = direction_notes((u,))
+    assert note.startswith("the curve of a is U-shaped: it falls by 8 from 2 to 3.5, where ")
+    (hump,) = direction_notes((replace(u, name="inverted U"),))
+    assert hump.startswith("the curve of a is hump-shaped: it falls by 8 from ")
 
 
 def test_reversals_of_waves_are_the_largest():
@@ -227,9 +235,9 @@ def test_calibration(X):
     slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
     (note,) = notes(slope)
     overfitted = ": predictions vary too much, as those of an overfitted model on new rows"
-    assert note == f"the calibration slope is 0.7, 6 standard errors from 1{overfitted}"
+    assert note == f"the calibration slope is 0.7 ± 0.05, not 1{overfitted}"
     assert notes(slope, replace(slope, output="no", value=1.0)) == [
-        f"the calibration slope of yes is 0.7, 6 standard errors from 1{overfitted}"
+        f"the calibration slope of yes is 0.7 ± 0.05, not 1{overfitted}"
     ]
     (steep,) = notes(replace(slope, value=1.3))
     assert (steep.code, steep.severity) == (NoteCode.SHRUNKEN_PREDICTIONS, "tip")

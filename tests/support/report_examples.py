@@ -46,6 +46,15 @@ def explained():
 
 
 @cache
+def ten_features():
+    """Return an explanation of ten features."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(300, 10)), columns=[f"feature {place}" for place in range(10)])
+    y = X.to_numpy() @ np.arange(10.0) + X.iloc[:, 9] * X.iloc[:, 8] + rng.normal(size=300)
+    return paribus.explain(DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, y), X, y)
+
+
+@cache
 def of_classes():
     """Return an explanation of six classes, more than are drawn."""
     X, y = rows_of(300)

@@ -55,6 +55,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
+    parser.add_argument("--tables", action="store_true", help="number tables in the printed report (off)")
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
         "--trust",
@@ -145,7 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
         report(repr(explanation))
     else:
         title = arguments.title or f"{Path(arguments.model).name} on {name_of(arguments.data)}"
-        _write_explanation(explanation, output, {"title": title, "about": about, "compare": old})
+        options = {"title": title, "about": about, "compare": old, "tables": arguments.tables}
+        _write_explanation(explanation, output, options)
         complain(f"wrote {output}")
     return 0
 
@@ -207,8 +209,10 @@ def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespac
         if path is not None:
             check_writable(path, option, (arguments.model, arguments.data, arguments.compare))
     suffix = "" if output is None else output.suffix.lower()
-    if (arguments.about or arguments.compare) and suffix != ".html":
-        raise OptionError("--about and --compare are for a report; pass -o with a name that ends in .html")
+    if (arguments.about or arguments.compare or arguments.tables) and suffix != ".html":
+        raise OptionError(
+            "--about, --compare and --tables are for a report; pass -o with a name that ends in .html"
+        )
     if arguments.title and suffix not in (".html", ".md"):
         raise OptionError("--title is for a report; pass -o with a name that ends in .html or .md")
 

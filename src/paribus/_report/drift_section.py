@@ -12,6 +12,7 @@ from paribus._report.markup import (
     NONE,
     Content,
     Markup,
+    brief,
     element,
     facts,
     joined,
@@ -21,7 +22,7 @@ from paribus._report.markup import (
     shortened,
     table,
 )
-from paribus._text import multiple, number
+from paribus._text import multiple
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text
 from paribus.results.drift_text import NOTICEABLE, shown_rows
@@ -74,7 +75,7 @@ def _compared_facts(drift: Drift) -> Markup:
         joined(
             "; " * (place > 0),
             joined(name_of(output, 30), ": ") if len(drift.output_names) > 1 else None,
-            f"{number(drift.level_old[place])} to {number(drift.level_new[place])}, change ",
+            f"{brief(drift.level_old[place])} to {brief(drift.level_new[place])}, change ",
             measured(drift.level_new[place] - drift.level_old[place], drift.level_error[place]),
         )
         for place, output in enumerate(drift.output_names)
@@ -124,7 +125,7 @@ def _effect_changes_table(refs: References, drift: Drift) -> Markup:
         "Feature",
         *["Output"] * (len(drift.output_names) > 1),
         "Typical change",
-        "Of the spread",
+        "Share of the spread",
         "Standard errors",
     ]
     heads += ["Largest change", "At", "Strength", "Rank"]
@@ -152,7 +153,7 @@ def _output_cell(drift: Drift, output: str) -> list[str]:
 
 
 def _old_to_new_text(ends: tuple[float | None, ...]) -> str:
-    return " to ".join(NONE if end is None else number(end) for end in ends)
+    return " to ".join(NONE if end is None else brief(end) for end in ends)
 
 
 def _drift_figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Content]:
@@ -192,8 +193,8 @@ def _pair_changes_table(refs: References, drift: Drift) -> Markup | None:
         [
             refs.features(one.features),
             *_output_cell(drift, one.output),
-            number(one.old),
-            number(one.new),
+            brief(one.old),
+            brief(one.new),
             measured(one.change, one.standard_error),
             multiple(one.in_errors),
         ]
@@ -215,8 +216,8 @@ def _metric_changes_table(drift: Drift) -> Markup | None:
         [
             one.name,
             *_output_cell(drift, one.output or "all"),
-            number(one.old),
-            number(one.new),
+            brief(one.old),
+            brief(one.new),
             measured(one.new - one.old, one.standard_error),
             "same rows" if one.paired else drift.errors,
         ]

@@ -6,24 +6,27 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paribus._contracts import Array
-from paribus._report.figures import ALL_OUTPUTS, References, curve_figures, drawn_outputs, figure
+from paribus._report.figures import ALL_OUTPUTS, References, drawn_outputs, feature_figures, figure
 from paribus._report.first_sections import against, note_item
 from paribus._report.markup import (
+    NONE,
     Markup,
     at,
+    brief,
     digits,
     element,
     error_digits,
     facts,
+    folded,
     joined,
     measured,
     name_of,
-    sentence,
     share,
     shortened,
     table,
 )
-from paribus._text import at_value, number
+from paribus._report.sentences import shape_words, shown_curve
+from paribus._text import at_value, count
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, trimmed
@@ -31,72 +34,75 @@ from paribus.results.partial_dependence import PartialDependence, trimmed
 Columns = list[tuple[str, list[str]]]  # head and cells of each column of a table
 
 
+PRINTED = 10  # features with a panel on paper, at most
+
+
 def panels_section(refs: References) -> Markup:
     """Return the section with a panel for each feature, of which the first is unfolded."""
     panels = (_feature_panel(refs, name) for name in refs.ranks)
+    weaker = len(refs.ranks) - PRINTED
+    left_out = f"{count(weaker, 'weaker feature')} not printed." if weaker > 0 else ""
     return element(
         "section",
-        element("h2", "Features"),
+        element("h2", "Curves"),
         element(
             "p",
-            "Each panel has the partial dependence (the average prediction with the feature set to a value), "
-            "accumulated local effects (changes between neighboring values, of the rows that are there) and "
-            "averages over the rows near each value. Where they disagree, features depend on each other "
+            "Partial dependence is the average prediction with the feature set to a value in all rows. "
+            "Accumulated local effects (ALE) add up changes between neighboring values, for the rows there. "
+            "Averages are over the rows near a value. The curves differ where features depend on each other "
             "or interact.",
         ),
         *panels,
+        element("p", left_out, class_="paper") if left_out else None,
         id="features",
-        aria_label="Features",
+        aria_label="Curves",
     )
 
 
 def _feature_panel(refs: References, name: str) -> Markup:
-    rank = refs.ranks[name]
-    shape = refs.widest(name)
-    own = refs.rows[name]
-    brief = f"strength {measured(own.strength, own.standard_error)}" + (
-        "" if shape is None else f", {shape.name}"
-    )
+    rank, own = refs.ranks[name], refs.rows[name]
+    brief_text = f"{shape_words(refs, name)}; strength {measured(own.strength, own.standard_error)}"
     head = element("h3", f"{rank}. ", name_of(name))
     body = element(
         "div",
+        element("div", *_feature_figures(refs, name), class_="figures"),
         _feature_facts(refs, name),
         _feature_notes(refs, name),
-        element("div", *_feature_figures(refs, name), class_="figures"),
         _shapes_table(refs, name),
-        element("p", element("a", "Back to the table", href="#model"), class_="back"),
+        _feature_numbers(refs, name),
+        element("p", element("a", "Back to all features", href="#model"), class_="back"),
         id=f"feature-{rank}",
         class_="body",
     )
-    summary = element("summary", head, " ", element("span", brief, class_="brief"))
-    return element("details", summary, body, class_="panel", open=rank == 1)
+    summary = element("summary", head, " ", element("span", brief_text, class_="brief"))
+    return element(
+        "details", summary, body, class_="panel appendix" if rank > PRINTED else "panel", open=rank == 1
+    )
 
 
 def _feature_facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
-    effect, shape = explanation.effects[name], refs.widest(name)
+    effect, shape, curve = explanation.effects[name], refs.widest(name), shown_curve(refs, name)
     own = refs.rows[name]
-    known: list[tuple[str, Any]] = [
-        ("Kind", effect.kinds[0]),
-        ("Strength", measured(own.strength, own.standard_error)),
-    ]
+    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0])]
+    if curve is not None:
+        known.append(("Effect", curve.ends_text))
     if shape is not None:
         known += [
-            ("Range", measured(shape.range, shape.range_error)),
-            ("Lowest and highest at", f"{at(shape.lowest)} and {at(shape.highest)}"),
-            ("Movement against its direction", against(shape)),
+            ("Whole range", measured(shape.range, shape.range_error)),
+            ("Lowest at", at(shape.lowest)),
+            ("Highest at", at(shape.highest)),
         ]
+        moved = against(shape)
+        known += [("Turns back by", moved)] * (moved != NONE)
     if own.partner is not None:
-        strongest = joined(refs.feature(own.partner), f", strength {number(own.partner_strength)}")
+        strongest = joined(refs.feature(own.partner), f" {brief(own.partner_strength)}")
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
-        known.append(("Curve that extrapolates", share(effect.extrapolation.share)))
-    known += [
-        ("Values", own.support),
-        ("Data on the curve", share(own.inside)),
-    ]
+        known.append(("Extrapolates", share(effect.extrapolation.share)))
+    known += [("Values", own.support), ("Data on the curve", share(own.inside))]
     if (tails := trimmed(effect).tails) is not None:
-        known.append(("Data beyond the ends of the plot", share(tails.share)))
+        known.append(("Data beyond the plot", share(tails.share)))
     known.append(("Missing", share(own.missing)))
     return facts(known)
 
@@ -108,35 +114,42 @@ def _feature_notes(refs: References, name: str) -> Markup | None:
 
 
 def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
-    """Yield the available figures of a feature."""
+    """Yield the figures of a feature: with the spread of the rows, and with the other estimates."""
     explanation, key, readouts = refs.explanation, f"f{refs.ranks[name]}", refs.readouts
-    yield _result_figure(
-        explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd", readouts
-    )
+    effect, shown = explanation.effects[name], name_of(name, 40)
+    ale, averages = explanation.ale.get(name), explanation.averages.get(name)
+    spread, compared = feature_figures(effect, ale, averages)
+    outputs, drawn = len(effect.output_names), len(drawn_outputs(effect))
+    some = "" if drawn == outputs else f" Drawn: {drawn} of {outputs} outputs, those that move most."
+    rows = "" if effect.quantiles is None or drawn < outputs else " Shaded: quantiles of the rows."
+    caption = joined("Partial dependence on ", shown, ".", rows, some)
+    yield figure(spread, caption, f"{key}-pd", readouts=readouts, class_="appendix" if compared else None)
+    if compared:
+        one = " Drawn: the output that moves most." if drawn < outputs else ""
+        others = " and ".join(
+            [*["accumulated local effects"] * (ale is not None), *["averages"] * (averages is not None)]
+        )
+        text = joined("Partial dependence, ", others, " of ", shown, ".", one)
+        yield figure(compared, text, f"{key}-all", readouts=readouts)
+
+
+def _feature_numbers(refs: References, name: str) -> Markup:
+    """Return the folded tables of the numbers of all curves of a feature."""
+    explanation, shown = refs.explanation, shortened(name, 40)
+    tables = [number_table(f"Partial dependence on {shown}", effect_columns(explanation.effects[name]))]
     if name in explanation.ale:
-        local = explanation.ale[name]
-        yield _result_figure(local, "Accumulated local effects", local_columns, f"{key}-ale", readouts)
+        caption = f"Accumulated local effects of {shown}"
+        tables.append(number_table(caption, local_columns(explanation.ale[name])))
     if name in explanation.averages:
-        averages = explanation.averages[name]
-        both = "Observed and predicted" if averages.observed is not None else "Average prediction"
-        what = f"{both}, over the rows near each value"
-        yield _result_figure(averages, what, average_columns, f"{key}-avg", readouts)
-
-
-def _result_figure(result: Any, what: str, columns_of: Any, key: str, readouts: bool) -> Markup:
-    """Return the figure of one result; it plots a few of many outputs, and its table has all."""
-    name, outputs = result.feature_names[0], result.output_names
-    drawn = drawn_outputs(result)
-    some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
-    caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
-    numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
-    return figure(curve_figures(result, drawn), caption, key, numbers, readouts=readouts)
+        caption = f"Averages over the rows near each value of {shown}"
+        tables.append(number_table(caption, average_columns(explanation.averages[name])))
+    return folded("Numbers of these figures", *tables, class_="numbers appendix")
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
     """Return a table of numbers from its columns."""
     rows: Iterable[tuple[str, ...]] = zip(*(cells for _, cells in columns), strict=True)
-    return table(caption, [head for head, _ in columns], rows, shown_caption=False, class_="numeric")
+    return table(caption, [head for head, _ in columns], rows, class_="numeric")
 
 
 def _value_column(result: Any) -> tuple[str, list[str]]:
@@ -223,13 +236,8 @@ def _shapes_table(refs: References, name: str) -> Markup | None:
     if len(shapes) < 2:
         return None
     rows = (
-        [
-            name_of(one.output, 40),
-            one.name,
-            measured(one.range, one.range_error),
-            sentence(against(one)),
-        ]
+        [name_of(one.output, 40), shape_words(refs, name, one), measured(one.range, one.range_error)]
         for one in shapes
     )
-    heads = ("Output", "Shape", "Range", "Largest movement against its direction")
-    return table(f"Shapes of {shortened(name, 40)} by output", heads, rows)
+    made = table(f"Shapes of {shortened(name, 40)} by output", ("Output", "Shape", "Range"), rows)
+    return folded("Shape for each output", made, class_="appendix")

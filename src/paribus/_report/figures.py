@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.compose.curves import curve_panel
+from paribus._display.compose.curves import comparison_panel, curve_panel
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Figure, Panel, Rug, Strip
+from paribus._display.figure import Band, Figure, Line, Panel, Points, Rug, Strip
 from paribus._display.layout import figure_of
+from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
-from paribus._report.markup import Content, Markup, element, folded, joined, name_of
+from paribus._display.vector.page import INCH, labeled, legend_above
+from paribus._report.markup import Content, Markup, brief, element, folded, joined, name_of
 from paribus.errors import DrawingError
 from paribus.notes import Note, NoteCode
+from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_values import as_numbers
+from paribus.results.effects import compare
 from paribus.results.explanation import Explanation
 from paribus.results.feature_table import FeatureRow
 from paribus.results.marginal import Marginal
@@ -28,6 +31,8 @@ from paribus.results.verdict import notes_of
 
 MEDIUM = 500.0  # pixels of the width of a wide figure
 SMALL = (3.95, 3.0)  # inches of one of three figures in a row
+TINY = (3.95, 1.75)  # inches of a curve of the summary
+PAIRED = (4.5, 2.1)  # inches of one of the two figures of a feature, without its legend
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of more than four outputs, figures show the three with the largest range
 
 
@@ -38,6 +43,7 @@ def figure(
     numbers: Content = None,
     width: float | None = None,
     readouts: bool = False,
+    class_: str | None = None,
 ) -> Markup:
     """Return images with one caption and a folded table of their ``numbers``.
 
@@ -53,9 +59,10 @@ def figure(
         )
     ]
     several = len(images) > 1
-    table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
+    table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers appendix")
     shown = element("div", *images, class_="images") if several else images
-    return element("figure", shown, element("figcaption", caption), table, class_="wide" if several else None)
+    class_ = " ".join(filter(None, (class_, "wide" * several))) or None
+    return element("figure", shown, element("figcaption", caption), table, class_=class_)
 
 
 def _without_data_readouts(panel: Panel) -> Panel:
@@ -80,14 +87,15 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     return Markup(sparkline(places, curve, low, high))
 
 
-def drawn_outputs(result: Any) -> list[int]:
-    """Return the plotted outputs: all if there are few, else those with the largest range.
+def drawn_outputs(effect: PartialDependence) -> list[int]:
+    """Return the plotted outputs: all if there are few, else those with the largest range."""
+    outputs = len(effect.output_names)
+    return moved_most(_heights(effect), outputs if outputs <= ALL_OUTPUTS else SOME_OUTPUTS)
 
-    A `Marginal` with many outputs shows only one, because it needs an image for each output.
-    """
-    curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
-    some = 1 if isinstance(result, Marginal) else SOME_OUTPUTS
-    return moved_most(curves, len(curves) if len(curves) <= ALL_OUTPUTS else some)
+
+def _heights(effect: PartialDependence) -> Floats:
+    assert effect.average is not None  # as explain requests it
+    return effect.average
 
 
 def moved_most(curves: Floats, most: int) -> list[int]:
@@ -97,17 +105,67 @@ def moved_most(curves: Floats, most: int) -> list[int]:
     return sorted(np.argsort(-moved, kind="stable")[:most].tolist())
 
 
-def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
-    """Return figures of the curves of one feature on a common y-axis.
+def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Figure]:
+    """Return small figures of the curves of features on a common y-axis, for one output each."""
+    panels = [curve_panel(replace(effect, quantiles=None), [output]) for effect, output in effects]
+    drawing = figure_of([_without_legend(panel) for panel in panels], columns=1)
+    scales = (str(effect.provenance.scale) for effect, _ in effects)  # the caption names the output
+    labeled = (
+        replace(one, y=replace(one.y, label=scale)) for one, scale in zip(drawing.panels, scales, strict=True)
+    )
+    return [replace(drawing, panels=(panel,), size=TINY) for panel in labeled]
 
-    Outputs share a figure unless the result is a `Marginal` or has quantiles.
+
+def _in_gray(panel: Panel) -> Panel:
+    """Return a panel with gray bands of rows, so that its average has the color of the other figures."""
+    colors = {PALETTE[0]: INK, PALETTE[1]: PALETTE[0]}
+    marks = tuple(
+        replace(mark, color=colors.get(mark.color, mark.color))
+        if isinstance(mark, (Band, Line, Points))
+        else mark
+        for mark in panel.marks
+    )
+    return replace(panel, marks=marks, right=panel.right and _in_gray(panel.right))
+
+
+def _without_legend(panel: Panel) -> Panel:
+    labeled = (Band, Line, Points)
+    marks = (replace(mark, label=None) if isinstance(mark, labeled) else mark for mark in panel.marks)
+    return replace(panel, marks=tuple(marks), right=panel.right and _without_legend(panel.right))
+
+
+def feature_figures(
+    effect: PartialDependence, ale: AccumulatedLocalEffect | None, averages: Marginal | None
+) -> tuple[list[Figure], list[Figure]]:
+    """Return figures of one feature on common axes.
+
+    The first ones show the partial dependence with quantiles of the rows, the second ones compare it with
+    accumulated local effects and averages. Of more than four outputs, the second has one.
     """
-    if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
-        result = replace(result, quantiles=None)
-    together = not isinstance(result, Marginal) and result.get("quantiles") is None
-    groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
-    drawing = figure_of([curve_panel(result, group) for group in groups], columns=1)
-    return [replace(drawing, panels=(panel,), size=SMALL) for panel in drawing.panels]
+    outputs = drawn_outputs(effect)
+    few = len(effect.output_names) <= ALL_OUTPUTS
+    own = effect if few else replace(effect, quantiles=None)
+    groups = [outputs] if own.quantiles is None or len(outputs) == 1 else [[output] for output in outputs]
+    compared = []
+    if ale is not None or averages is not None:
+        together = compare(replace(effect, quantiles=None), ale, averages)
+        most = outputs if few else moved_most(_heights(effect), 1)
+        compared = [comparison_panel(together, output) for output in most]
+    spread = [
+        _in_gray(panel) if own.quantiles is not None else panel
+        for panel in map(partial(curve_panel, own), groups)
+    ]
+    drawing = figure_of([*spread, *compared], columns=1)
+    made = [_below_legend(replace(drawing, panels=(panel,))) for panel in drawing.panels]
+    return made[: len(groups)], made[len(groups) :]
+
+
+def _below_legend(drawing: Figure) -> Figure:
+    """Return a figure of one panel whose plot is as high as that of others, whatever its legend needs."""
+    (panel,), (width, height) = drawing.panels, PAIRED
+    drawing = replace(drawing, legend_title=panel.legend_title)
+    legend = legend_above(labeled([panel]), drawing.legend_title, INCH * width)
+    return replace(drawing, size=(width, height + legend.height / INCH))
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
@@ -163,6 +221,29 @@ class References:
     def rows(self) -> dict[str, FeatureRow]:
         """Row of each feature in the feature table, over all outputs."""
         return {row.feature: row for row in self.explanation.table}
+
+    @cached_property
+    def strongest_pair(self) -> tuple[tuple[str, str], float] | None:
+        """Names and strength of the strongest interaction; None if there is none."""
+        interactions = self.explanation.interactions
+        if interactions is None:
+            return None
+        strength = np.sqrt(np.mean(np.square(np.nan_to_num(interactions.pairwise.strength)), axis=1))
+        if not strength.any():
+            return None
+        best = int(np.argmax(strength))
+        one, two = (interactions.feature_names[place] for place in interactions.pairs[best])
+        return (one, two), float(strength[best])
+
+    @cached_property
+    def curves_share(self) -> str:
+        """Share of the variance of the prediction that curves explain, over the outputs; empty if unknown."""
+        explained = self.explanation.explained
+        known = [] if explained is None else [float(part) for part in explained.curves if np.isfinite(part)]
+        if not known:
+            return ""
+        ends = dict.fromkeys(brief(float(f"{100 * part:.2g}")) for part in (min(known), max(known)))
+        return f"{' to '.join(ends)} %"
 
     def widest(self, name: str) -> Shape | None:
         """Return the shape with the largest range over the outputs, if there is any."""
@@ -230,7 +311,7 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Standard error",
         ("sd", _sub("i"), " f(v, x", _sub("i, −j"), ") / √n"),
-        "Of an average over rows, as if the rows were a random sample; with weights, n is the effective "
+        "The error of an average, as if the rows were a random sample; with weights, n is the effective "
         "number. It says nothing about another model fitted on other rows.",
     ),
     (
@@ -277,15 +358,14 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
 )  # fmt: skip
 
 NOT_SHOWN = (
-    "Causes. Curves say what the model predicts if a value is changed, not what would happen in the world.",
+    "Causes. Curves show the predictions for changed values, not the consequences of a change in the world.",
     "Single rows. The page shows averages, quantiles and counts. The numbers saved in it also have the "
     "predictions, weights and target of up to 2,000 rows, without their columns, for comparisons row by row.",
-    "Rows the model was not explained on. Curves may combine values that do not occur together; the verdict "
-    "says where that was found.",
+    "Other rows. Curves may combine values that do not occur together; an issue says where.",
     "Interactions of three features and more, beyond what curves average over.",
-    "Uncertainty of the fit. Standard errors are of the rows, not of the training.",
-    "Fairness, privacy, the quality of the data, or whether the model is fit for a purpose.",
-    "Compliance with any rule or standard. Nothing here claims it.",
+    "Uncertainty of the fit. Standard errors are those of the rows, not of the training.",
+    "Fairness, privacy, the quality of the data, or whether the model suits a purpose.",
+    "Compliance with any rule or standard.",
 )
 
 
@@ -303,8 +383,8 @@ def definitions() -> Markup:
 
 
 def not_shown() -> Markup:
-    """Return the list of what the page does not show."""
+    """Return the list of topics that the page does not show."""
     return joined(
-        element("h3", "What this page does not show", id="not-shown"),
-        element("ul", *(element("li", line) for line in NOT_SHOWN)),
+        element("h3", "Not shown on this page", id="not-shown"),
+        element("ul", *(element("li", line) for line in NOT_SHOWN), class_="plain"),
     )

@@ -1,28 +1,43 @@
-"""Verdict and overview table of a report."""
+"""Summary, findings and overview table of a report."""
 
 from __future__ import annotations
 
-from paribus._report.figures import References, badge, code_link, spark
+from collections.abc import Mapping, Sequence
+
+from paribus._report.figures import (
+    References,
+    badge,
+    code_link,
+    figure,
+    not_shown,
+    spark,
+    summary_figures,
+)
 from paribus._report.markup import (
     NONE,
+    Content,
     Markup,
     at,
+    brief,
     element,
     folded,
     joined,
     long_text,
     measured,
     name_of,
-    sentence,
     share,
     table,
 )
-from paribus._text import count, number, short
+from paribus._report.sentences import sentences, shape_words, shown_curve
+from paribus._text import count
 from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
+from paribus.results.performance import Metric
 from paribus.results.shape import Shape
 
 SHOWN = 3  # notes of one code that are not folded, at most
+CURVES = 6  # curves in the summary, at most
+SCORES = ("R²", "AUC", "accuracy", "root mean squared error", "log loss")  # those first that say most
 
 
 def by_code(refs: References) -> dict[NoteCode, list[Note]]:
@@ -38,7 +53,7 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
 
 
 def summary(explanation: Explanation) -> str:
-    """Return what the curves explain, and the verdict, in a sentence each."""
+    """Return the share of the curves and the number of findings, in a sentence each."""
     kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
@@ -51,28 +66,121 @@ def summary(explanation: Explanation) -> str:
     return f"{first}{found}{checks}."
 
 
-def verdict_section(refs: References) -> Markup:
-    """Return the section of the verdict."""
-    explanation = refs.explanation
-    kinds = by_code(refs)
-    listed = (_finding_item(refs, code, notes) for code, notes in kinds.items())
-    nothing = element("p", "Nothing was found.", class_="good")
+def summary_section(refs: References, rows: Content) -> Markup:
+    """Return the section of tiles, sentences and the strongest curves; ``rows`` says what the rows are."""
+    tiles = (_fit_tile(refs.explanation, rows), _driver_tile(refs), _interaction_tile(refs))
     return element(
         "section",
-        element("h2", "Verdict"),
-        element("p", summary(explanation), class_="lead"),
-        element("ol", *listed, class_="findings") if kinds else nothing,
-        _muted_checks(explanation),
-        _clear_checks(explanation),
-        element(
-            "p",
-            "An issue would change a decision: whether to use the model, or how to read one of its curves. ",
-            "A tip says what the numbers are. ",
-            "Neither judges whether the model is fit for a use.",
-            class_="small",
-        ),
-        id="verdict",
-        aria_label="Verdict",
+        element("h2", "Summary", class_="quiet"),
+        element("ul", *(_tile(*tile) for tile in tiles), class_="tiles"),
+        element("ul", *(element("li", line) for line in sentences(refs)), class_="sentences"),
+        *_strongest_curves(refs),
+        id="summary",
+        aria_label="Summary",
+    )
+
+
+def _tile(label: Content, value: Content, *lines: Content) -> Markup:
+    return element(
+        "li",
+        element("span", label, class_="small"),
+        element("strong", value),
+        *(element("span", line) for line in lines),
+    )
+
+
+def _fit_tile(explanation: Explanation, rows: Content) -> tuple[Content, ...]:
+    """Return label, score, a further metric of how well the model predicts, and the kind of rows."""
+    performance = explanation.performance
+    metrics = () if performance is None else performance.metrics
+    named = {name: [one for one in metrics if one.name == name] for name in SCORES}
+    # A score of each of several outputs is a range; ranking needs a single one.
+    known = [name for name, own in named.items() if own and (name != "AUC" or len(own) == 1)]
+    known = known or list(dict.fromkeys(metric.name for metric in metrics))
+    if not known:
+        return "Fit", "Not measured", "without a target; pass y to explain"
+    first, *more = ([one for one in metrics if one.name == name] for name in known[:2])
+    return "Fit", _score_text(first), *(_score_text(own) for own in more), rows
+
+
+def _score_text(metrics: Sequence[Metric]) -> str:
+    """Return a metric as text, over several outputs its range."""
+    values = [metric.value for metric in metrics]
+    ends = dict.fromkeys(brief(end) for end in (min(values), max(values)))
+    return f"{metrics[0].name} {' to '.join(ends)}"
+
+
+def _driver_tile(refs: References) -> tuple[Content, ...]:
+    """Return label, name and strength of the strongest feature, and of the next."""
+    strongest, *others = refs.ranks
+    own = refs.rows[strongest]
+    line = f"strength {measured(own.strength, own.standard_error)}"
+    second = [joined("next: ", name_of(one, 24), f" {brief(refs.rows[one].strength)}") for one in others[:1]]
+    return "Main driver", refs.feature(strongest, 28), line, *second
+
+
+def _interaction_tile(refs: References) -> tuple[Content, ...]:
+    """Return label, names and strength of the strongest interaction, and the share of curves alone."""
+    alone = [f"curves alone explain {refs.curves_share} of the variance"] * bool(refs.curves_share)
+    if refs.strongest_pair is None:
+        return "Strongest interaction", "None", *alone
+    (one, two), strength = refs.strongest_pair
+    names = joined(refs.feature(one, 20), " × ", refs.feature(two, 20))
+    return "Strongest interaction", names, f"strength {brief(strength)}", *alone
+
+
+def _strongest_curves(refs: References) -> list[Content]:
+    """Return the curves of the strongest features, each for the output that it moves most."""
+    shapes = {name: refs.widest(name) for name in refs.ranks}
+    drawn = {name: shape for name, shape in shapes.items() if shape is not None}
+    names = list(drawn)[:CURVES]
+    effects = refs.explanation.effects
+    chosen = [(effects[name], effects[name].output_names.index(drawn[name].output)) for name in names]
+    several = len(refs.explanation.output_names) > 1
+    made = []
+    for name, drawing in zip(names, summary_figures(chosen) if chosen else (), strict=True):
+        output = joined(" (", name_of(drawn[name].output, 20), ")") if several else None
+        caption = joined(refs.feature(name, 32), output, ": ", shape_words(refs, name))
+        made.append(figure(drawing, caption, f"top-{refs.ranks[name]}", readouts=refs.readouts))
+    return [element("div", *made, class_="curves")] if made else []
+
+
+def before_section(refs: References, limitations: Sequence[Markup]) -> Markup:
+    """Return the section of findings: one expandable line each of issues, tips and limits."""
+    title = "Before you rely on this"
+    kinds = by_code(refs)
+    lines = (_findings_line(refs, kinds, severity) for severity in ("issue", "tip"))
+    return element(
+        "section",
+        element("h2", title),
+        *lines,
+        _limits_line(refs.explanation, limitations),
+        element("p", "Issues can mislead, tips add context.", class_="small"),
+        id="before",
+        aria_label=title,
+    )
+
+
+def _findings_line(refs: References, kinds: Mapping[NoteCode, list[Note]], severity: str) -> Markup | None:
+    """Return the expandable line of the findings of one severity; None without any."""
+    own = {code: notes for code, notes in kinds.items() if code.severity == severity}
+    if not own:
+        return None
+    meaning = next(iter(own)).meaning
+    more = f"; and {count(len(own) - 1, 'other kind')}" if len(own) > 1 else ""
+    head = joined(element("strong", count(len(own), severity)), ": ", element("span", meaning, more))
+    listed = (_finding_item(refs, code, notes) for code, notes in own.items())
+    return folded(head, element("ol", *listed, class_="findings"), class_=f"line {severity}")
+
+
+def _limits_line(explanation: Explanation, limitations: Sequence[Markup]) -> Markup:
+    """Return the expandable line of what the page does not show, and of checks without findings."""
+    clear = sum(check.found == 0 for check in explanation.checks)
+    checked = f"; {clear} of {count(len(explanation.checks), 'check')} found nothing"
+    text = ": curves show the model, not causes" + checked * bool(explanation.checks)
+    head = joined(element("strong", "Limits"), text)
+    return folded(
+        head, *limitations, not_shown(), _muted_checks(explanation), _clear_checks(explanation), class_="line"
     )
 
 
@@ -90,7 +198,7 @@ def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup
     more = None
     if rest:
         label = f"{count(len(rest), 'further note')} of this kind"
-        more = folded(label, element("ul", *(note_item(refs, note) for note in rest)))
+        more = folded(label, element("ul", *(note_item(refs, note) for note in rest)), class_="appendix")
     return element(
         "li",
         head,
@@ -127,34 +235,27 @@ def _clear_checks(explanation: Explanation) -> Markup | None:
     if not clear:
         return None
     listed = (element("li", code_link(check.code), " ", check.code.meaning) for check in clear)
-    return folded(f"{count(len(clear), 'check')} that found nothing", element("ul", *listed, class_="plain"))
+    label = f"{count(len(clear), 'check')} that found nothing"
+    return folded(label, element("ul", *listed, class_="plain"), class_="appendix")
 
 
-HEADS = (
-    "Rank",
-    "Feature",
-    "Curve",
-    "Strength",
-    "Shape and range",
-    "Largest movement against its direction",
-    "Strongest partner",
-    "Values",
-    "Missing",
-)
+HEADS = ("Rank", "Feature", "Curve", "Strength", "Shape", "Effect", "Strongest partner", "Values", "Missing")
 
 
 def overview_section(refs: References) -> Markup:
     """Return the section with the table of all features."""
     explanation = refs.explanation
     several = len(explanation.output_names) > 1
-    outputs = " Where a model has several outputs, shape and range are of the one that moves most." * several
+    outputs = " With several outputs, shape and effect are of the one that moves most." * several
+    title = "All features"
     return element(
         "section",
-        element("h2", "The model in a table"),
+        element("h2", title),
         element(
             "p",
-            f"Strength is the standard deviation of the partial dependence over the data, in units of the "
-            f"{explanation.provenance.scale}, with its standard error.{outputs}",
+            f"Strength is the standard deviation of the curve over the data, in units of the "
+            f"{explanation.provenance.scale}. The effect is the lowest and highest average prediction on the "
+            f"plotted curve.{outputs}",
         ),
         table(
             "Every feature, the strongest first",
@@ -162,56 +263,50 @@ def overview_section(refs: References) -> Markup:
             (overview_row(refs, name) for name in refs.ranks),
             row_heads=2,
             sortable=True,
+            shown_caption=False,
             class_="overview",
         ),
         _skipped_features(explanation),
         id="model",
-        aria_label="The model in a table",
+        aria_label=title,
     )
 
 
 def overview_row(refs: References, name: str) -> list[str]:
     """Return the cells of a feature in the overview table."""
-    own, shape = refs.rows[name], refs.widest(name)
+    own, shape, curve = refs.rows[name], refs.widest(name), shown_curve(refs, name)
     partner = NONE
     if own.partner is not None:
-        partner = joined(refs.feature(own.partner, 24), element("small", number(own.partner_strength)))
+        partner = joined(refs.feature(own.partner, 24), element("small", brief(own.partner_strength)))
+    several = shape is not None and len(refs.explanation.output_names) > 1
+    output = element("small", "for ", name_of(shape.output, 24)) if several and shape is not None else None
+    part = element("small", f"{share(own.inside)} on the curve") if own.inside < 0.995 else None
     return [
         str(refs.ranks[name]),
         refs.feature(name),
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
-        NONE if shape is None else _shape_cell(shape, refs.explanation),
-        NONE if shape is None else sentence(against(shape)),
+        joined(shape_words(refs, name), output),
+        NONE if curve is None else curve.ends_text,
         partner,
-        joined(element("bdi", own.support), element("small", f"{share(own.inside)} on the curve")),
+        joined(element("bdi", own.support), part),
         share(own.missing),
     ]
 
 
-def _shape_cell(shape: Shape, explanation: Explanation) -> Markup:
-    output = joined(" (", name_of(shape.output, 24), ")") if len(explanation.output_names) > 1 else None
-    return joined(
-        element("strong", shape.name), output, element("small", measured(shape.range, shape.range_error))
-    )
-
-
 def against(shape: Shape) -> str:
-    """Return the text of the largest movement against a direction, with its error, range and data."""
+    """Return the largest movement against a declared or prevailing direction; a dash if it has none."""
     monotonicity = shape.monotonicity
     if monotonicity is None:
-        return "no order"
-    if shape.name == "flat" and not monotonicity.is_declared:
         return NONE
-    held = f"{'declared' if monotonicity.is_declared else 'prevailing'}: {monotonicity.direction}"
-    if monotonicity.violation == 0 or monotonicity.start is None:
-        return f"none ({held})"
-    errors = ""
-    if monotonicity.standard_error > 0:
-        errors = f", {short(monotonicity.violation / monotonicity.standard_error)} standard errors"
+    declared = monotonicity.is_declared
+    if not declared and (shape.name in ("flat", "U", "inverted U") or not monotonicity.violation):
+        return NONE
+    held = f" (declared: {monotonicity.direction})" * declared
+    if not monotonicity.violation:
+        return f"nothing{held}"
     moved = measured(monotonicity.violation, monotonicity.standard_error)
-    where = f"from {at(monotonicity.start)} to {at(monotonicity.stop)}"
-    return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"
+    return f"{moved} from {at(monotonicity.start)} to {at(monotonicity.stop)}{held}"
 
 
 def _skipped_features(explanation: Explanation) -> Markup | None:

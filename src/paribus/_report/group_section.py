@@ -7,8 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus._report.figures import SMALL, References, figure
-from paribus._report.markup import Content, Markup, at, element, joined, measured, name_of, share, table
-from paribus._text import count, number
+from paribus._report.markup import (
+    Content,
+    Markup,
+    at,
+    brief,
+    element,
+    joined,
+    measured,
+    name_of,
+    share,
+    table,
+)
+from paribus._text import count
 from paribus.results.effects import compare
 from paribus.results.group_comparison import GroupComparison, GroupDifference
 from paribus.results.regions import FeatureRegions
@@ -131,6 +142,7 @@ def region_section(refs: References) -> Markup | None:
         *(element("p", str(note), class_="small") for note in regions.notes),
         id="regions",
         aria_label=title,
+        class_=None if split else "appendix",
     )
 
 
@@ -141,8 +153,8 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
             refs.feature(one.feature_names[0]),
             name_of(region.text, 120),
             f"{region.rows:,}",
-            number(math.sqrt(region.heterogeneity)),
-            f"{number(math.sqrt(one.heterogeneity))} to {number(math.sqrt(one.heterogeneity_within))}",
+            brief(math.sqrt(region.heterogeneity)),
+            f"{brief(math.sqrt(one.heterogeneity))} to {brief(math.sqrt(one.heterogeneity_within))}",
             share(one.explained[0]),
         ]
         for one in split

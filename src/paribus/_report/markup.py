@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._text import at_value, number, percent, short
+from paribus._text import at_value, percent, short
 from paribus.errors import ParibusError
 
 VOID = frozenset({"meta", "col", "br", "hr", "input"})
@@ -140,11 +140,50 @@ def error_digits(value: Any) -> str:
     return f"{value:.3g}" if math.isfinite(value) else NONE
 
 
+def brief(value: float, decimals: int = -99) -> str:
+    """Return a number with three significant digits, or with so many ``decimals`` if these are more.
+
+    >>> brief(0.12345), brief(1412.8), brief(26979.3), brief(0.99987), brief(2.0), brief(1e-7)
+    ('0.123', '1410', '27,000', '0.99987', '2', '1e-07')
+    """
+    size = abs(value)
+    if not math.isfinite(value) or 0 < size < 1e-4 or size >= 1e9:
+        return digits(float(f"{value:.3g}"))
+    if 0.9995 <= value < 1:
+        return f"{value:.6g}"
+    places = max(decimals, 2 - math.floor(math.log10(size)) if size else 0)
+    rounded = round(value, places) + 0.0  # never -0
+    text = f"{rounded:{',' if abs(rounded) >= 1e4 else ''}.{max(0, places)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def span(*values: float) -> list[str]:
+    """Return numbers with three significant digits, or with the digits that distinguish them.
+
+    >>> span(131.62, 214.9), span(0.1212, 0.97), span(1500.0, 1503.24), span(26979.0, 54100.0)
+    (['132', '215'], ['0.121', '0.970'], ['1500', '1503'], ['27,000', '54,100'])
+    """
+    width, largest = max(values) - min(values), max(map(abs, values))
+    if not math.isfinite(width) or width < 1e-6 or largest >= 1e9:
+        return [brief(float(value)) for value in values]
+    decimals = max(2 - math.floor(math.log10(largest)), -math.floor(math.log10(width)))
+    while decimals > 0 and all(round(value, decimals) == round(value, decimals - 1) for value in values):
+        decimals -= 1
+    rounded = (round(float(value), decimals) + 0.0 for value in values)  # never -0
+    return [f"{value:{',' if abs(value) >= 1e4 else ''}.{max(0, decimals)}f}" for value in rounded]
+
+
 def measured(value: float, error: float) -> str:
-    """Return a number with its standard error, if that is known."""
+    """Return a number with its standard error, if that is known, and no less precise than that.
+
+    >>> measured(25.5634, 0.5552), measured(1234.6, 2.13), measured(0.7617, math.nan)
+    ('25.6 ± 0.56', '1235 ± 2.1', '0.762')
+    """
     if math.isnan(value):
         return NONE
-    return f"{number(value)} ± {short(error)}" if math.isfinite(error) else number(value)
+    if not math.isfinite(error):
+        return brief(value)
+    return f"{brief(value, -math.floor(math.log10(error)) if error > 0 else -99)} ± {short(error)}"
 
 
 def share(part: float) -> str:
@@ -171,7 +210,7 @@ def fact(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return number(value) if isinstance(value, float) else str(value)
+    return brief(value) if isinstance(value, float) else str(value)
 
 
 LONG = 400  # characters of a text that is not folded, at most

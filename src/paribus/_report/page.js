@@ -1,4 +1,4 @@
-// What it adds is convenience: tables that can be sorted, features that can be found by name, panels opened by links.
+// Convenience only: sortable tables, a search for features by name, and panels that open by links.
 (() => {
   "use strict";
   const number = (text) => {

@@ -17,13 +17,20 @@ from paribus._display.vector import css
 from paribus._report.drift_section import drift_section
 from paribus._report.feature_panels import panels_section
 from paribus._report.figures import References
-from paribus._report.first_sections import against, by_code, overview_section, summary, verdict_section
+from paribus._report.first_sections import (
+    before_section,
+    by_code,
+    overview_section,
+    summary,
+    summary_section,
+)
 from paribus._report.group_section import group_section, region_section
 from paribus._report.markup import (
     NONE,
+    Content,
     Markup,
+    brief,
     element,
-    facts,
     joined,
     label_of,
     measured,
@@ -33,8 +40,9 @@ from paribus._report.markup import (
 )
 from paribus._report.performance_section import feature_names_of, pairs_section, performance_section
 from paribus._report.record_section import identity, record_section
+from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import count, number
+from paribus._text import count
 from paribus.errors import OptionError
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
@@ -42,12 +50,13 @@ from paribus.results.storage import PAGE, Payload, payload_of, write_file
 
 SUFFIXES = (".html", ".htm")
 SHORT = 90  # characters of a text of the user in the header, at most
-OUTPUTS = 8  # names of outputs in the header, at most
-STATED = ("purpose", "limitations")  # texts of the user below the title, of any length
+OUTPUTS = 4  # names of outputs in the header, at most
+PURPOSE, LIMITATIONS, ROLE = "purpose", "limitations", "data_role"  # texts of the user with a fixed place
 SECTIONS = {
-    "verdict": "Verdict",
-    "model": "The model in a table",
-    "features": "Features",
+    "summary": "Summary",
+    "before": "Before you rely on this",
+    "model": "All features",
+    "features": "Curves",
     "pairs": "Interactions",
     "regions": "Regions",
     "groups": "Groups",
@@ -63,6 +72,7 @@ def write_page(
     title: str | None,
     about: Mapping[str, str] | None,
     compare: Any,
+    tables: bool,
 ) -> None:
     """Write an explanation to an HTML file; raise if ``path`` or ``compare`` is invalid."""
     if Path(path).suffix.lower() not in SUFFIXES:
@@ -71,7 +81,7 @@ def write_page(
         raise OptionError(
             f"compare={type(compare).__name__} must be an Explanation, as explain or load return it"
         )
-    write_file(path, page_of(explanation, title, about, compare))
+    write_file(path, page_of(explanation, title, about, compare, tables=tables))
 
 
 @ignore_fp_errors()
@@ -80,13 +90,16 @@ def page_of(
     title: str | None = None,
     about: Mapping[str, str] | None = None,
     compare: Explanation | None = None,
+    *,
+    tables: bool = False,
 ) -> str:
     """Return the HTML page, which is deterministic for an explanation and the other arguments."""
     heading, about = _checked_title(title, explanation), _checked_about(about)
     explanation = reproducible(explanation)
     refs, payload = References(explanation), payload_of(explanation)
     sections = {
-        "verdict": verdict_section(refs),
+        "summary": summary_section(refs, _role_of_rows(about)),
+        "before": before_section(refs, _stated(about, LIMITATIONS)),
         "model": overview_section(refs),
         "features": panels_section(refs),
         "pairs": pairs_section(refs),
@@ -100,20 +113,20 @@ def page_of(
     links = (element("li", element("a", SECTIONS[name], href=f"#{name}")) for name in shown)
     made = f"Written by paribus {explanation.provenance.paribus} from the numbers inside this file."
     body = joined(
-        element("a", "Skip to the verdict", href="#verdict", class_="skip"),
+        element("a", "Skip to the summary", href="#summary", class_="skip"),
         _page_header(explanation, heading, about),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *(joined(section, "\n") for section in shown.values())),
         element("footer", element("p", made, " Names come from the data and the model.")),
     )
-    return _html_document(heading, body, payload)
+    return _html_document(heading, body, payload, tables)
 
 
 def _checked_title(title: Any, explanation: Explanation) -> str:
     """Return the title of the user, or the default title if it is None; raise if it is not text."""
     if title is not None and not isinstance(title, str):
         raise OptionError(f"title={title!r} must be text")
-    return f"What {explanation.model.name} does with its features" if title is None else title
+    return f"Model report: {explanation.model.name}" if title is None else title
 
 
 def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
@@ -133,40 +146,52 @@ def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _page_header(explanation: Explanation, heading: str, about: Mapping[str, str]) -> Markup:
-    model, provenance = explanation.model, explanation.provenance
-    known = [
-        ("Model", joined(name_of(model.name, 80), f", {model.library} {model.version}".rstrip())),
-        ("Data", f"{provenance.background()}, {count(len(explanation.effects), 'feature')}"),
-        ("Scale", str(provenance.scale)),
-        *((label, element("bdi", text)) for label, text in identity(explanation)),
+    """Return title, purpose, model, rows and short texts of the user."""
+    model, outputs = explanation.model, explanation.output_names
+    known: list[Content] = [
+        joined(name_of(model.name, 60), f", {model.library} {model.version}".rstrip()),
+        explanation.provenance.background().replace(" (unweighted)", ""),
+        _role_of_rows(about),
+        count(len(explanation.effects), "feature"),
     ]
-    outputs = explanation.output_names
     if len(outputs) > 1:
-        names = (
-            joined(", " * (place > 0), name_of(name, 30)) for place, name in enumerate(outputs[:OUTPUTS])
-        )
-        more = f" and {len(outputs) - OUTPUTS} more" if len(outputs) > OUTPUTS else ""
-        known.append(("Outputs", joined(str(len(outputs)), ": ", *names, more)))
-    given = [
-        (label_of(key), element("bdi", text))
+        names = (joined(name_of(name, 30), ", ") for name in outputs[: OUTPUTS - 1])
+        last = "…" if len(outputs) > OUTPUTS else name_of(outputs[-1], 30)
+        known.append(joined(f"{len(outputs)} outputs: ", *names, last))
+    placed = (PURPOSE, LIMITATIONS, ROLE)
+    known += [
+        joined(label_of(key), ": ", element("bdi", text))
         for key, text in about.items()
-        if len(text) <= SHORT and key.lower() not in STATED
-    ]
-    stated = [
-        element("p", element("strong", label_of(key)), ": ", element("bdi", about[key]))
-        for key in about
-        if key.lower() in STATED
+        if len(text) <= SHORT and key.lower() not in placed
     ]
     return element(
         "header",
         element("h1", element("bdi", heading[:300])),
-        *stated,
-        facts([*known, *given], "facts top"),
+        *_stated(about, PURPOSE),
+        element("ul", *(element("li", item) for item in known), class_="meta"),
     )
 
 
-def _html_document(heading: str, body: Markup, payload: Payload) -> str:
-    """Return the file; its security policy allows one style sheet and one script by hash, and no requests."""
+def _role_of_rows(about: Mapping[str, str]) -> Content:
+    """Return whether the rows are training rows, which only the user knows."""
+    role = next((text for key, text in about.items() if key.lower() == ROLE and len(text) <= SHORT), None)
+    return "rows may be training rows" if role is None else element("bdi", role)
+
+
+def _stated(about: Mapping[str, str], name: str) -> list[Markup]:
+    """Return the texts of the user under a name, of any length."""
+    return [
+        element("p", element("strong", label_of(key)), ": ", element("bdi", text))
+        for key, text in about.items()
+        if key.lower() == name
+    ]
+
+
+def _html_document(heading: str, body: Markup, payload: Payload, tables: bool) -> str:
+    """Return the file; its security policy allows one style sheet and one script by hash, and no requests.
+
+    With ``tables`` the parts of class ``appendix`` are printed, too.
+    """
     folder = resources.files("paribus._report")
     sheet, script = (
         folder.joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
@@ -205,7 +230,8 @@ def _html_document(heading: str, body: Markup, payload: Payload) -> str:
         data_sha256=payload.sha256,
     )
     code = element("script", Markup(script))
-    return f"{PAGE}\n{element('html', head, element('body', body, packed, code), lang='en')}\n"
+    page = element("body", body, packed, code, class_="tables" if tables else None)
+    return f"{PAGE}\n{element('html', head, page, lang='en')}\n"
 
 
 # Special characters of Markdown: anywhere, at the beginning of a line, and in addresses that become links.
@@ -270,20 +296,19 @@ def _markdown_verdict(refs: References) -> Iterable[str]:
 def _markdown_features(refs: References) -> Iterable[str]:
     rows = []
     for name, rank in list(refs.ranks.items())[:FEATURES]:
-        shape, own = refs.widest(name), refs.rows[name]
+        own = refs.rows[name]
         rows.append(
             (
                 str(rank),
                 plain(name, NAME),
                 measured(own.strength, own.standard_error),
-                NONE if shape is None else plain(shape.name),
-                NONE if shape is None else plain(against(shape)),
-                NONE if own.partner is None else f"{plain(own.partner, NAME)} {number(own.partner_strength)}",
+                plain(shape_words(refs, name)),
+                NONE if own.partner is None else f"{plain(own.partner, NAME)} {brief(own.partner_strength)}",
                 share(own.missing),
             )
         )
-    heads = ("Rank", "Feature", "Strength", "Shape", "Largest movement against its direction")
-    yield from ("## Features", "", *_markdown_table((*heads, "Strongest partner", "Missing"), rows))
+    heads = ("Rank", "Feature", "Strength", "Shape", "Strongest partner", "Missing")
+    yield from ("## Features", "", *_markdown_table(heads, rows))
     if len(refs.ranks) > FEATURES:
         weaker = count(len(refs.ranks) - FEATURES, "weaker feature")
         yield from (f"Not listed: {weaker}.", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,20 @@ from paribus._report.markup import (
     Content,
     Markup,
     at,
+    brief,
     digits,
     element,
     error_digits,
+    folded,
     joined,
     measured,
     name_of,
     shortened,
     table,
 )
-from paribus._text import number
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, ObservedExpected, Performance, TrainingCurve
+from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance, TrainingCurve
 
 WORST = 20  # cells in the table of observed against expected, at most
 DRAWN = 4  # outputs with a calibration plot, at most
@@ -41,7 +42,8 @@ def performance_section(refs: References) -> Markup:
     content: list[Content] = []
     if performance is not None:
         several = len(refs.explanation.output_names) > 1
-        content += [_metrics_table(performance, several), *_calibration_figures(performance)]
+        tables = element("div", *_metrics_tables(performance, several))
+        content.append(element("div", tables, _calibration_figures(performance), class_="pair"))
     if all(one.residual is not None for one in refs.explanation.averages.effects):
         content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
     if performance is not None:
@@ -52,7 +54,18 @@ def performance_section(refs: References) -> Markup:
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
-def _metrics_table(performance: Performance, several: bool) -> Markup:
+def _metrics_tables(performance: Performance, several: bool) -> Iterator[Markup]:
+    """Yield one table of metrics; of many outputs, one of all together, and a folded one of each."""
+    overall = [metric for metric in performance.metrics if metric.output is None]
+    single = [metric for metric in performance.metrics if metric.output is not None]
+    if len(performance.output_names) <= DRAWN or not overall:
+        yield _metrics_table(performance.metrics, several)
+    else:
+        yield _metrics_table(overall, several)
+        yield folded("Metrics of each output", _metrics_table(single, several), class_="appendix")
+
+
+def _metrics_table(metrics: Sequence[Metric], several: bool) -> Markup:
     rows = [
         [
             metric.name,
@@ -60,14 +73,14 @@ def _metrics_table(performance: Performance, several: bool) -> Markup:
             measured(metric.value, metric.standard_error),
             metric.better,
         ]
-        for metric in performance.metrics
+        for metric in metrics
     ]
     return table("Metrics", ["Metric", *["Output"] * several, "Value", "Better"], rows)
 
 
-def _calibration_figures(performance: Performance) -> list[Content]:
+def _calibration_figures(performance: Performance) -> Markup | None:
     if not performance.calibration:
-        return []
+        return None
     shown = performance.calibration[:DRAWN]
     several = len(performance.calibration) > 1
     whole = whole_of(performance.provenance)
@@ -75,10 +88,11 @@ def _calibration_figures(performance: Performance) -> list[Content]:
         _calibration_figure(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown)
     )
     rest = performance.calibration[DRAWN:]
-    tables = (
-        joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
+    more = folded(
+        "Calibration of the other outputs", *map(_calibration_table, rest), class_="numbers appendix"
     )
-    return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
+    figures = element("div", *drawn, class_="figures")
+    return element("div", element("h3", "Calibration"), figures, more if rest else None)
 
 
 def _calibration_figure(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
@@ -110,8 +124,8 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
             *([name_of(cells.output[place], 40)] if several else []),
             name_of(cells.value[place], 40),
             f"{cells.rows[place]:,}",
-            number(float(cells.observed[place])),
-            number(float(cells.predicted[place])),
+            brief(float(cells.observed[place])),
+            brief(float(cells.predicted[place])),
             measured(float(cells.difference[place]), float(cells.standard_error[place])),
             error_digits(abs(float(cells.in_errors[place]))),
         ]
@@ -119,14 +133,16 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
     ]
     heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
     heads += ["Observed minus predicted", "Standard errors"]
-    return joined(
+    return element(
+        "div",
         element("h3", "Observed against expected"),
         element(
             "p",
-            f"The {len(rows)} of {len(cells):,} cells over all features in which the averages are furthest "
-            "apart. Of many cells a few are several standard errors off by chance.",
+            f"The {len(rows)} of {len(cells):,} cells of all features whose averages differ most. Among many "
+            "cells, a few differ by several standard errors by chance.",
         ),
-        table("Cells that are furthest off, worst first", heads, rows, sortable=True),
+        table("Cells that differ most, worst first", heads, rows, sortable=True),
+        class_="appendix",
     )
 
 
@@ -157,7 +173,7 @@ def _training_table(metric: str, curves: list[TrainingCurve]) -> Markup:
 
 
 LISTED = 30  # pairs in the table, at most
-BARS = 15  # pairs in the bar plot, at most
+BARS = 10  # pairs in the bar plot, at most
 MAP_FEATURES = 20  # features of a heat map, at most
 
 
@@ -172,14 +188,21 @@ def pairs_section(refs: References) -> Markup:
         content = [
             element(
                 "p",
-                "Strength is the root mean square over the data of what two features do together beyond each "
-                "by itself, in units of the prediction. H² is its share of their joint effect, and says "
-                "little where that is small.",
+                _headline(refs),
+                "Strength is the root mean square of the part of a joint effect that both curves miss, in "
+                "units of the prediction. H² is its share of the joint effect, and says little where that is "
+                "small.",
             ),
             *_pair_strengths(refs, interactions),
             *_pair_surfaces(refs),
         ]
     return element("section", element("h2", "Interactions"), *content, id="pairs", aria_label="Interactions")
+
+
+def _headline(refs: References) -> str:
+    """Return the share of the variance that curves and pairs explain, as a sentence."""
+    headline = refs.explanation.headline
+    return f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
 
 
 def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
@@ -192,7 +215,7 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
     drawn = [
         figure(
             bars,
-            joined("The strongest pairs, with ± 2 standard errors.", of, " The table below has the numbers."),
+            joined("The strongest pairs, with ± 2 standard errors.", of),
             "pairs-bars",
             width=MEDIUM,
             readouts=True,
@@ -200,14 +223,15 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
     ]
     if len(interactions.feature_names) > 2:
         drawn.append(_pairs_heat_map(refs, interactions, output, of))
-    return [element("div", *drawn, class_="pair"), _pairs_table(refs, interactions)]
+    listed = folded("Numbers of the strongest pairs", _pairs_table(refs, interactions), class_="appendix")
+    return [element("div", *drawn, class_="pair"), listed]
 
 
 def _pairs_heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
     few = len(interactions.feature_names) <= MAP_FEATURES
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
-    caption = joined("Strengths of pairs; on the diagonal of each feature by itself.", some, of)
+    caption = joined("Strengths of pairs; on the diagonal, the strength of each feature.", some, of)
     return figure(drawing, caption, "pairs-map", _map_table(interactions, output), readouts=True)
 
 
@@ -272,13 +296,14 @@ def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> 
     several = len(effect.output_names) > 1
     of = joined(", output ", name_of(effect.output_names[output], 40)) if several else ""
     both = " and ".join(shortened(name, 40) for name in effect.feature_names)
-    caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
+    caption = joined("Partial dependence on ", both, of, ". Hatched: combinations absent from the data.")
     numbers, key = surface_table(effect, output), f"{refs.pair(effect.feature_names)}-map"
     drawing = surface_figure(effect, output)
     shown = numbers if drawing is None else figure(drawing, caption, key, numbers, MEDIUM)
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
-    return element("details", element("summary", element("h4", names)), body, class_="panel", open=opened)
+    class_ = "panel" if opened else "panel appendix"
+    return element("details", element("summary", element("h4", names)), body, class_=class_, open=opened)
 
 
 def surface_table(effect: PartialDependence, output: int) -> Markup:

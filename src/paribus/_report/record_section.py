@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paribus._report.figures import References, badge, definitions, not_shown
+from paribus._report.figures import References, badge, definitions
 from paribus._report.markup import (
     NONE,
     Content,
     Markup,
     at,
+    brief,
     element,
     fact,
     facts,
@@ -24,7 +25,7 @@ from paribus._report.markup import (
     share,
     table,
 )
-from paribus._text import count, number
+from paribus._text import count
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.model_record import TargetRecord
@@ -43,23 +44,26 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         "section",
         element("h2", title),
         *_about_facts(about),
-        element("h3", "Model"),
-        facts((name, long_text(value)) for name, value in _model_facts(explanation)),
-        _hyperparameters_table(explanation),
-        element("h3", "Data"),
-        facts((name, long_text(value)) for name, value in _data_facts(explanation)),
-        _columns_table(explanation),
-        element("h3", "How the numbers were made"),
-        facts((name, long_text(value)) for name, value in _estimation_facts(explanation.provenance)),
-        _evaluators_table(explanation),
-        _refusals_table(explanation.provenance),
-        element("h3", "Definitions"),
-        definitions(),
-        element("h3", "Codes of notes"),
-        _note_codes_table(explanation),
+        element(
+            "div",
+            element("h3", "Model"),
+            facts((name, long_text(value)) for name, value in _model_facts(explanation)),
+            _hyperparameters_table(explanation),
+            element("h3", "Data"),
+            facts((name, long_text(value)) for name, value in _data_facts(explanation)),
+            _columns_table(explanation),
+            element("h3", "Computation"),
+            facts((name, long_text(value)) for name, value in _estimation_facts(explanation.provenance)),
+            _evaluators_table(explanation),
+            _refusals_table(explanation.provenance),
+            element("h3", "Definitions"),
+            definitions(),
+            element("h3", "Codes of notes"),
+            _note_codes_table(explanation),
+            class_="appendix",
+        ),
         element("h3", "This file"),
-        _payload_facts(payload),
-        not_shown(),
+        _payload_facts(explanation, payload),
         id="record",
         aria_label=title,
     )
@@ -69,7 +73,7 @@ def _about_facts(about: Mapping[str, str]) -> list[Content]:
     if not about:
         return []
     given = facts((label_of(key), long_text(text)) for key, text in about.items())
-    note = "Given by whoever made this page, and printed as it is."
+    note = "Given by the author of this page, and not checked."
     return [element("h3", "About"), element("p", note, class_="small"), given]
 
 
@@ -91,13 +95,13 @@ def target_text(target: TargetRecord, *, several: bool = False) -> str:
     name = "without a name" if target.name is None else target.name
     of = f" ({target.output})" if several else ""
     if target.standard_deviation is None:
-        return f"{name}, base rate {number(target.mean)} (output {target.output})"
+        return f"{name}, base rate {brief(target.mean)} (output {target.output})"
     assert target.lowest is not None
     assert target.median is not None
     assert target.highest is not None
-    ends = f"{number(target.lowest)}, median {number(target.median)}, maximum {number(target.highest)}"
-    spread = f"standard deviation {number(target.standard_deviation)}"
-    return f"{name}{of}, mean {number(target.mean)}, {spread}, minimum {ends}"
+    ends = f"{brief(target.lowest)}, median {brief(target.median)}, maximum {brief(target.highest)}"
+    spread = f"standard deviation {brief(target.standard_deviation)}"
+    return f"{name}{of}, mean {brief(target.mean)}, {spread}, minimum {ends}"
 
 
 def _data_files(explanation: Explanation) -> Iterator[tuple[str, str]]:
@@ -117,7 +121,6 @@ def _model_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "File", model.file.name
         yield "SHA-256 of the file", model.file.sha256 or NONE
     yield "Objective", NONE if model.objective is None else model.objective
-    yield "Digest of its predictions", model.digest
     if model.structure_digest:
         yield "Digest of its structure", model.structure_digest
     yield "Read as", fact(model.structure)
@@ -145,7 +148,6 @@ def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "Columns", fact(provenance.columns)
     yield "Table", provenance.backend
     yield "Source", "memory" if provenance.source is None else provenance.source
-    yield "Digest of the data", provenance.fingerprint
     yield "Weights", "none" if provenance.weights is None else fact(provenance.weights)
     sampled = provenance.sampled_rows
     yield "Rows drawn", "no, all were used" if sampled is None else f"{sampled:,} of {provenance.rows:,}"
@@ -214,7 +216,7 @@ def _evaluators_table(explanation: Explanation) -> Markup:
         ]
         for name, one in known.items()
     )
-    heads = ("Part", "Estimand", "Evaluator", "What it does", "Rows of errors", "Rows", "Seed")
+    heads = ("Part", "Estimand", "Evaluator", "Method", "Rows of errors", "Rows", "Seed")
     return table("Evaluators of the parts", heads, rows)
 
 
@@ -244,23 +246,25 @@ def _note_codes_table(explanation: Explanation) -> Markup:
                 else "none found"
             )
         rows.append([element("span", code.value, id=code.value), badge(code), sentence(code.meaning), state])
-    return table(
-        "Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows
-    )
+    return table("Codes of notes, whose meanings are stable", ("Code", "Severity", "Meaning", "Here"), rows)
 
 
-def _payload_facts(payload: Payload) -> Markup:
-    """Return the hash of the payload, and how the numbers are loaded and checked."""
+def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
+    """Return digests of model, data and payload, and how the numbers are loaded and checked."""
+    digests = {
+        "Digest of the predictions": explanation.model.digest,
+        "Digest of the data": explanation.provenance.fingerprint,
+        "SHA-256 of the payload": payload.sha256,
+    }
     load = element("code", 'paribus.load("report.html")')
     return joined(
-        facts([("SHA-256 of the payload", element("code", payload.sha256, class_="long"))]),
+        facts((name, element("code", digest, class_="long")) for name, digest in digests.items()),
         element(
             "p",
-            "The file has every number inside, in full precision: ",
+            "The file contains every number in full precision. ",
             load,
-            " returns them without the model or the data, and refuses a payload that was changed. Written "
-            "again from them with the same title and text, the page is the same to the byte: that is how a "
-            "page is checked whose text may have been edited. Dates, durations, threads and folders of the "
-            "run are not part of it.",
+            " returns them without the model or the data, and refuses a changed payload. Written again with "
+            "the same title and text, the page has the same bytes, which reveals edited text. Dates, "
+            "durations, threads and folders of the run are left out.",
         ),
     )

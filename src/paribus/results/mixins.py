@@ -253,6 +253,7 @@ class ReportMixin(NotebookReprMixin):
         title: str | None = None,
         about: Mapping[str, str] | None = None,
         compare: Any = None,
+        tables: bool = False,
     ) -> None:
         """Write the explanation to one self-contained HTML file.
 
@@ -269,10 +270,12 @@ class ReportMixin(NotebookReprMixin):
             Title of the page; one that names the model by default.
         about : mapping of str to str, optional
             Facts for readers, such as ``purpose``, ``owner``, ``data_role``, ``period``, ``limitations`` or
-            ``date`` (by default that of ``SOURCE_DATE_EPOCH``). ``purpose`` and ``limitations`` are below
-            the title.
+            ``date`` (by default that of ``SOURCE_DATE_EPOCH``). ``purpose`` is below the title, ``data_role``
+            (such as ``"held-out rows"``) next to the number of rows.
         compare : Explanation, optional
             An earlier explanation, for a section on the changes since.
+        tables : bool
+            Whether to print the number tables and the full record. The screen always has them.
 
         Raises
         ------
@@ -293,7 +296,7 @@ class ReportMixin(NotebookReprMixin):
         """
         from paribus._report.pages import write_page
 
-        write_page(self, path, title, about, compare)
+        write_page(self, path, title, about, compare, tables)
 
     def to_markdown(self: Any, *, title: str | None = None) -> str:
         """Return the verdict and the tables of the model as Markdown, for merge requests.

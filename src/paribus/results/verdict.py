@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, count, multiple, number, percent, with_error
+from paribus._text import at_value, count, number, percent, with_error
 from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
@@ -85,11 +85,17 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
             and own.violation >= REVERSED_OF * ranges[shape.output]
             and own.support >= LEAST_SUPPORT
         ):
-            named = "" if shape.name == own.direction else f" ({shape.name})"
-            text = (
-                f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against that "
-                f"by {number(own.violation)}, {share:.0%} of its range, {_where(own)}"
-            )
+            if shape.name in ("U", "inverted U"):
+                moves = "falls" if own.direction == "rising" else "rises"
+                form = "U-shaped" if shape.name == "U" else "hump-shaped"
+                text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
+            else:
+                named = "" if shape.name == own.direction else f" ({shape.name})"
+                text = (
+                    f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against "
+                    f"that by {number(own.violation)}, {share:.0%} of its range,"
+                )
+            text = f"{text} {_where(own)}"
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
 
 
@@ -98,12 +104,7 @@ def _within_noise(own: Monotonicity) -> bool:
 
 
 def _where(own: Monotonicity) -> str:
-    where = (
-        f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
-    )
-    if np.isfinite(own.standard_error) and own.standard_error > 0:
-        return f"{where} ({multiple(own.violation / own.standard_error)} standard errors)"
-    return where
+    return f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
 
 
 def _share(part: float) -> str:
@@ -297,7 +298,7 @@ class ResidualCells:
             f"{where}, with {_share(float(self.share[g]))} of the data, "
             f"the observed average is {number(float(self.observed[o, g]))} and the predicted one "
             f"{number(float(self.predicted[o, g]))}{of}, "
-            f"{multiple(float(self.ratio[o, g]))} standard errors apart"
+            f"a difference of {with_error(abs(float(self.residual[o, g])), float(self.errors[o, g]))}"
         )
 
 
@@ -353,8 +354,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
             continue
-        apart = f", {multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
-        text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
+        text = f"the {metric.name}{_output_of(metric, performance)} is {metric}, not 1"
         code = NoteCode.POOR_CALIBRATION
         if metric.name == SLOPE and metric.value > 1:
             code = NoteCode.SHRUNKEN_PREDICTIONS

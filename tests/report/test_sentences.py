@@ -1,0 +1,95 @@
+"""Shapes and effects in words, with numbers of two or three digits."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+import paribus
+from paribus._report.figures import References
+from paribus._report.sentences import sentences, shape_words, shown_curve
+from report_examples import complete, hostile, of_classes
+
+GRID = np.linspace(0, 80, 400)
+
+
+def described(curve, values=GRID, **options):
+    """Return the references of a model of one feature."""
+    X = pd.DataFrame({"age": values, "noise": np.zeros(len(values))})
+    found = paribus.explain(lambda X: curve(X["age"].to_numpy()), X, percentiles=(0, 1), **options)
+    return References(found)
+
+
+@pytest.mark.parametrize(
+    ("curve", "words"),
+    [
+        (lambda age: 2 * age, "rises"),
+        (lambda age: -age, "falls"),
+        (lambda age: np.zeros_like(age) + 3.0, "flat"),
+        (lambda age: (age - 40) ** 2, r"U-shaped, lowest at (3\d|4\d)(\.\d)?"),
+        (lambda age: -((age - 40) ** 2), r"rises until (3\d|4\d)(\.\d)?, then falls"),
+        (lambda age: np.minimum(age, 40), r"rises until (3[6-9]|4[0-4])(\.\d)?, then flat"),
+        (lambda age: np.maximum(age, 40), r"flat until (3[6-9]|4[0-4])(\.\d)?, then rises"),
+        (lambda age: -np.clip(age, 30, 50), r"falls between (2\d|3\d)(\.\d)? and (4\d|5\d)(\.\d)?"),
+        (lambda age: (age > 40) * 1.0, r"rises at 4\d(\.\d)?, flat elsewhere"),
+        (lambda age: np.sin(age / 5), "goes up and down"),
+        (lambda age: age + 15 * np.sin(age / 5), "mostly rises"),
+    ],
+)
+def test_shapes_are_described_as_people_do(curve, words):
+    assert re.fullmatch(words, shape_words(described(curve), "age"))
+
+
+def test_sentence_of_a_monotone_effect_has_both_ends():
+    first, *_ = sentences(described(lambda age: 131.62 + age))
+    assert "age</bdi> raises the average" in first
+    assert "from 132 to 212" in first
+    assert "from 0 to 80" in first
+
+
+def test_sentence_of_a_u_has_its_turn():
+    first, *_ = sentences(described(lambda age: (age - 40) ** 2))
+    assert "lowers the average" in first
+    assert re.search(r"until (3\d|4\d)(\.\d)?, then raises it to 1600", first)
+
+
+def test_categories_are_named_at_both_ends():
+    cities = pd.Categorical(np.resize(["Bern", "Basel", "Chur"], 300))
+    X = pd.DataFrame({"city": cities})
+    found = paribus.explain(
+        lambda X: X["city"].map({"Bern": 2.0, "Basel": 1.0, "Chur": 4.0}).to_numpy(float), X
+    )
+    first, *_ = sentences(References(found))
+    plain = re.sub("<[^>]*>", "", first)
+    assert plain == "city moves the average prediction from 1 (Basel) to 4 (Chur)."
+
+
+def test_strength_has_one_definition_and_one_order():
+    for found in (complete(), of_classes(), hostile()):
+        strengths = [row.strength for row in found.table]
+        assert strengths == sorted(strengths, reverse=True)
+        assert [row.feature for row in found.table] == list(found.feature_names)
+        order = [found.importance.feature_names[place] for place in found.importance.order]
+        assert order == list(found.feature_names)
+        for row in found.table:
+            assert row.strength == pytest.approx(found.effects[row.feature].strength, rel=1e-12)
+            place = found.importance.feature_names.index(row.feature)
+            values = np.atleast_1d(found.importance.values[place])
+            assert row.strength == pytest.approx(np.sqrt(np.mean(values**2)), rel=1e-12)
+
+
+def test_every_explanation_has_three_sentences_at_most():
+    for found in (complete(), of_classes(), hostile()):
+        assert len(sentences(References(found))) == 3
+    X = pd.DataFrame({"a": np.arange(50.0)})
+    single = paribus.explain(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, X["a"]), X)
+    lines = [re.sub("<[^>]*>", "", line) for line in sentences(References(single))]
+    assert 1 <= len(lines) <= 3
+    assert lines[0].startswith("a raises the average prediction from ")
+
+
+def test_curve_of_missing_heights_has_no_words():
+    refs = References(complete())
+    assert all(shown_curve(refs, name) is not None for name in refs.ranks)
