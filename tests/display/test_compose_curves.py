@@ -555,10 +555,10 @@ def test_outputs_are_colors_or_rows(rng):
     assert_array_equal([line.y for line in lines], effect.average)
     assert [line.hover[0].split("\n")[1].split()[0] for line in lines] == ["p", "q", "r"]
     rows = effect.figure(outputs="rows").panels
-    assert [p.y.label for p in rows] == ["prediction (p)", "prediction (q)", "prediction (r)"]
+    assert [p.y.label for p in rows] == ["predicted p", "predicted q", "predicted r"]
     assert_array_equal([only(p, Line).y for p in rows], effect.average)
     one = panel_of(effect, output="r")
-    assert one.y.label == "prediction (r)"
+    assert one.y.label == "predicted r"
     assert_array_equal(only(one, Line).y, effect.average[2])
 
 
@@ -582,7 +582,7 @@ def test_probabilities_say_of_what(rng):
     model = LogisticRegression().fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
     effect = effect_of(model, X, 0)
     assert [p.y.label for p in effect.figure(outputs="rows").panels] == [
-        f"probability of {k}" for k in range(3)
+        f"probability of class {k}" for k in range(3)
     ]
     assert panel_of(effect).y.label == "probability"
 

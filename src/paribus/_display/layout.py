@@ -93,20 +93,19 @@ def notes_height(notes: Sequence[str], width: float) -> float:
 
 
 def lines_below(background: Sequence[str], notes: Sequence[str], width: float) -> tuple[str, ...]:
-    """Return the lines below a figure of a width in inches: the background, and one line of caveats.
+    """Return the lines below a figure of a width in inches: those of the background, and one caveat.
 
     The caveat is the first issue, or the first tip, cut to one line. The number of other notes follows it.
     """
-    lines = ("; ".join(background),) if background else ()
     if not notes:
-        return lines
+        return tuple(background)
     first = min(notes, key=lambda note: getattr(note, "severity", "issue"))  # an issue before a tip
     more = f" (and {len(notes) - 1} more in .notes)" if len(notes) > 1 else ""
     words = first.split()
     while len(words) > 1 and inches(" ".join([*words, "…"]) + more, NOTE_SIZE) > width:
         words.pop()
     cut = "" if len(words) == len(first.split()) else " …"
-    return (*lines, " ".join(words) + cut + more)
+    return (*background, " ".join(words) + cut + more)
 
 
 def has_curves(panel: Panel) -> bool:

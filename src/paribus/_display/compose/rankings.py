@@ -344,7 +344,7 @@ def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int, title
     remarks = []
     for share, row, end in zip(ratio.share[shown, o], bars.at, ends, strict=True):
         if not np.isnan(share):
-            text = f"H² {share:.2g}" if share >= H_SQUARED else f"H² < {H_SQUARED}"
+            text = f"H² {short_number(share)}" if share >= H_SQUARED else f"H² < {H_SQUARED}"
             remarks.append(Text(float(end), float(row), text, "left", size=8.0, offset=(5.0, 0.0), alpha=0.7))
     if len({remark.text for remark in remarks}) == 1 < len(remarks):
         remarks = []
