@@ -139,8 +139,8 @@ class FeatureAxis:
 
     @property
     def gap(self) -> float:
-        """The distance of neighboring points, at least; 1 for categories."""
-        return float(np.diff(self.at).min()) if self.few else 1.0
+        """The distance of neighboring points, at least: 1 for categories, 0 for a single number of an axis."""
+        return float(np.diff(self.at).min()) if self.few else float(self.axis.scale == "category")
 
     @property
     def steps(self) -> bool:
@@ -228,16 +228,19 @@ def feature_axis(
 def _has_all_values(result: Effect, axis: int, place: FeatureAxis) -> bool:
     """Return whether a grid of few numbers has all values of its column.
 
-    Whole numbers without a gap have all values. Otherwise the deciles of the column must be in the grid.
+    Such a grid has both ends of the data, and whole numbers without a gap or fewer values than requested.
     """
     at = place.at
     whole = len(at) == 2 or bool((at == np.round(at)).all())
     if place.axis.scale != "number" or place.values.dtype.kind == "m" or not 2 <= len(at) <= FEW or not whole:
         return False
-    if (np.diff(at) == 1).all():
-        return True
     deciles = None if isinstance(result, AccumulatedLocalEffect | Difference) else result.deciles[axis]
-    return deciles is not None and bool(np.isin(place.within(deciles)[0], at).all())
+    no_gap = bool((np.diff(at) == 1).all())
+    if deciles is None:
+        return no_gap
+    requested = result.provenance.grid_resolution
+    all_values = no_gap or (isinstance(requested, int) and len(at) < requested)
+    return all_values and bool(np.isin(place.positions(deciles)[[0, -1]], at).all())
 
 
 def at_few_values(place: FeatureAxis) -> FeatureAxis:
