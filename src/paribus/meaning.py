@@ -99,13 +99,26 @@ class Scale(TaggedText):
         return self.base == "probability" and not self.has_zero
 
     def label(self, output: str) -> str:
-        """Return the label of an axis: the unit of one output, and its reference."""
+        """Return the label of an axis: the unit of one output, and its reference.
+
+        >>> Scale("probability").label("approved"), Scale("probability").label("1")
+        ('probability of approved', 'probability of class 1')
+        >>> Scale("prediction").label("price")
+        'predicted price'
+        """
         text = self.base if self.per is None else f"{self.base} per {self.per}"
         if output != "prediction":
-            text = f"{text} of {output}" if text == "probability" else f"{text} ({output})"
+            text = self._named(text, output)
         if self.interaction:
             text = f"joint effect on {text}"
         return text if self.relative_to is None else f"change in {text}\nfrom {self.relative_to}"
+
+    def _named(self, text: str, output: str) -> str:
+        """Return the unit with the name of an output; a number or a truth value is called a class."""
+        if text == "probability":
+            bare = output in ("True", "False") or output.lstrip("-").replace(".", "", 1).isdigit()
+            return f"probability of class {output}" if bare else f"probability of {output}"
+        return f"predicted {output}" if text == "prediction" else f"{text} ({output})"
 
 
 class Refusal(TaggedText):

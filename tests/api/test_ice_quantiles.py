@@ -370,7 +370,7 @@ def test_what_is_centered_says_so():
     assert centered.notes[-1] == "relative to temp = 3.2"
     assert centered.provenance.scale == "prediction, relative to temp = 3.2"
     assert "quantiles" not in centered
-    assert centered.plot().get_ylabel().replace("\n", " ") == "change in prediction from temp = 3.2"
+    assert centered.plot().axes[0].get_ylabel().replace("\n", " ") == "change in prediction from temp = 3.2"
     again = centered.centered(at=8.0)
     assert again.provenance.scale == "prediction, relative to temp = 8"
     assert [n for n in again.notes if n.startswith("relative")] == ["relative to temp = 8"]
@@ -483,7 +483,7 @@ def test_the_slope_of_a_straight_line_is_its_slope(order):
     np.testing.assert_allclose(slope.quantiles.values[0, :, 2], np.quantile(own, Q), rtol=0, atol=1e-9)
     assert slope.provenance.scale == "prediction per unit of temp"
     assert slope.strength == pytest.approx(0, abs=1e-9)
-    assert slope.plot().get_ylabel() == "prediction per unit of temp"
+    assert slope.plot().axes[0].get_ylabel() == "prediction per unit of temp"
     assert effect.centered().derivative().provenance.scale == "prediction per unit of temp"
 
 
@@ -552,7 +552,7 @@ def test_a_legend_says_which_band_is_which():
     assert words(effect.centered()) == ["average"]
     many = pd_of(both_outputs, table(), "gap", quantiles=(0.1, 0.5, 0.9), target_names=["a", "b"])
     own = ["80 % of rows", "median of rows", "average ± 2 standard errors"]
-    assert [panel.y.label for panel in many.figure().panels] == ["prediction (a)", "prediction (b)"]
+    assert [panel.y.label for panel in many.figure().panels] == ["predicted a", "predicted b"]
     assert words(many) == explained(many.plot()) == own
     towns = paribus.partial_dependence(lambda t: t["size"].to_numpy(), days(), "town", quantiles=True)
     assert words(towns) == [*bands, "average ± 2 standard errors"]

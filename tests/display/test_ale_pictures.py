@@ -19,10 +19,9 @@ def drawn(effect, **options):
     """Draw without a warning, all the way to pixels."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        picture = effect.plot(**options)
-        figure = getattr(picture, "figure", picture)
-        (figure or picture).canvas.draw()
-    return picture
+        figure = effect.plot(**options)
+        figure.canvas.draw()
+    return figure.axes[0]
 
 
 def test_ale_every_kind_of_effect_is_drawn(awkward):
@@ -85,7 +84,7 @@ def test_ale_several_outputs_have_color_each():
     assert [line.label for line in lines] == ["0", "1", "2"]
     assert len({line.color for line in lines}) == 3
     drawn(found["a"])
-    assert drawn(found["a"], output="1").get_ylabel() == "effect on probability of 1"
+    assert drawn(found["a"], output="1").get_ylabel() == "effect on probability of class 1"
     assert len(found["a", "b"].figure().panels) == 3
     with pytest.raises(paribus.errors.DrawingError, match="output="):
         found["a", "b"].plot(outputs="color")

@@ -105,6 +105,12 @@ def order_of(effect, heights):
     return np.argsort(effect.grid_values[0], kind="stable")
 
 
+def weights_of(strip):
+    """Return the weight of the data at each bar: its area, or its length along the axis at points."""
+    points = len(set(strip.height)) == 1 and strip.height[0] < strip.most
+    return strip.width * strip.most / 0.8 if points else strip.height * strip.width
+
+
 def first(table):
     return np.asarray(table)[:, 0]
 
@@ -199,18 +205,14 @@ def test_the_strip_is_all_of_the_data_on_the_axis(awkward, column):
     panel = panel_of(effect)
     strip = only(panel, Strip)
     assert strip.along == "x"
-    if levels_of(effect):
-        assert_allclose(strip.height, effect.support[order_of(effect, effect.average[0])])
-        gap = 0.0 if effect.missing is None else effect.missing.support
-        assert strip.most == max(effect.support.max(), gap)
-        if effect.missing is not None:
-            beside = only(panel.right, Strip)
-            assert (beside.height.tolist(), beside.most) == ([gap], strip.most)
+    assert panel.right is None or not of(panel.right, Strip)  # the share of the missing value is written
+    weights = weights_of(strip)
+    if len(set(strip.height)) == 1:  # points
+        assert strip.height[0] < 0.5 * strip.most
+        assert_allclose(weights, effect.support[order_of(effect, effect.average[0])])
     else:
-        assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
         assert strip.most == strip.height.max()
-        assert panel.right is None or not of(panel.right, Strip)  # a density is not compared with a weight
-    weights = strip.height if levels_of(effect) else strip.height * strip.width
+    assert_allclose(weights.sum(), effect.support.sum())
     whole = np.arange(300.0).sum()
     for text, weight in zip(strip.hover, weights, strict=True):
         where, share = text.split("\n")
@@ -249,8 +251,7 @@ def test_local_effects_stand_over_their_bins(awkward, column):
         assert point.y.tolist() == effect.missing.ale.tolist()
         assert_array_equal(point.error, np.nan_to_num(2 * effect.missing.standard_error))
     for strip in of(panel, Strip):
-        weights = strip.height if levels_of(effect) else strip.height * strip.width
-        assert_allclose(weights.sum(), effect.support.sum())
+        assert_allclose(weights_of(strip).sum(), effect.support.sum())
     if levels_of(effect):
         assert written(panel) == [at_value(value) for value in effect.grid_values[0]]  # as they are added up
 
@@ -347,6 +348,56 @@ def test_close_points_share_bars_that_can_be_seen(rng):
             assert_allclose(strip.at[:-1] + strip.width[:-1] / 2, strip.at[1:] - strip.width[1:] / 2)
 
 
+def test_the_strip_has_about_thirty_bars_whatever_the_grid(rng):
+    X = rng.gamma(3.0, size=(442, 2))
+    for resolution in (100, 400):
+        effect = effect_of(first, X, 0, grid_resolution=resolution)
+        strip = only(panel_of(effect), Strip)
+        assert 20 <= len(strip.at) <= 30
+        assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
+        assert_allclose(strip.at[:-1] + strip.width[:-1] / 2, strip.at[1:] - strip.width[1:] / 2)
+    few = effect_of(first, X, 0, grid_resolution=20)
+    assert len(only(panel_of(few), Strip).at) == 20
+    local = only(panel_of(local_of(first, X, 0)), Strip)
+    assert len(local.at) <= 30
+
+
+# --- few numbers
+
+
+@pytest.mark.parametrize("values", [[0, 1], [0.0, 1.0], [-0.3, 0.8], [1, 2, 3, 4, 5], [0, 1, 2, 8]])
+def test_few_values_are_points_and_not_slopes(values):
+    X = np.column_stack([np.tile(values, 40), np.arange(40.0 * len(values))]).astype(np.asarray(values).dtype)
+    effect = effect_of(lambda t: t[:, 0] ** 2 + 0.1 * t[:, 1], X, 0)
+    panel = panel_of(effect)
+    points = only(panel, Points)
+    assert points.x.tolist() == values
+    assert_array_equal(points.error, 2 * effect.standard_error[0])
+    assert [at for at, _ in panel.x.ticks] == values
+    assert panel.x.low < values[0] < values[-1] < panel.x.high
+    assert not [mark for mark in panel.marks if isinstance(mark, (Line, Band, Rug))]
+    rows = panel_of(effect_of(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both"))
+    assert not of(rows, Line)
+    assert of(rows, Bars)
+
+
+def test_numbers_between_which_there_is_data_have_a_curve(rng):
+    X = np.column_stack([rng.normal(size=200), rng.integers(0, 40, 200)])
+    assert only_curve(panel_of(effect_of(first, X, 0, custom_values={0: [-1.0, 0.0, 1.0]})))
+    assert only_curve(panel_of(effect_of(lambda t: t[:, 1], X, 1, grid_resolution=5)))
+    halves = np.column_stack([np.tile([0.0, 0.5, 1.0], 20), np.zeros(60)])
+    assert only_curve(panel_of(effect_of(first, halves, 0)))
+    assert only_curve(panel_of(effect_of(lambda t: t[:, 1], X, 1)))  # too many whole numbers
+
+
+def test_a_comparison_of_few_values_has_points_side_by_side():
+    X = np.column_stack([np.tile([0.0, 1.0], 40), np.arange(80.0)])
+    panel = panel_of(paribus.compare({"one": effect_of(first, X, 0), "two": effect_of(first, X, 0)}))
+    one, two = of(panel, Points)
+    assert (one.x < two.x).all()
+    assert_allclose((one.x + two.x) / 2, [0.0, 1.0])
+
+
 # --- categories
 
 
@@ -374,8 +425,8 @@ def test_the_rarest_levels_share_the_last_place(towns):
     assert points.y[-1] == pytest.approx(np.average(effect.average[0, rare], weights=weights))
     bound = np.average(2 * effect.standard_error[0, rare], weights=weights)
     assert points.error[-1] == pytest.approx(bound)
-    assert strip.height[-1] == pytest.approx(weights.sum())
-    assert_allclose(strip.height.sum(), effect.support.sum())
+    assert weights_of(strip)[-1] == pytest.approx(weights.sum())
+    assert_allclose(weights_of(strip).sum(), effect.support.sum())
     assert points.hover[-1].startswith("41 other categories of town, averaged over the data\naverage ")
     own = np.setdiff1d(np.arange(60), rare)
     assert_array_equal(points.y[:-1], np.sort(effect.average[0, own]))
@@ -391,7 +442,7 @@ def test_the_rarest_levels_of_a_local_effect_share_a_place_and_the_others_keep_t
     points = only(panel, Points)
     assert_array_equal(points.y[:-1], effect.ale[0, own])
     assert points.y[-1] == pytest.approx(np.average(effect.ale[0, rare], weights=effect.support[rare]))
-    assert_allclose(only(panel, Strip).height.sum(), effect.support.sum())
+    assert_allclose(weights_of(only(panel, Strip)).sum(), effect.support.sum())
 
 
 def test_twenty_levels_have_a_place_each(towns):
@@ -555,10 +606,10 @@ def test_outputs_are_colors_or_rows(rng):
     assert_array_equal([line.y for line in lines], effect.average)
     assert [line.hover[0].split("\n")[1].split()[0] for line in lines] == ["p", "q", "r"]
     rows = effect.figure(outputs="rows").panels
-    assert [p.y.label for p in rows] == ["prediction (p)", "prediction (q)", "prediction (r)"]
+    assert [p.y.label for p in rows] == ["predicted p", "predicted q", "predicted r"]
     assert_array_equal([only(p, Line).y for p in rows], effect.average)
     one = panel_of(effect, output="r")
-    assert one.y.label == "prediction (r)"
+    assert one.y.label == "predicted r"
     assert_array_equal(only(one, Line).y, effect.average[2])
 
 
@@ -582,7 +633,7 @@ def test_probabilities_say_of_what(rng):
     model = LogisticRegression().fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
     effect = effect_of(model, X, 0)
     assert [p.y.label for p in effect.figure(outputs="rows").panels] == [
-        f"probability of {k}" for k in range(3)
+        f"probability of class {k}" for k in range(3)
     ]
     assert panel_of(effect).y.label == "probability"
 
@@ -705,12 +756,12 @@ def test_one_row_has_no_error_to_draw(rng):
 
 
 def test_values_that_no_row_is_near_leave_a_gap(rng):
-    X = np.column_stack([np.repeat([0.0, 1.0, 4.0], 20), rng.normal(size=60)])
-    near = near_of(lambda t: t[:, 0] + t[:, 1], X, 0, custom_values={0: [0.0, 1.0, 2.0, 3.0, 4.0]})
+    X = np.column_stack([np.repeat([0.0, 0.1, 0.4], 20), rng.normal(size=60)])
+    near = near_of(lambda t: t[:, 0] + t[:, 1], X, 0, custom_values={0: [0.0, 0.1, 0.2, 0.3, 0.4]})
     assert np.isnan(near.predicted[0]).tolist() == [False, False, True, True, False]
     panel = panel_of(near)
     assert_array_equal(only(panel, Line).y, near.predicted[0])
-    assert [band.x.tolist() for band in of(panel, Band)] == [[0.0, 1.0], [4.0]]
+    assert [band.x.tolist() for band in of(panel, Band)] == [[0.0, 0.1], [0.4]]
     assert not of(panel, Points)  # renderers make a point of what no line reaches
 
 
@@ -778,7 +829,9 @@ def test_a_comparison_has_each_estimate_on_its_own_values(rng):
     assert moved.x[-1] >= effect.grid_values[0][-1]
     assert_array_equal(lines["average observed of rows here"].y, near.observed[0])
     assert len({line.color for line in lines.values()}) == len({line.dash for line in lines.values()}) == 4
-    assert panel.legend_title == "± 2 standard errors"
+    assert panel.legend_title == "bands ± 2 standard errors"
+    bands = {band.color for band in of(panel, Band)}
+    assert bands == {lines[name].color for name in ("partial dependence", "accumulated local effects")}
     assert_allclose((only(panel, Strip).height * only(panel, Strip).width).sum(), effect.support.sum())
 
 

@@ -37,7 +37,7 @@ def picture(result, kind="bars", *, statistic="pairwise", k=15, output=None, eff
 
 
 def ranked(result, k=15, output=None):
-    return importance_figure(result, k=k, output=output)
+    return importance_figure(result, k=k, output=output, title=None)
 
 
 def marks(figure, kind):
@@ -78,7 +78,7 @@ def test_bars_are_strengths_with_their_errors(found):
     np.testing.assert_allclose(bars.error, [0.3, 0.2, 0.1, 0.0002])
     x, y = figure.panels[0].x, figure.panels[0].y
     assert x.label == "strength of the interaction (prediction)\n± 2 standard errors"
-    assert words(figure) == ["H² 0.90", "H² 0.25", "H² 20.00", "H² < 0.01"]
+    assert words(figure) == ["H² 0.9", "H² 0.25", "H² 20", "H² < 0.001"]
     assert x.low == 0
     assert x.high > 3.3
     assert y.low < bars.at.min() < bars.at.max() < y.high
@@ -160,9 +160,10 @@ def test_pictures_grow_with_what_they_show(rng):
     assert picture(found, "heatmap", k=4).size < picture(found, "heatmap", k=8).size
     noted = statistics("abc", [1.0, 2.0, 3.0])
     plain = {kind: picture(noted, kind).size for kind in KINDS}
+    quiet = replace(noted, notes=())
     noted = replace(noted, notes=noted.notes * 5)
     for kind in KINDS:
-        assert picture(noted, kind).size[1] > plain[kind][1]
+        assert picture(quiet, kind).size[1] < picture(noted, kind).size[1] == plain[kind][1]
         assert picture(noted, kind).size[0] == plain[kind][0]
 
 
@@ -179,8 +180,6 @@ def test_nothing_but_zeros_is_said_in_words():
         "the data is small",
     )
     assert "every interaction is exactly zero" in picture(zero, "network").notes
-    own = one(picture(zero, "heatmap"), Heat)
-    assert own.unit.startswith("own effect")
     dead = statistics("abc", np.zeros(3), main=np.zeros((3, 1)))
     assert not marks(picture(dead, "heatmap"), Heat)
     assert "blank: exactly zero" in picture(dead, "heatmap").notes
@@ -190,28 +189,43 @@ def test_nothing_but_zeros_is_said_in_words():
 # --- heat map
 
 
-def test_a_heat_map_is_symmetric_with_own_effects_on_the_diagonal(found):
+def test_a_heat_map_is_the_triangle_below_the_diagonal_with_one_color_bar(found):
     figure = picture(found, "heatmap")
-    pairs, own = marks(figure, Heat)
-    assert ticks(figure, "x") == ticks(figure) == ["a", "b", "d", "c"]  # by all interactions together
-    diagonal = own.values[::-1]  # the first row is the uppermost
-    np.testing.assert_array_equal(np.diag(diagonal), [1.0, 2.0, 4.0, 3.0])
-    assert np.isnan(diagonal).sum() == 12
-    strengths = pairs.values[::-1]
-    np.testing.assert_array_equal(strengths, strengths.T)
-    np.testing.assert_allclose(strengths[0], [np.nan, 3.0, 2.0, 1.0])
-    assert np.isnan(strengths[1, 3])  # b and c: exactly zero, so blank
-    assert pairs.unit == "strength of the interaction\n(prediction)"
-    assert own.unit == "own effect, on the diagonal\n(prediction)"
+    pairs = one(figure, Heat)
+    assert (ticks(figure, "x"), ticks(figure)) == (["a", "b", "d"], ["b", "d", "c"])  # by all interactions
+    strengths = pairs.values[::-1]  # the first row is the uppermost
+    expected = [[3.0, np.nan, np.nan], [2.0, 0.002, np.nan], [1.0, np.nan, np.nan]]  # zeros are blank
+    np.testing.assert_allclose(strengths, expected)
+    assert pairs.unit == "strength of the interaction (prediction)"
     assert "blank: exactly zero" in figure.notes
-    assert [row[::-1] for row in pairs.written] == [tuple(row) for row in np.array(pairs.written)[:, ::-1]]
-    assert pairs.written[-1] == ("", "3", "2", "1")
-    assert pairs.written[-2] == ("3", "", "0.002", "")
-    assert own.written[-1] == ("1", "", "", "")
-    assert set(pairs.colors).isdisjoint(own.colors)
+    assert pairs.written[::-1] == (("3", "", ""), ("2", "0.002", ""), ("1", "", ""))
     assert (pairs.low, pairs.high) == (0.0, 3.0)
-    assert (own.low, own.high) == (0.0, 4.0)
     assert figure.panels[0].equal
+
+
+def test_lines_between_cells_enclose_the_triangle(found):
+    between = one(picture(found, "heatmap"), Line)
+    for side in (between.x, between.y):
+        assert np.nanmin(side) == -0.5
+        assert np.nanmax(side) == 2.5
+    ends = np.isfinite(between.x + between.y)
+    assert (between.x[ends] + between.y[ends] <= 3.0).all()  # the corners of cells below the diagonal
+
+
+def test_a_network_has_at_most_ten_links_the_strongest(rng):
+    strength = rng.random(45)
+    found = statistics([f"x{k}" for k in range(10)], strength**2)
+    figure = picture(found, "network")
+    assert len(links(figure)) == 10
+    assert "the strongest 10 of 45 links" in figure.notes
+    drawn = {line.hover[5].split("\n")[0] for line in links(figure)}
+    assert drawn == {" × ".join(one.features) for one in found.strongest(10)}
+
+
+def test_equal_remarks_are_left_out():
+    found = statistics("abc", [1.0, 4.0, 9.0], joint=[10.0, 40.0, 90.0])
+    assert words(picture(found)) == []
+    assert words(picture(found, k=1)) == ["H² 0.1"]
 
 
 def test_the_weakest_color_is_told_from_none(found):
@@ -221,36 +235,32 @@ def test_the_weakest_color_is_told_from_none(found):
         assert gray[0] < 0.9
 
 
-def test_cells_tell_their_pair_and_features_their_own_effect(found):
-    pairs, own = marks(picture(found, "heatmap"), Heat)
-    assert (
-        pairs.hover[-1][1]
-        == pairs.hover[-2][0]
-        == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
-    )
-    assert own.hover[-1][0] == "a\nown effect 1, standard error 0.05"
-    assert pairs.hover[-1][0] == own.hover[-1][1] == ""
+def test_cells_tell_their_pair(found):
+    pairs = one(picture(found, "heatmap"), Heat)
+    assert pairs.hover[-1][0] == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
+    assert pairs.hover[-1][1] == ""  # above the diagonal
 
 
 def test_a_heat_map_of_many_shows_the_strongest_without_numbers(rng):
     found = statistics([f"x{k}" for k in range(20)], rng.random(190))
-    figure = picture(found, "heatmap", k=12)
-    assert len(ticks(figure, "x")) == 12
-    pairs, own = marks(figure, Heat)
-    assert pairs.values.shape == own.values.shape == (12, 12)
-    assert pairs.written == own.written == ()
+    figure = picture(found, "heatmap", k=13)
+    assert len(ticks(figure, "x")) == len(ticks(figure)) == 12
+    pairs = one(figure, Heat)
+    assert pairs.values.shape == (12, 12)
+    assert pairs.written == ()
     assert not words(figure)
-    assert figure.notes == (BACKGROUND, "12 of 20 features", "the data is small")
+    assert figure.notes == (BACKGROUND, "13 of 20 features", "the data is small")
+    assert one(picture(found, "heatmap", k=12), Heat).written
     strongest = found.strongest(1)[0].features
-    assert set(strongest) <= set(ticks(picture(found, "heatmap", k=19), "x"))
+    shown = picture(found, "heatmap", k=19)
+    assert set(strongest) <= {*ticks(shown, "x"), *ticks(shown)}
 
 
 @pytest.mark.parametrize(
     ("value", "brief"), [(0.002, "0.002"), (12345.0, "1e4"), (1.234e-7, "1e-7"), (99.0, "99"), (0.5, "0.5")]
 )
 def test_numbers_in_cells_are_brief(value, brief):
-    cells = marks(picture(statistics("ab", [value**2]), "heatmap"), Heat)[0]
-    assert cells.written[-1][1] == brief
+    assert one(picture(statistics("ab", [value**2]), "heatmap"), Heat).written == ((brief,),)
 
 
 def test_pairs_not_asked_for_are_no_zeros(found):
@@ -258,10 +268,9 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     object.__setattr__(few, "pairs", few.pairs[:1])
     object.__setattr__(few, "pairwise", statistics("ab", [1.0]).pairwise)
     figure = picture(few, "heatmap")
-    assert words(figure).count("·") == 4
-    places = {(text.x, text.y) for text in marks(figure, Text)}
-    assert ticks(figure) == ["a", "b", "c"] or ticks(figure) == ["b", "a", "c"]
-    assert places == {(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (2.0, 2.0)}  # the row and column of c
+    places = [(text.x, text.y, text.text) for text in marks(figure, Text)]
+    assert ticks(figure)[-1] == "c"
+    assert places == [(0.0, 0.0, "·"), (1.0, 0.0, "·")]  # the row of c
     assert figure.notes == (BACKGROUND, "dot: not requested", "the data is small")
     assert "·" not in words(picture(found, "heatmap"))
 
@@ -280,12 +289,12 @@ def nodes(figure):
 def test_a_network_draws_links_as_wide_as_they_are_strong(found):
     figure = picture(found, "network")
     widths = [line.width for line in links(figure)]
-    assert len(widths) == 3
+    assert len(widths) == 4
     assert widths == sorted(widths)  # the strongest lies on top
     assert widths[-1] == 9.0
     opaque = [line.alpha for line in links(figure)]
     assert opaque == sorted(opaque)
-    assert figure.notes == (BACKGROUND, "without 1 link below 1 % of the strongest", "the data is small")
+    assert figure.notes == (BACKGROUND, "the data is small")
     area = nodes(figure).size ** 2
     np.testing.assert_allclose(area / area.max(), [0.25, 0.5, 1.0, 0.75])  # a, b, d, c
     assert words(figure)[:4] == ["a", "b", "d", "c"]
@@ -416,7 +425,7 @@ def test_several_outputs_are_drawn_one_at_a_time():
     figure = picture(found, output="yes")
     assert downwards(one(figure, Bars)) == [2.0, 1.0]
     assert figure.panels[0].x.label.startswith("strength of the interaction (probability of yes)")
-    assert ticks(picture(found, "heatmap", output=0), "x") == ["a", "c", "b"]
+    assert ticks(picture(found, "heatmap", output=0), "x") == ["a", "c"]
     assert "probability of yes" in " ".join(words(picture(found, "network", output="yes")))
     figure = ranked(values, output=1)
     assert ticks(figure) == ["a", "b"]
@@ -463,6 +472,7 @@ def test_names_are_written_as_they_are(kind):
     names = ["price_$", "$x^2$", "municipality of somewhere number 1", "municipality of somewhere number 2"]
     figure = picture(statistics(names, np.ones(6)), kind)
     shown = " ".join([*words(figure), *(ticks(figure) if kind != "network" else ())])
+    shown += " ".join(ticks(figure, "x")) if kind == "heatmap" else ""
     assert "price_$" in shown
     assert "$x^2$" in shown
     assert "municipalit…e number 1" in shown
@@ -665,17 +675,14 @@ def test_matplotlib_draws_every_picture(found, modeled):
         assert len(axes) == len(figure.panels)
 
 
-def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
+def test_matplotlib_has_one_color_bar_for_pairs(found):
     from paribus._display.matplotlib import draw
 
     page, (ax,) = draw(picture(found, "heatmap"))
     page.canvas.draw()
-    bars = ax.child_axes
-    said = " ".join(bar.get_ylabel().replace("\n", " ") for bar in bars)
-    assert len(bars) == 2
-    assert "strength of the interaction" in said
-    assert "own effect" in said
-    assert not bars[0].get_tightbbox().overlaps(bars[1].get_tightbbox())
+    (bar,) = ax.child_axes
+    assert bar.get_ylabel().replace("\n", " ") == "strength of the interaction (prediction)"
+    assert not bar.get_tightbbox().overlaps(ax.get_window_extent())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -689,17 +696,6 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
     assert not axes[1].has_data()
     assert plt.get_fignums() == [page.number]
     page.canvas.draw()
-
-
-def test_color_bars_do_not_meet_on_axes_given(found):
-    from paribus._display.matplotlib import draw
-
-    page, ax = plt.subplots(figsize=(7, 4.5))
-    draw(picture(found, "heatmap"), ax)
-    page.canvas.draw()
-    bars = [bar.get_tightbbox() for bar in ax.child_axes]
-    assert len(bars) == 2
-    assert not bars[0].overlaps(bars[1])
 
 
 def test_plotly_draws_every_picture(found, modeled):

@@ -247,12 +247,23 @@ def test_deciles_beyond_the_picture_and_sides_without_data_are_left_out(together
 
 
 def test_uneven_cells_are_as_high_as_the_data_is_dense():
-    X = np.column_stack([np.linspace(0, 8, 8_001)[1:], np.tile([0.0, 1.0], 4_000)])
+    X = np.column_stack([np.linspace(0, 8, 8_001)[1:], np.tile(np.linspace(0, 1, 50), 160)])
     effect = paribus.partial_dependence(product, X, [0, 1], custom_values={0: [0.5, 1.5, 5.5]})
     bars = only(panel_of(effect).top, Bars)
     np.testing.assert_allclose(bars.length, 1_000, rtol=0.01)
     close = paribus.partial_dependence(product, X, [0, 1], custom_values={0: [1.0, 2.0, 2.0 + 1e-9, 5.0]})
     assert only(panel_of(close).top, Bars).length.max() < 1_500
+
+
+def test_a_number_of_few_values_has_a_curve_each_and_two_have_cells(rng):
+    X = np.column_stack([np.tile([0.0, 1.0], 60), rng.normal(size=120), np.repeat([1.0, 2.0, 3.0], 40)])
+    mixed = panel_of(paribus.partial_dependence(product, X, [0, 1], grid_resolution=6))
+    assert [line.label for line in of(mixed, Line)] == ["0", "1"]
+    assert (mixed.legend_title, mixed.x.label) == ("x0", "x1")
+    cells = only(panel_of(paribus.partial_dependence(product, X, [0, 2])), Heat)
+    np.testing.assert_allclose(cells.x_edges, [-0.5, 0.5, 1.5])
+    np.testing.assert_allclose(cells.y_edges, [0.5, 1.5, 2.5, 3.5])
+    assert len(cells.written) == 3
 
 
 def test_weights_are_the_data(together):

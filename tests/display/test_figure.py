@@ -18,7 +18,9 @@ from handmade import importance, statistics
 from paribus._display import figure as parts
 from paribus._display import output as drawing
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
-from paribus._display.layout import NO_PANEL, few_notes, figure_of
+from paribus._display.layout import NO_PANEL, NOTE_SIZE, figure_of, lines_below
+from paribus._display.text_width import inches
+from paribus.notes import Note, NoteCode
 from paribus._display.output import draw
 from paribus._text import percent
 
@@ -276,8 +278,8 @@ def test_of_many_effects_the_strongest_are_drawn(frame):
     assert [panel.x.label for panel in figure.panels] == list(every)[:2]
     share = percent(max(every[name].tails.share for name in list(every)[:2])).replace(" %", "%")
     assert figure.notes[1:3] == (
-        f"from percentile 5 to 95: up to {share} of the data lies beyond; dotted: the curve there",
-        f"the strongest 2 of {len(every)}; k= draws more",
+        f"the strongest 2 of {len(every)}, k= draws more",
+        f"dotted: beyond percentiles 5 and 95 (up to {share} of the data)",
     )
     with pytest.raises(paribus.errors.OptionError, match="k=0"):
         every.figure(k=0)
@@ -315,7 +317,7 @@ def test_outputs_in_rows_share_axes_only_with_their_own_kind(frame):
     found = effects(frame, ["a", "b"], two, target_names=["small", "large"])
     figure = found.figure(outputs="rows")
     assert (figure.columns, len(figure.panels)) == (2, 4)
-    assert [panel.y.label for panel in figure.panels] == ["prediction (small)", "", "prediction (large)", ""]
+    assert [panel.y.label for panel in figure.panels] == ["predicted small", "", "predicted large", ""]
     small, _, large, _ = figure.panels
     assert large.y.high > 20 * small.y.high
 
@@ -365,10 +367,15 @@ def test_notes_say_whose_numbers_and_over_whom(frame):
     assert same[0] == "model, 120 rows (unweighted)"
 
 
-def test_of_many_notes_the_first_are_written():
-    assert few_notes(["a", "b"]) == ("a", "b")
-    assert few_notes([str(k) for k in range(4)]) == ("0", "1", "2", "3")
-    assert few_notes([str(k) for k in range(9)]) == ("0", "1", "2", "3", "and 5 more in .notes")
+def test_a_figure_has_one_line_of_caveats():
+    assert lines_below(["model"], [], 6.0) == ("model",)
+    assert lines_below(["model", "key"], ["a"], 6.0) == ("model", "key", "a")
+    tip, issue = Note(NoteCode.MISSING_VALUES, "a tip"), Note(NoteCode.EXTRAPOLATION, "an issue")
+    assert (tip.severity, issue.severity) == ("tip", "issue")
+    assert lines_below([], [tip, issue, tip], 6.0) == ("an issue (and 2 more in .notes)",)
+    (cut,) = lines_below([], ["many words " * 40, "b"], 6.0)
+    assert cut.endswith(" … (and 1 more in .notes)")
+    assert 5.0 < inches(cut, NOTE_SIZE) <= 6.0
 
 
 # --- who draws
@@ -399,13 +406,11 @@ assert not loaded, loaded
 
 def test_each_backend_draws_its_own(frame):
     import plotly.graph_objects as go
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Page
 
     found = effects(frame, ["a", "gap", ("a", "b")])
-    assert isinstance(found.plot(), Page)
-    assert isinstance(found["a"].plot(), Axes)
     for result in (found, found["a"], found["a", "b"]):
+        assert isinstance(result.plot(), Page)
         assert isinstance(result.plot(backend="plotly"), go.Figure)
         assert isinstance(draw(result.figure(), backend="plotly"), go.Figure)
         assert isinstance(draw(result.figure()), Page)

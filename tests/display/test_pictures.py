@@ -52,7 +52,7 @@ def test_every_column_has_a_picture(awkward, kind):
     for column in awkward.columns:
         effect = paribus.partial_dependence(numbers, awkward, column, kind=kind, grid_resolution=8)
         panel = only_panel(effect)
-        ax = effect.plot()
+        ax = effect.plot().axes[0]
         ax.figure.canvas.draw()
         assert ax.get_xlabel() == panel.x.label
         assert panel.x.label.startswith(column)
@@ -78,7 +78,7 @@ def test_ticks_of_integers_are_integers(rng, highest, whole):
     X = pd.DataFrame({"rooms": values, "size": rng.normal(size=200)})
     effect = paribus.partial_dependence(lambda t: t["rooms"] + t["size"], X, "rooms")
     assert only_panel(effect).x.integers == whole
-    ax = effect.plot()
+    ax = effect.plot().axes[0]
     ax.figure.canvas.draw()
     matplotlib_ticks = [at for at in ax.get_xticks() if ax.get_xlim()[0] <= at <= ax.get_xlim()[1]]
     vector_ticks = [at for at, _ in axis_ticks(only_panel(effect).x, ax.get_xlim(), "x", 400, 40).entries]
@@ -113,7 +113,7 @@ def test_classes_have_names_and_colors(rng):
     p, q = of(panel, Line)
     assert p.color != q.color
     assert p.dash != q.dash
-    assert effect.plot(output="q").get_ylabel() == "prediction (q)"
+    assert effect.plot(output="q").axes[0].get_ylabel() == "predicted q"
     with pytest.raises(paribus.errors.OptionError, match="did you mean"):
         effect.plot(output="pp")
 
@@ -131,7 +131,7 @@ def test_classes_have_names_and_colors(rng):
 )
 def test_every_pair_has_a_picture(awkward, pair):
     effect = paribus.partial_dependence(numbers, awkward, pair, grid_resolution=7)
-    ax = effect.plot()
+    ax = effect.plot().axes[0]
     ax.figure.canvas.draw()
     nominal = {"level", "city", "flag"}
     if len(nominal & set(pair)) == 1:
@@ -163,10 +163,10 @@ def test_pictures_that_do_not_exist_say_so(rng):
 def test_surfaces_and_rows_of_several_outputs_have_panels_of_their_own(rng):
     X = rng.normal(size=(30, 2))
     two = paribus.partial_dependence(lambda t: t, X, [0, 1], grid_resolution=3, target_names=["p", "q"])
-    assert [panel.marks[0].unit for panel in two.figure().panels] == ["prediction (p)", "prediction (q)"]
+    assert [panel.marks[0].unit for panel in two.figure().panels] == ["predicted p", "predicted q"]
     rows = paribus.partial_dependence(lambda t: t, X, 0, kind="both", target_names=["p", "q"])
     one, other = rows.figure().panels
-    assert (one.y.label, other.y.label) == ("prediction (p)", "prediction (q)")
+    assert (one.y.label, other.y.label) == ("predicted p", "predicted q")
     for panel, average in zip((one, other), rows.average, strict=True):
         np.testing.assert_array_equal(of(panel, Line)[-1].y, average)
 
@@ -176,7 +176,7 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(rng):
     figure, axes = plt.subplots(1, 2)
     axes[0].set_title("mine")
     returned = paribus.partial_dependence(lambda t: t[:, 0], X, 0).plot(ax=axes[0])
-    assert returned is axes[0]
+    assert returned is figure
     assert axes[0].get_title() == "mine"
     assert not axes[1].has_data()
     assert plt.get_fignums() == [figure.number]
@@ -207,17 +207,18 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     frame = pd.DataFrame(
         {"price_$": rng.normal(size=600), "town": names * 10, "band": ["$5-$10", "none"] * 300}
     )
-    ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "band").plot()
+    ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "band").plot().axes[0]
     assert {t.get_text() for t in ax.get_xticklabels()} == {r"\$5-\$10", "none"}
     towns = paribus.partial_dependence(lambda t: t["price_$"], frame, "town")
     written = [text for _, text in only_panel(towns).x.ticks]
     assert len(set(written)) == len(written) == 20
     assert written[-1] == "other (41 categories)"
     assert max(len(line) for text in written for line in text.split("\n")) <= 24
-    assert [t.get_text() for t in towns.plot().get_xticklabels()] == written
-    ax = paribus.partial_dependence(
+    assert [t.get_text() for t in towns.plot().axes[0].get_xticklabels()] == written
+    pair = paribus.partial_dependence(
         lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4
-    ).plot()
+    )
+    ax = pair.plot().axes[0]
     assert ax.get_xlabel() == r"price_\$"
     assert len(explained(ax)) == 12
     assert "12 of 60 categories" in ax.get_legend().get_title().get_text()
@@ -226,7 +227,7 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
 def test_no_number_stands_where_only_the_support_is_drawn(rng):
     X = rng.normal(size=(200, 2))
     effect = paribus.partial_dependence(lambda t: 1 / (1 + np.exp(-5 * t[:, 0])), X, 0)
-    assert effect.plot().get_yticks().min() >= 0
+    assert effect.plot().axes[0].get_yticks().min() >= 0
     assert paribus.effects(lambda t: 1 / (1 + np.exp(-5 * t[:, 0])), X).plot().axes[0].get_yticks().min() >= 0
 
 
@@ -236,7 +237,7 @@ def test_a_flat_surface_shows_its_value(rng):
     (heat,) = of(only_panel(flat), Heat)
     assert (heat.values == 1.0).all()
     assert heat.low < 1.0 < heat.high
-    bar = next(ax for ax in flat.plot().child_axes if ax.get_ylabel() == "prediction")
+    bar = next(ax for ax in flat.plot().axes[0].child_axes if ax.get_ylabel() == "prediction")
     assert 1.0 in np.round(bar.get_yticks(), 9)
 
 
@@ -247,13 +248,13 @@ def test_the_missing_tick_stands_alone():
     assert panel.x.high < 2.1
     ((at, text),) = panel.right.x.ticks
     assert (at, text.split("\n")[-2:]) == (0.0, ["missing", "20 %"])
-    ax = effect.plot()
+    ax = effect.plot().axes[0]
     assert max(tick for tick in ax.get_xticks() if tick <= ax.get_xlim()[1]) <= 2
     void = paribus.partial_dependence(
         lambda t: t[:, 1], np.column_stack([np.full(9, np.nan), np.zeros(9)]), 0
     )
     assert of(only_panel(void), Line)[0].x.size == 0
-    ax = void.plot()
+    ax = void.plot().axes[0]
     assert list(ax.get_xticks()) == []
     (side,) = ax.child_axes
     assert [t.get_text().strip() for t in side.get_xticklabels()] == ["missing\n100 %"]

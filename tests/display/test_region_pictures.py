@@ -96,7 +96,7 @@ def test_k_features_are_drawn_and_a_line_says_so(found):
     figure = found.figure(k=1, title="First", figsize=(5, 4))
     assert len(figure.panels) == 1
     assert (figure.title, figure.size) == ("First", (5, 4))
-    assert "the most heterogeneous 1 of 2; k= draws more" in figure.notes
+    assert "the most heterogeneous 1 of 2, k= draws more" in figure.notes
     with pytest.raises(OptionError, match="k=0 must be"):
         found.figure(k=0)
 
@@ -128,7 +128,7 @@ def test_several_outputs_have_a_panel_each_with_one_legend(table):
 
     one = paribus.regions(both, table, ["a"], target_names=["up", "down"], **QUIET)["a"]
     figure = one.figure()
-    assert [panel.y.label for panel in figure.panels] == ["prediction (up)", "prediction (down)"]
+    assert [panel.y.label for panel in figure.panels] == ["predicted up", "predicted down"]
     assert {panel.legend for panel in figure.panels} == {"figure"}
     assert len(one.figure(output="down").panels) == 1
     with pytest.raises(DrawingError, match="outputs='color'"):
@@ -150,9 +150,7 @@ def test_features_without_regions_are_refused_with_the_way_out(found, table):
 def test_all_renderers_draw_regions(found, deep, which):
     result = {"one": found["a"], "all": found, "many": deep}[which]
     figure = result.figure()
-    drawn = result.plot()
-    page = drawn if len(figure.panels) > 1 else drawn.figure
-    page.canvas.draw()
+    result.plot().canvas.draw()
     assert result._repr_mimebundle_()["image/png"][:4] == b"\x89PNG"
     svg = result.to_svg()
     assert svg.startswith("<svg")

@@ -714,7 +714,7 @@ def test_marginal_pictures_show_what_there_is(awkward):
     assert len({panel.y.high for panel in figure.panels}) == 1
     assert explained(found.plot(columns=4)) == both
     effects = paribus.effects(numbers, awkward)
-    ax = paribus.compare(effects["gap"], None, found["gap"]).plot()
+    ax = paribus.compare(effects["gap"], None, found["gap"]).plot().axes[0]
     assert ax.get_xlabel() == "gap"
     assert explained(ax.figure) == ["partial dependence", *both]
     (panel,) = paribus.compare(effects["gap"], None, found["gap"]).figure().panels
@@ -734,13 +734,13 @@ def test_marginal_several_outputs_have_panel_each():
     fitted = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, codes)
     found = paribus.marginal(fitted, X, y=codes)
     figure = found["b"].figure()
-    assert [panel.y.label for panel in figure.panels] == [f"probability of {k}" for k in range(3)]
+    assert [panel.y.label for panel in figure.panels] == [f"probability of class {k}" for k in range(3)]
     assert all(len(said(panel)) == 2 for panel in figure.panels)
     for o, panel in enumerate(figure.panels):
         drawn = {mark.label: mark.y for mark in panel.marks if isinstance(mark, Line)}
         np.testing.assert_array_equal(drawn["average observed of rows here"], found["b"].observed[o])
-    one = found["b"].plot(output="1")
-    assert one.get_ylabel() == "probability of 1"
+    one = found["b"].plot(output="1").axes[0]
+    assert one.get_ylabel() == "probability of class 1"
     assert len(explained(one.figure)) == 2
     rows = found.figure()  # a row for each class, a column for each feature
     assert (len(rows.panels), rows.columns) == (6, 2)

@@ -123,7 +123,7 @@ def test_an_output_past_the_last_is_refused():
 
 def test_decile_marks_lie_inside_the_picture():
     effect = paribus.partial_dependence(lambda t: 100 * t[:, 0] * t[:, 1], 40 + X, [0, 1], grid_resolution=9)
-    ax = effect.plot()
+    ax = effect.plot().axes[0]
     ax.figure.canvas.draw()
     frame = ax.get_window_extent()
     marks = [c for c in ax.collections if isinstance(c, LineCollection)]

@@ -233,7 +233,7 @@ def test_dates_and_several_outputs():
         np.testing.assert_array_equal(line.y, found.effect.average[o])
     with pytest.raises(paribus.errors.DrawingError, match="output"):
         found.plot(outputs="color")
-    assert found.plot(output=1).get_xlabel() == "day"
+    assert found.plot(output=1).axes[0].get_xlabel() == "day"
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_the_missing_point_is_compared_too():
     assert len(points) == 3  # an answer of each kind without a value
     assert all(mark.y[0] == pytest.approx(9.0) for mark in points)
     assert len({mark.x[0] for mark in points}) == len(points)  # none hides another
-    (side,) = found.plot().child_axes
+    (side,) = found.plot().axes[0].child_axes
     assert [tick.get_text().strip() for tick in side.get_xticklabels()] == ["missing\n20 %"]
 
 

@@ -27,12 +27,11 @@ from paribus._display.text_width import inches
 
 SEVERAL = (3.4, 2.6)  # inches of one of several panels
 ALONE = (6.2, 4.2)  # inches of a single panel
-NOTE, NOTE_SIZE = 0.16, 8.0  # inches of a line of notes, and its font size
+NOTE, NOTE_SIZE = 0.17, 9.0  # inches of a line of notes, and its font size
 LEGEND = 1.6  # inches of a legend beside a panel
 MISSING = 0.3  # inches of the panel of a missing value
 MARGIN = 0.05  # of the range of heights, to each side
 NOISE = 3.0  # a band or error bar extends an axis by at most this many median half-widths
-NOTES = 4  # below a figure
 NO_PANEL = Panel((), PanelAxis(scale="none"), PanelAxis(scale="none"))
 
 
@@ -48,8 +47,8 @@ def figure_of(
     """Return a figure of panels in rows of at most ``columns``.
 
     With ``share_y``, panels of curves share their y-axis, so that effect sizes can be compared. The label and
-    the numbers of a shared axis appear once in a row. ``background`` are the first lines below the panels,
-    and ``notes`` the last ones.
+    the numbers of a shared axis appear once in a row. ``background`` is written below the panels, and the
+    most severe of ``notes`` in a line below it.
     """
     columns = max(1, min(columns, len(panels)))
     groups: dict[object, list[Panel]] = {}
@@ -60,19 +59,32 @@ def figure_of(
     tall = [_with_ends(panel, *ends[key]) for key, panel in zip(keys, panels, strict=True)]
     shown = _labeled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
-    lines = (*background, *_clipped_marks_notes(tall), *few_notes(notes))
     legend_title = titles[0] if titles else None
     width, height = _panels_size(shown, columns)
+    lines = lines_below((*background, *_clipped_marks_notes(tall)), notes, width)
     explained = any(panel.legend == "figure" for panel in panels)
-    above = NOTE * (2 * explained + (legend_title is not None) + 2 * (title is not None))
+    above = NOTE * (2 * explained + (legend_title is not None)) + title_height(title)
     size = (width, round(height + above + notes_height(lines, width), 2))
-    return Figure(tuple(shown), columns, size, title, lines, legend_title)
+    return Figure(tuple(shown), columns, size, title or None, lines, legend_title)
 
 
-def single_panel(panel: Panel, size: tuple[float, float], notes: tuple[str, ...]) -> Figure:
-    """Return the figure of one panel with notes below it; ``size`` is that of the panel in inches."""
+def single_panel(
+    panel: Panel,
+    size: tuple[float, float],
+    background: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    title: str | None = None,
+) -> Figure:
+    """Return the figure of one panel with lines below it; ``size`` is that of the panel in inches."""
     width, height = size
-    return Figure((panel,), size=(width, height + notes_height(notes, width)), notes=notes)
+    lines = lines_below(background, notes, width)
+    height += notes_height(lines, width) + title_height(title)
+    return Figure((panel,), size=(width, height), title=title or None, notes=lines)
+
+
+def title_height(title: str | None) -> float:
+    """Return the height in inches of the title of a figure."""
+    return 2 * NOTE if title else 0.0
 
 
 def notes_height(notes: Sequence[str], width: float) -> float:
@@ -80,10 +92,20 @@ def notes_height(notes: Sequence[str], width: float) -> float:
     return NOTE * sum(ceil(inches(note, NOTE_SIZE) / width) for note in notes)
 
 
-def few_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the first notes, and a line with the number of further ones."""
-    more = len(notes) - NOTES
-    return (*notes[:NOTES], f"and {more} more in .notes") if more > 0 else tuple(notes)
+def lines_below(background: Sequence[str], notes: Sequence[str], width: float) -> tuple[str, ...]:
+    """Return the lines below a figure of a width in inches: those of the background, and one caveat.
+
+    The caveat is the first issue, or the first tip, cut to one line. The number of other notes follows it.
+    """
+    if not notes:
+        return tuple(background)
+    first = min(notes, key=lambda note: getattr(note, "severity", "issue"))  # an issue before a tip
+    more = f" (and {len(notes) - 1} more in .notes)" if len(notes) > 1 else ""
+    words = first.split()
+    while len(words) > 1 and inches(" ".join([*words, "…"]) + more, NOTE_SIZE) > width:
+        words.pop()
+    cut = "" if len(words) == len(first.split()) else " …"
+    return (*background, " ".join(words) + cut + more)
 
 
 def has_curves(panel: Panel) -> bool:

@@ -1,20 +1,37 @@
-"""Colors, line segments, contour levels and text helpers that all renderers share."""
+"""Themes, font sizes, line segments, contour levels and text helpers that all renderers share."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from paribus._contracts import Flags, Floats
-from paribus._display.figure import Contours, Dash, Hatch, Line, Marker, Strip
+from paribus._display.figure import (
+    Band,
+    Bars,
+    Contours,
+    Dash,
+    Figure,
+    Hatch,
+    Line,
+    Mark,
+    Marker,
+    Panel,
+    Points,
+    Strip,
+    Text,
+)
 
 INK = "ink"  # the text color of the theme
 GRAY = "#B3B3B3"  # of marks with little information
-# Colors of Okabe and Ito, without yellow, which is hardly visible on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
+PAPER, FAINT, GRID, DATA = "paper", "faint", "grid", "data"  # roles of theme colors besides INK
+# Pixels of the title of a figure and of a panel, of labels, of ticks and legends, and of notes.
+HEADING, TITLE, FONT, TICK, SMALL = 16.0, 14.0, 13.0, 12.0, 11.5
+FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle", "cross", "star")
 SEQUENTIAL = "viridis"  # color map of values without a natural middle; low values are dark
@@ -22,6 +39,63 @@ DIVERGING = "RdBu_r"  # color map of values around zero
 
 STRIP = 0.10  # height of the strip of data, as a share of the panel
 BELOW = 1.5 * STRIP  # space below the curves for the strip, as a share of their height
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colors of text, background, notes, grid, data and series."""
+
+    ink: str
+    paper: str
+    faint: str
+    grid: str
+    data: str
+    series: tuple[str, ...]
+
+    def colors(self) -> dict[str, str]:
+        """Return the color of each class."""
+        roles = {"ink": self.ink, PAPER: self.paper, FAINT: self.faint, GRID: self.grid, DATA: self.data}
+        return roles | {f"c{number}": color for number, color in enumerate(self.series, start=1)}
+
+
+# Series are the colors of Okabe and Ito without yellow, darkened or lightened until they have contrast.
+LIGHT = Theme(
+    ink="#1f2328",
+    paper="#ffffff",
+    faint="#5b616b",
+    grid="#e4e6ea",
+    data="#8a9099",
+    series=("#0072b2", "#d55e00", "#00936b", "#c06a9a", "#b57a00", "#2b95c8", "#8c6bb1"),
+)
+DARK = Theme(
+    ink="#e6e8eb",
+    paper="#16181d",
+    faint="#a9b0bb",
+    grid="#2d323b",
+    data="#757c87",
+    series=("#4ba3dc", "#f0803c", "#2fbf93", "#dd8fbb", "#f0b23c", "#7cc7f2", "#ab92cf"),
+)
+PALETTE = LIGHT.series
+
+
+def in_dark_colors(figure: Figure) -> Figure:
+    """Return a figure whose series have the colors of the dark theme."""
+    panels = tuple(map(_dark_panel, figure.panels))
+    return replace(figure, panels=panels)
+
+
+def _dark_panel(panel: Panel) -> Panel:
+    right, top = (part and _dark_panel(part) for part in (panel.right, panel.top))
+    return replace(panel, marks=tuple(map(_dark_mark, panel.marks)), right=right, top=top)
+
+
+def _dark_mark(mark: Mark) -> Mark:
+    if not isinstance(mark, Line | Band | Points | Bars | Text):
+        return mark
+    dark = dict(zip(PALETTE, DARK.series, strict=True))
+    if isinstance(mark.color, str):
+        return replace(mark, color=dark.get(mark.color, mark.color))
+    return replace(mark, color=tuple(dark.get(color, color) for color in mark.color))
 
 
 def color_of(series: int) -> str:

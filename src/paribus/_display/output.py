@@ -19,7 +19,7 @@ from paribus.results.effects import Effects
 EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # the optional dependencies that install them
 
 
-def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
+def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None, dark: bool = False) -> Any:
     """Draw a figure with a plotting library.
 
     Parameters
@@ -30,33 +30,28 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
         The library that draws it.
     ax : matplotlib Axes or sequence of them, optional
         Axes for matplotlib to draw on, one for each panel. By default a new figure is made.
+    dark : bool
+        Whether to draw on a dark background.
 
     Returns
     -------
     matplotlib.figure.Figure or plotly.graph_objects.Figure
+        The new figure, or the one that contains the given axes.
     """
-    return _draw_with_backend(figure, backend, ax)[0]
-
-
-def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
-    """Draw the figure of a result; matplotlib returns the axes of a single effect, else its figure."""
-    page, axes = _draw_with_backend(figure, backend, ax)
-    return axes[0] if len(axes) == 1 and not isinstance(result, Effects) else page
-
-
-def _draw_with_backend(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
     check_choice("backend", backend, PlotBackend)
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
+    if ax is not None and backend == "plotly":
+        raise DrawingError("ax= is where matplotlib draws; backend='plotly' makes a new figure")
+    if ax is not None and dark:
+        raise DrawingError("ax= has the colors of its figure; leave out dark=")
     if backend == "matplotlib":
         from paribus._display import matplotlib
 
-        return matplotlib.draw(figure, ax)
-    if ax is not None:
-        raise DrawingError("ax= is where matplotlib draws; backend='plotly' makes a figure of its own")
+        return matplotlib.draw(figure, ax, dark=dark)[0]
     from paribus._display import plotly
 
-    return plotly.draw(figure), []
+    return plotly.draw(figure, dark=dark)
 
 
 def render_svg(figure: Figure, *, dark: bool = False, id_prefix: str | None = None) -> str:

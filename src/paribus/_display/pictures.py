@@ -35,6 +35,7 @@ from paribus.results import (
     GroupedResults,
     HStatistics,
     Importance,
+    Marginal,
     PartialDependence,
     Regions,
 )
@@ -43,6 +44,13 @@ from paribus.results.effects import Effects, compare
 from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
 
+TITLES = {
+    PartialDependence: "Partial dependence",
+    AccumulatedLocalEffect: "Accumulated local effects",
+    Marginal: "Averages of rows near each value",
+    Difference: "Difference of effects",
+    Comparison: "Comparison of estimates",
+}
 OVERLAID = 5  # groups or regions whose curves share a panel
 BESIDE = 20  # characters of a line in a legend beside a panel
 FLAT = 20  # a curve looks flat on an axis that is this many times longer than its range
@@ -78,20 +86,36 @@ def _effects_figure(
     """Return a figure with one panel for each effect, or for each effect and output."""
     _check_figure_options(k, columns, share_y, title, figsize)
     every = list(result.values()) if isinstance(result, Effects) else [result]
-    results, notes = every[:k], tuple(result.notes)
+    results, notes, lines = every[:k], tuple(result.notes), list[str]()
     if len(results) < len(every):
-        own = dict.fromkeys(note for one in results for note in one.notes)
-        notes = (f"the strongest {len(results)} of {len(every):,}; k= draws more", *own)
+        notes = tuple(dict.fromkeys(note for one in results for note in one.notes))
+        lines.append(f"the strongest {len(results)} of {len(every):,}, k= draws more")
     chosen_outputs = chosen(results[0].output_names, output)
     if len(results) > 1:
         results, refused = _plottable_results(results, chosen_outputs)
-        notes = (*refused, *notes)
+        lines += refused
     panels, columns = _panels_of_results(results, chosen_outputs, outputs, columns)
-    background = (*_background_lines(results[0]), *_model_means_line(results), *_tails_line(results))
+    lines += [*_model_means_line(results), *_tails_line(results)]
     figure = figure_of(
-        panels, columns=columns, share_y=share_y, title=title, background=background, notes=notes
+        panels,
+        columns=columns,
+        share_y=share_y,
+        title=_title_of(results) if title is None else title,
+        background=(*_background_lines(results[0]), *lines),
+        notes=notes,
     )
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
+
+
+def _title_of(results: Sequence[Any]) -> str:
+    """Return the title of effects: the estimate, and the features if there is a single effect."""
+    first, features = results[0], " and ".join(map(short, results[0].feature_names))
+    if isinstance(first, Comparison) and not first.several_estimands:
+        first = next(iter(first.parts.values()))
+    estimate = TITLES[type(first)]
+    if not isinstance(first, Comparison) and first.provenance.scale.interaction:
+        estimate = "Interaction"
+    return f"{estimate}: {features}" if len(results) == 1 else estimate
 
 
 def _groups_figure(
@@ -124,7 +148,7 @@ def _groups_figure(
         panels[:k],
         columns=columns if len(keys) == 1 else len(keys),
         share_y=share_y,
-        title=title,
+        title=_title_of(several[0]) if title is None else title,
         background=(_groups_line(result),),
         notes=tuple(result.notes),
     )
@@ -157,7 +181,7 @@ def _regions_figure(
         panels = [panel if panel.title else _with_legend_beside(panel) for panel in panels]
     lines = [f"{one.feature_names[0]}: {next(one._lines())}" for one, _ in shown]
     if len(shown) < len(split):
-        lines.append(f"the most heterogeneous {len(shown)} of {len(split)}; k= draws more")
+        lines.append(f"the most heterogeneous {len(shown)} of {len(split)}, k= draws more")
     if whole:
         lines.append(f"without regions, so that the average represents all rows: {whole}")
     notes = (*result.notes, *(note for _, curves in shown for note in curves.notes))
@@ -165,7 +189,7 @@ def _regions_figure(
         panels,
         columns=columns,
         share_y=share_y,
-        title=title,
+        title="Regions of rows with different effects" if title is None else title,
         background=(background_of(result.provenance), *lines),
         notes=tuple(note for note in dict.fromkeys(notes) if note.code is not NoteCode.ROWS_SAMPLED),
     )
@@ -325,7 +349,7 @@ def _tails_line(results: Sequence[Any]) -> tuple[str, ...]:
     low, high = (f"{100 * p:.3g}" for p in single[0].provenance.percentiles or (0.05, 0.95))
     share = percent(max(shares)).replace(" %", "%")
     most = f"up to {share}" if len(shares) > 1 else share
-    return (f"from percentile {low} to {high}: {most} of the data lies beyond; dotted: the curve there",)
+    return (f"dotted: beyond percentiles {low} and {high} ({most} of the data)",)
 
 
 def _model_means_line(results: Sequence[Any]) -> tuple[str, ...]:

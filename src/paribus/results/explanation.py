@@ -208,8 +208,8 @@ class Explanation(ReportMixin, CorrectionMixin):
 
         Returns
         -------
-        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
-            For matplotlib the axes if there is a single panel, otherwise the figure.
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            The figure, whether it has one panel or several.
         """
         return self.effects.plot(k=k, **options)
 

@@ -340,6 +340,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         k: int = 15,
         output: str | int | None = None,
         effects: Effects[PartialDependence] | None = None,
+        title: str | None = None,
     ) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.
 
@@ -348,7 +349,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         Figure
             Panels, their axes and marks, before any plotting library.
         """
-        return self._figure(kind, statistic, k, output, effects)
+        return self._figure(kind, statistic, k, output, effects, title)
 
     def plot(
         self,
@@ -358,16 +359,19 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         k: int = 15,
         output: str | int | None = None,
         effects: Effects[PartialDependence] | None = None,
+        title: str | None = None,
         ax: Any = None,
         backend: PlotBackend = "matplotlib",
+        dark: bool = False,
     ) -> Any:
         """Draw interactions of one output.
 
         Parameters
         ----------
         kind : {"bars", "heatmap", "network", "panels"}
-            Bars of the strongest entries with standard errors; a heatmap of all pairs; a network whose
-            edge widths are strengths; or two-way panels of the strongest pairs.
+            The strongest entries with standard errors; a heat map of all pairs, below the diagonal; a network
+            of the ten strongest pairs, whose line widths encode strength; or two-way panels of the strongest
+            pairs.
         statistic : {"pairwise", "overall", "threeway"}
             Statistic of the bars.
         k : int
@@ -376,15 +380,19 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
             One output of several, by name or position. Required if there are several.
         effects : Effects, optional
             The partial dependence of the pairs that ``kind="panels"`` draws.
+        title : str, optional
+            Title of the figure; by default the statistic. An empty one leaves it out.
         ax : matplotlib Axes or sequence of them, optional
             Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
             figure by default.
         backend : {"matplotlib", "plotly"}
             Plotting library.
+        dark : bool
+            Whether to draw on a dark background.
 
         Returns
         -------
-        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
-            For matplotlib the axes if there is a single panel, otherwise the figure.
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            The figure, whether it has one panel or several; with ``ax`` the figure of these axes.
         """
-        return self._plotted(self._figure(kind, statistic, k, output, effects), backend, ax)
+        return self._plotted(self._figure(kind, statistic, k, output, effects, title), backend, ax, dark)

@@ -33,11 +33,11 @@ class NotebookReprMixin(Saveable):
 
         return figure_for(self, *options)
 
-    def _plotted(self, figure: Figure, backend: str, ax: Any) -> Any:
+    def _plotted(self, figure: Figure, backend: str, ax: Any, dark: bool) -> Any:
         """Draw the picture."""
-        from paribus._display.output import draw_result
+        from paribus._display.output import draw
 
-        return draw_result(self, figure, backend, ax)
+        return draw(figure, backend=backend, ax=ax, dark=dark)
 
     def to_svg(
         self: Any, *args: Any, dark: bool = False, id_prefix: str | None = None, **options: Any
@@ -122,14 +122,19 @@ class PlotMixin(NotebookReprMixin):
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         backend: PlotBackend = "matplotlib",
+        dark: bool = False,
     ) -> Any:
         """Plot one panel per effect, strongest first.
 
-        Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
-        sparse, and missing values have a separate narrow panel. Categories without an order are sorted by
-        effect, numbers and booleans are not; beyond twenty the rarest are pooled. The legend explains the
-        bands: ± two standard errors, the interval over rows and refits for a list of models, or quantiles of
-        the rows. Notes are shown below.
+        Below every curve is the density of the data in about 30 bars, with its deciles as ticks. Curves fade
+        where data is sparse, and missing values have a narrow panel. Categories and columns of at most twelve
+        whole numbers have points with error bars; the bars below them are as long as their share of the data.
+        Categories without an order are sorted by effect, numbers and booleans are not; beyond twenty the
+        rarest are pooled. Effects of trees on a grid of ``"splits"`` are steps.
+
+        The legend explains the bands: ± two standard errors, the interval over rows and refits for a list of
+        models, or quantiles of the rows. The y-axis names the target: the class, or the name in
+        ``target_names``. Below the panels are the model, the rows, and one line of caveats; `notes` has all.
 
         Parameters
         ----------
@@ -148,26 +153,29 @@ class PlotMixin(NotebookReprMixin):
         share_y : bool
             Whether panels of the same unit share the y-axis.
         title : str, optional
-            Title of the figure; none by default.
+            Title of the figure; by default the estimate. An empty one and several ``ax`` leave it out.
         figsize : tuple of two numbers, optional
             Width and height of a new figure in inches; by default as large as its panels need.
         backend : {"matplotlib", "plotly"}
             Plotting library. With plotly a pointer shows values, effects, standard errors and shares of the
             data.
+        dark : bool
+            Whether to draw on a dark background. By default colors are those of the style of matplotlib, or
+            of the template of plotly.
 
         Returns
         -------
-        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
-            For matplotlib the axes if there is a single panel, otherwise the figure.
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            The figure, whether it has one panel or several; with ``ax`` the figure of these axes.
         """
         figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
-        return self._plotted(figure, backend, ax)
+        return self._plotted(figure, backend, ax, dark)
 
 
 class BarsMixin(NotebookReprMixin):
     """Draw numbers of features as bars: importance, and what has moved."""
 
-    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
+    def figure(self, *, k: int = 15, output: str | int | None = None, title: str | None = None) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.
 
         Returns
@@ -175,15 +183,17 @@ class BarsMixin(NotebookReprMixin):
         Figure
             Panels, their axes and marks, before any plotting library.
         """
-        return self._figure(k, output)
+        return self._figure(k, output, title)
 
     def plot(
         self,
         *,
         k: int = 15,
         output: str | int | None = None,
+        title: str | None = None,
         ax: Any = None,
         backend: PlotBackend = "matplotlib",
+        dark: bool = False,
     ) -> Any:
         """Draw the largest as bars, with their standard errors.
 
@@ -193,17 +203,22 @@ class BarsMixin(NotebookReprMixin):
             How many, at most.
         output : str or int, optional
             One output of several, by name or position. Required if there are several.
+        title : str, optional
+            Title of the figure; by default the quantity. An empty one leaves it out.
         ax : matplotlib Axes, optional
             Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
             figure by default.
         backend : {"matplotlib", "plotly"}
             Plotting library.
+        dark : bool
+            Whether to draw on a dark background.
 
         Returns
         -------
-        matplotlib.axes.Axes or plotly.graph_objects.Figure
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            The figure; with ``ax`` that of these axes.
         """
-        return self._plotted(self._figure(k, output), backend, ax)
+        return self._plotted(self._figure(k, output, title), backend, ax, dark)
 
 
 class Result(PlotMixin, Mapping[str, Any]):

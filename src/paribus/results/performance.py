@@ -184,11 +184,12 @@ class Performance(NotebookReprMixin):
         columns: int = 3,
         title: str | None = None,
         backend: PlotBackend = "matplotlib",
+        dark: bool = False,
     ) -> Any:
         """Plot observed against predicted in groups of rows, for each output, and the training curves.
 
-        Points on the diagonal are predicted as they came out; bars are intervals of 95 %. Training curves
-        have a panel for each score.
+        Points on the diagonal are calibrated; bars are intervals of 95 %. Training curves have a panel for
+        each score.
 
         Parameters
         ----------
@@ -197,15 +198,18 @@ class Performance(NotebookReprMixin):
         columns : int
             Panels in a row, at most.
         title : str, optional
-            Title above all panels.
+            Title above all panels; an empty one leaves it out, and so do several ``ax``.
         backend : {"matplotlib", "plotly"}
             Plotting library.
+        dark : bool
+            Whether to draw on a dark background.
 
         Returns
         -------
-        matplotlib.axes.Axes or matplotlib.figure.Figure or plotly.graph_objects.Figure
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            The figure, whether it has one panel or several; with ``ax`` the figure of these axes.
         """
-        return self._plotted(self._figure(columns, title), backend, ax)
+        return self._plotted(self._figure(columns, title), backend, ax, dark)
 
 
 SHOWN = 5  # cells that are printed

@@ -15,7 +15,7 @@ from paribus._display.figure import AxisScale, PanelAxis
 from paribus._display.text_width import text_width
 from paribus._text import at_value, count, duration_unit, number, percent
 from paribus._text import short as short_number
-from paribus.notes import NoteCode
+from paribus.notes import Note, NoteCode
 from paribus.results import (
     AccumulatedLocalEffect,
     Difference,
@@ -85,13 +85,9 @@ def background(provenance: Provenance) -> str:
     return f"{model}{provenance.background()}"
 
 
-def notes_of(result: HStatistics | Importance | Drift, *lines: str) -> tuple[str, ...]:
-    """Return the notes of a figure: its background data, ``lines`` about the figure, notes of the result.
-
-    The note about sampled rows is left out, because the background data names them already.
-    """
-    own = (note for note in result.notes if note.code is not NoteCode.ROWS_SAMPLED)
-    return (background(result.provenance), *lines, *own)
+def caveats_of(result: HStatistics | Importance | Drift) -> tuple[Note, ...]:
+    """Return the notes of a result without that about sampled rows, which the background data names."""
+    return tuple(note for note in result.notes if note.code is not NoteCode.ROWS_SAMPLED)
 
 
 Effect: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal | Difference
@@ -105,6 +101,7 @@ STACKED = 10  # lines of labels that fit along a vertical axis or in a legend
 STACKED_LINE = 20  # characters of a label if there are more lines
 BEYOND = 0.03  # margin of an axis of numbers to each side, as a share of their range
 CROWDED = 1e-3  # of the axis: points that are closer lie on the two sides of a split
+FEW = 12  # values of a column of whole numbers that are plotted as points, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +112,8 @@ class FeatureAxis:
     ``texts`` are the full names of the positions. ``axis`` is the axis of the panel. ``weights (g,)`` is the
     weight of the data at each value, by which categories that share a position are averaged. ``labels`` are
     those of categories, and None for numbers. ``unit`` is that of durations, in days. With ``at_splits`` the
-    values lie on both sides of each split of a tree.
+    values lie on both sides of each split of a tree. With ``few`` these numbers are all values of the column,
+    so that there is nothing between them to draw.
     """
 
     values: Array
@@ -127,6 +125,7 @@ class FeatureAxis:
     labels: tuple[str, ...] | None = None
     unit: float = 1.0
     at_splits: bool = False
+    few: bool = False
 
     @property
     def categorical(self) -> bool:
@@ -135,8 +134,13 @@ class FeatureAxis:
 
     @property
     def discrete(self) -> bool:
-        """Whether heights are plotted as points: at categories, or at a single value."""
-        return self.categorical or len(self.at) == 1
+        """Whether heights are plotted as points: at categories, at few numbers, or at a single value."""
+        return self.categorical or self.few or len(self.at) == 1
+
+    @property
+    def gap(self) -> float:
+        """The distance of neighboring points, at least: 1 for categories, 0 for a single number of an axis."""
+        return float(np.diff(self.at).min()) if self.few else float(self.axis.scale == "category")
 
     @property
     def steps(self) -> bool:
@@ -147,7 +151,9 @@ class FeatureAxis:
     @property
     def edges(self) -> Floats:
         """The edges of cells that fill the axis: halfway between neighboring positions."""
-        return np.arange(len(self.at) + 1, dtype=np.float64) - 0.5 if self.categorical else between(self.at)
+        if self.categorical:
+            return np.arange(len(self.at) + 1, dtype=np.float64) - 0.5
+        return reach(self.at) if self.few else between(self.at)
 
     def average(self, values: Floats) -> Floats:
         """Return the average ``(..., p)`` of values ``(..., g)`` over the categories at each position.
@@ -215,7 +221,34 @@ def feature_axis(
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
         return category_axis(values, name, np.zeros(len(values)) if weights is None else weights, by)
-    return replace(number_axis(values, name), at_splits=result.provenance.at_splits)
+    place = replace(number_axis(values, name), at_splits=result.provenance.at_splits)
+    return at_few_values(place) if _has_all_values(result, axis, place) else place
+
+
+def _has_all_values(result: Effect, axis: int, place: FeatureAxis) -> bool:
+    """Return whether a grid of few numbers has all values of its column.
+
+    Such a grid has both ends of the data, and whole numbers without a gap or fewer values than requested.
+    """
+    at = place.at
+    whole = len(at) == 2 or bool((at == np.round(at)).all())
+    if place.axis.scale != "number" or place.values.dtype.kind == "m" or not 2 <= len(at) <= FEW or not whole:
+        return False
+    deciles = None if isinstance(result, AccumulatedLocalEffect | Difference) else result.deciles[axis]
+    no_gap = bool((np.diff(at) == 1).all())
+    if deciles is None:
+        return no_gap
+    requested = result.provenance.grid_resolution
+    all_values = no_gap or (isinstance(requested, int) and len(at) < requested)
+    return all_values and bool(np.isin(place.positions(deciles)[[0, -1]], at).all())
+
+
+def at_few_values(place: FeatureAxis) -> FeatureAxis:
+    """Return the layout of few numbers that are plotted as points, with a tick at each if there is space."""
+    place = replace(place, few=True)
+    low, high = float(place.at[0]) - 0.6 * place.gap, float(place.at[-1]) + 0.6 * place.gap
+    ticks = tuple((float(at), number(at)) for at in place.at) if high - low <= 2 * FEW * place.gap else None
+    return replace(place, axis=replace(place.axis, low=low, high=high, ticks=ticks))
 
 
 def in_own_order(result: PartialDependence | Marginal | Difference, axis: int) -> bool:
@@ -291,6 +324,7 @@ def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> Feat
     seen = np.flatnonzero(within)
     return replace(
         place,
+        few=shared.few,
         axis=shared.axis,
         at=at[seen],
         groups=tuple(place.groups[p] for p in seen),

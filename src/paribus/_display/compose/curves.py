@@ -12,8 +12,10 @@ from paribus._contracts import NOMINAL, Array, Floats
 from paribus._data.kinds import objects
 from paribus._display.compose.axis import (
     CROWDED,
+    FEW,
     Effect,
     FeatureAxis,
+    at_few_values,
     category_axis,
     feature_axis,
     height_axis,
@@ -82,7 +84,9 @@ ESTIMATES = {
 THIN = 0.2  # of the typical density of the data: below it a curve fades
 FAINTEST = 0.3  # opacity of a curve where there is no data
 NEAR = 20  # the density at a point is an average over a 20th of the points to each side
-CATEGORY_BAR = 0.8  # width of a category's bar
+CELL = 0.8  # width of the longest bar of the data at points, as a share of the gap between them
+THIN_BAR = 0.2  # thickness of such a bar, as a share of the strip of data
+BINS = 30  # bars of the data along numbers, about
 DODGE = 0.5  # total width of several points beside each other at one category, at most
 DODGE_MISSING = 1.8  # factor of their distance in the narrow panel of the missing value
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, for bands
@@ -243,7 +247,8 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         offset = float(comparison.ale_offset[o])
         curves += _curves_of(local, o, on_axis(place, local, _support_at_values(local)), offset=offset)
     if marginal is not None:
-        curves += _curves_of(marginal, o, on_axis(place, marginal, _support_at_values(marginal)))
+        averages = _curves_of(marginal, o, on_axis(place, marginal, _support_at_values(marginal)))
+        curves += map(_without_error, averages)
     curves = [_beside_others(curve) for curve in curves]
     return _panel_of_curves(place, curves, _data_of(effect), height_axis(effect, [o]))
 
@@ -262,6 +267,7 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
     curves: list[Curve] = []
     for series, (name, part) in enumerate(parts.items()):
         own = _curves_of(part, o, on_axis(place, part, _support_at_values(part)), series)
+        own = list(map(_without_error, own)) if isinstance(part, Marginal) else own
         if len(own) > 1:  # predicted and observed averages keep their usual style
             own = [replace(_beside_others(curve), label=f"{name}, {curve.estimate}") for curve in own]
         else:
@@ -275,6 +281,12 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
         whole, missing = sum(one.whole for one in every), sum(one.missing for one in every)
         data = replace(data, support=support, whole=whole, missing=missing)
     return _panel_of_curves(place, curves, data, height_axis(first, [o]))
+
+
+def _without_error(curve: Curve) -> Curve:
+    """Return a curve without bands: those of averages near a value would hide the other curves."""
+    missing = curve.missing and replace(curve.missing, error=None)
+    return replace(curve, values=replace(curve.values, error=None), missing=missing)
 
 
 def _beside_others(curve: Curve) -> Curve:
@@ -326,7 +338,9 @@ def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
     grids, name = [part.grid_values[0] for part in parts], parts[0].feature_names[0]
     if parts[0].kinds[0] not in NOMINAL:
         alike = all(np.array_equal(grid, grids[0]) for grid in grids)
-        return number_axis(grids[0] if alike else np.unique(np.concatenate(grids)), name)
+        place = number_axis(grids[0] if alike else np.unique(np.concatenate(grids)), name)
+        few = all(_axis_of_result(part, o).few for part in parts) and len(place.at) <= FEW
+        return at_few_values(place) if few else place
     weights: dict[object, float] = {}
     keys: dict[object, float | None] = {}
     for part, grid in zip(parts, grids, strict=True):
@@ -403,12 +417,7 @@ def _panel_of_curves(
     """
     curves, title = _with_legend(curves, common)
     at_missing = [_missing_value_curve(curve) for curve in curves if curve.missing is not None]
-    below, below_missing = list[Mark](), list[Mark]()
-    if data is not None:
-        below = [*strip(place, data, most=data.missing), *rug(place, data.deciles)]
-        if place.categorical:  # the bar of the missing value is on the same scale as theirs
-            most = float(place.total(data.support).max(initial=0.0))
-            below_missing = [*strip(AT_MISSING, data.at_missing, most)]
+    below: list[Mark] = [] if data is None else [*strip(place, data), *rug(place, data.deciles)]
     marks = (*below, *under, *_curve_marks(curves, show_models=show_models))
     panel = Panel(marks, place.axis, y, legend_title=title)
     if not at_missing and not under_missing:
@@ -418,7 +427,7 @@ def _panel_of_curves(
     # The text is one line lower, because the last tick text of the main panel may extend below this one.
     text = f"missing{share}" if place.categorical else f"\nmissing{share}"
     x = replace(AT_MISSING.axis, ticks=((0.0, text),))
-    return replace(panel, right=Panel((*below_missing, *under_missing, *points), x))
+    return replace(panel, right=Panel((*under_missing, *points), x))
 
 
 def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
@@ -426,7 +435,8 @@ def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], 
     texts = [curve.around(alone=len(curves) == 1) for curve in curves]
     around = set(texts) - {""}
     if common is not None and len(around) < 2:
-        return curves, " ".join([common, *around]).strip() or None
+        some = "bands" if around and "" in texts else common
+        return curves, " ".join([some, *around]).strip() or None
     return [
         replace(curve, label=f"{curve.label} {text}".strip())
         for curve, text in zip(curves, texts, strict=True)
@@ -477,7 +487,7 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) ->
         hover = tuple(f"{text}\n{curve.interval}: {number(a)} to {number(b)}" for text, a, b in ends)
     single = None if values.rows is None else place.total(values.rows) == 1
     if place.discrete:
-        at = place.at + (aside if place.axis.scale == "category" else 0.0)
+        at = place.at + aside * place.gap
         points = Points(at, y, curve.color, curve.label, curve.marker, hover=hover, single=single)
         yield replace(points, error=around)
         return
@@ -524,7 +534,8 @@ def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]
     label = f"each of {some}{len(models)} models" if labeled and curve.label is not None else None
     for y in curve.place.average(models[drawn]):
         if curve.place.discrete:
-            yield Points(curve.place.at + aside, y, curve.color, label, "dot", 3.0, 0.6)
+            at = curve.place.at + aside * curve.place.gap
+            yield Points(at, y, curve.color, label, "dot", 3.0, 0.6)
         else:
             yield Line(curve.place.at, y, curve.color, label, "solid", 0.7, 0.5, curve.place.steps)
         label = None
@@ -562,7 +573,8 @@ def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -
         label = f"{100 * part:.4g} % of rows" if labeled else None
         del lone[first], lone[last]
         if place.discrete:
-            base, width = np.where(np.isfinite(low + high), low, np.nan), np.full(len(low), ICE_BAR)
+            base = np.where(np.isfinite(low + high), low, np.nan)
+            width = np.full(len(low), ICE_BAR * place.gap)
             yield Bars(place.at, high - base, width, color, base, label, shade)
         else:
             yield Band(place.at, low, high, color, label, shade, place.steps, "rows")
@@ -590,23 +602,50 @@ def _selected_ice_lines(curves: Floats, weights: Floats | None, place: FeatureAx
         label = None
 
 
-def strip(place: FeatureAxis, data: DataAlong, most: float = 0.0) -> list[Strip]:
-    """Return the strip of data along an axis: its weight at categories, its density along numbers.
+def strip(place: FeatureAxis, data: DataAlong) -> list[Strip]:
+    """Return the strip of data below curves; the list is empty without data at points or in bins.
 
-    ``most`` is the height of the bar of a category in another panel with the same scale. The list is empty
-    without data.
+    At points the weight of the data is the length of a thin bar along the axis, because high bars would look
+    like values of the curve.
     """
-    if place.categorical:
-        at, weights = place.at, place.total(data.support)
-        heights, width = weights, np.full(len(weights), CATEGORY_BAR)
+    if place.few and data.edges is not None:  # bins between points, which have no curve
+        return []
+    bars = histogram(place, data)
+    if not place.discrete:
+        return bars
+    return [
+        replace(
+            bar, width=bar.width * bar.height / bar.most, height=np.full(len(bar.at), THIN_BAR * bar.most)
+        )
+        for bar in bars
+    ]
+
+
+def histogram(place: FeatureAxis, data: DataAlong) -> list[Strip]:
+    """Return bars of the data along an axis: its weight at points, its density in about `BINS` bars else.
+
+    The list is empty without data.
+    """
+    if place.discrete and data.edges is None:
+        at, weights, texts = place.at, place.total(data.support), place.texts
+        heights, width = weights, np.full(len(weights), CELL * place.gap)
     else:
-        edges, weights = _data_cells(place, data)
-        at, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-        heights, most = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0), 0.0
-    most = max(float(heights.max(initial=0.0)), most)
-    texts = place.texts[: len(weights)] if place.discrete else place.ranges(edges)
+        edges, weights = _binned(*_data_cells(place, data))
+        at, width, texts = (edges[1:] + edges[:-1]) / 2, np.diff(edges), tuple(place.ranges(edges))
+        heights = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0)
+    most = float(heights.max(initial=0.0))
     hover = tuple(map("\n".join, zip(texts, shares(weights, data.whole), strict=True)))
     return [Strip(at, heights, width, most, hover=hover)] if most > 0 else []
+
+
+def _binned(edges: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Join neighboring cells into at most `BINS` of about equal width; narrower ones would show noise."""
+    if len(weights) <= BINS:
+        return edges, weights
+    middle = (edges[1:] + edges[:-1]) / 2
+    bins = np.minimum((BINS * (middle - edges[0]) / (edges[-1] - edges[0])).astype(int), BINS - 1)
+    starts = np.flatnonzero(np.diff(bins, prepend=-1))
+    return edges[[*starts, -1]], np.add.reduceat(weights, starts)
 
 
 def rug(place: FeatureAxis, deciles: Array | None, along: Literal["x", "y"] = "x") -> list[Rug]:
@@ -636,7 +675,7 @@ def _data_cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
     weights = np.add.reduceat(weights, starts) if starts else weights
     at = at[starts]
     if len(at) < 2:
-        return np.concatenate([at - CATEGORY_BAR / 2, at + CATEGORY_BAR / 2]), weights
+        return np.concatenate([at - CELL / 2, at + CELL / 2]), weights
     edges = reach(at)
     return (np.floor(edges) + 0.5 if place.values.dtype.kind in "iu" else edges), weights
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.compose.axis import notes_of, short, unit, value_text
+from paribus._display.compose.axis import background, caveats_of, short, unit, value_text
 from paribus._display.figure import Figure, Heat, Line, Mark, Panel, PanelAxis, Points, Text
 from paribus._display.layout import single_panel
 from paribus._display.mark_helpers import INK, color_of
 from paribus._display.text_width import inches, text_width
-from paribus._text import count, number
+from paribus._text import number
 from paribus.results import HStatistics
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 LABEL = 22  # characters of the name of a feature; hover texts have the full name
 
-# The upper four fifths of the color maps Blues and Oranges, so that weak cells differ from blank ones.
+# The upper four fifths of the color map Blues, so that weak cells differ from blank ones.
 BLUES = ("#d0e1f2", "#a3cce3", "#64a9d3", "#3383be", "#0e59a2", "#08306b")
-ORANGES = ("#fdd9b4", "#fdb271", "#fb8735", "#e65a0b", "#b33b02", "#7f2704")
-WRITTEN = 8  # features of a heat map with numbers in its cells, at most
-ROOM = 30.0  # em of horizontal labels that fit below a heat map
-COLOR_BARS = 2.4  # inches of the color bars beside a heat map
+WRITTEN = 12  # features of a heat map with numbers in its cells, at most
+CELL, SMALL_CELL = 0.5, 0.3  # inches of a cell with a number, and of one without
+COLOR_BAR = 1.3  # inches of the color bar next to a heat map
 
 HORIZONTAL = 12  # features of a network with horizontal labels; labels of more are radial
 RADIUS = 2.0  # inches of the circle of a network
@@ -36,7 +35,7 @@ INCH = 1 / RADIUS  # in units of the network, whose circle has the radius one
 AWAY = 0.4 * INCH  # distance from the circle to the label of the largest node
 LEGEND = 1.9 * INCH  # width of the legend
 HEADING = 24  # characters of a line of the legend
-WEAK = 0.01  # of the strongest link: weaker ones are not plotted
+LINKS = 10  # plotted links, the strongest, at most
 WIDEST = 9.0  # points, width of the strongest link
 LARGEST = 26.0  # points, diameter of the node of the strongest feature, at most
 ALONG = np.linspace(0.0, 1.0, 11)[:, None]  # positions along a link that have a hover text
@@ -48,7 +47,8 @@ class Pairs:
 
     ``matrix (j, j)`` has the strengths of pairs. It is symmetric with a diagonal of zeros, and pairs that
     were not requested are NaN. ``own (j,)`` is the strength of each main effect. ``hover`` has the text of
-    each pair, and that of each feature on its diagonal. ``lines`` are notes about features that are left out.
+    each pair, and that of each feature on its diagonal. ``lines`` are about the background data and about
+    features that are left out.
     """
 
     labels: list[str]
@@ -77,6 +77,7 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
             hover[rows[first]][rows[second]] = hover[rows[second]][rows[first]] = text
     labels = [short(names[feature], LABEL) for feature in rows]
     lines = [f"{len(rows)} of {len(names):,} features"] if len(rows) < len(names) else []
+    lines = [background(result.provenance), *lines]
     return Pairs(labels, matrix[np.ix_(shown, shown)], own[shown], hover, lines)
 
 
@@ -88,37 +89,36 @@ def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> 
     return "\n".join([" × ".join(names), strength, *([] if np.isnan(share) else [h_squared])])
 
 
-def heatmap(result: HStatistics, k: int, o: int) -> Figure:
-    """Return a heat map of all pairs, with the main effects on the diagonal in another color."""
+def heatmap(result: HStatistics, k: int, o: int, title: str) -> Figure:
+    """Return a heat map of all pairs: the triangle below the diagonal, because strengths are symmetric."""
     pairs = _pairs_of(result, k, o)
-    size, labels, lines = len(pairs.labels), pairs.labels, list(pairs.lines)
-    of_pairs, of_features = (
-        f"{what}\n({unit(result, [o])})"
-        for what in ("strength of the interaction", "own effect, on the diagonal")
-    )
+    size, lines = len(pairs.labels), list(pairs.lines)
+    below = np.tril(np.ones((size, size), dtype=bool), -1)[1:, :-1]  # the first feature has no row
+    strengths, hover = pairs.matrix[1:, :-1], [row[:-1] for row in pairs.hover[1:]]
     marks: list[Mark] = [
-        *_pair_heat(np.nan_to_num(pairs.matrix), BLUES, of_pairs, pairs.hover),
-        *_pair_heat(np.diag(pairs.own), ORANGES, of_features, pairs.hover),
-        _between_cells(size),
+        *_pair_heat(np.where(below, np.nan_to_num(strengths), 0.0), unit(result, [o]), hover),
+        _between_cells(size - 1),
     ]
-    absent = np.argwhere(np.isnan(pairs.matrix))
-    marks += [Text(float(column), float(size - 1 - row), "·", size=16.0, alpha=0.8) for row, column in absent]
-    if (pairs.matrix[~np.eye(size, dtype=bool)] == 0).any() or not pairs.own.all():
+    absent = np.argwhere(np.isnan(strengths) & below)
+    marks += [Text(float(column), float(size - 2 - row), "·", size=16.0, alpha=0.8) for row, column in absent]
+    if (strengths[below] == 0).any():
         lines.append("blank: exactly zero")
     if len(absent):
         lines.append("dot: not requested")
-    rotated = size * max(map(text_width, labels)) > ROOM
-    columns, rows = (
-        tuple(zip(map(float, at), labels, strict=True)) for at in (range(size), range(size)[::-1])
+    columns, rows = pairs.labels[:-1], pairs.labels[:0:-1]
+    cell = CELL if size <= WRITTEN else SMALL_CELL
+    rotated = 10 * max(map(text_width, columns)) > 72 * cell
+    x, y = (
+        PanelAxis("", "category", tuple(zip(map(float, range(size - 1)), names, strict=True)), turned)
+        for names, turned in ((columns, rotated), (rows, False))
     )
-    x, y = (PanelAxis("", "category", ticks, low=-0.5, high=size - 0.5) for ticks in (columns, rows))
-    side, beside = max(3.3, size * (0.6 if size <= WRITTEN else 0.3)), 0.3 + max(map(inches, labels))
-    page = side + beside + COLOR_BARS, side + (beside if rotated else 0.4) + 0.3
-    panel = Panel(tuple(marks), replace(x, turned=rotated), y, equal=True)
-    return single_panel(panel, page, notes_of(result, *lines))
+    x, y = (replace(axis, low=-0.5, high=size - 1.5) for axis in (x, y))
+    side, beside = max(2.4, (size - 1) * cell), 0.3 + max(map(inches, pairs.labels))
+    page = side + beside + COLOR_BAR, side + (beside if rotated else 0.4) + 0.3
+    return single_panel(Panel(tuple(marks), x, y, equal=True), page, lines, caveats_of(result), title)
 
 
-def _pair_heat(values: Floats, colors: tuple[str, ...], unit: str, hover: list[list[str]]) -> list[Heat]:
+def _pair_heat(values: Floats, unit: str, hover: list[list[str]]) -> list[Heat]:
     """Return the heat map of the cells that are not zero, with the first row on top."""
     if not values.any():
         return []
@@ -127,8 +127,9 @@ def _pair_heat(values: Floats, colors: tuple[str, ...], unit: str, hover: list[l
     rows = [[*zip(*row, strict=True)] for row in zip(shown, hover[::-1], strict=True)]
     texts = tuple(tuple("" if np.isnan(value) else text for value, text in row) for row in rows)
     numbers = tuple(tuple("" if np.isnan(value) else _brief(value) for value in row) for row in shown)
-    written = numbers if len(values) <= WRITTEN else ()
-    return [Heat(edges, edges, shown, colors, 0.0, float(values.max()), unit, written, texts)]
+    written = numbers if len(values) < WRITTEN else ()
+    label = f"strength of the interaction ({unit})"
+    return [Heat(edges, edges, shown, BLUES, 0.0, float(values.max()), label, written, texts)]
 
 
 def _brief(value: float) -> str:
@@ -139,15 +140,19 @@ def _brief(value: float) -> str:
 
 
 def _between_cells(size: int) -> Line:
-    """Return faint lines between cells, which make blank cells visible."""
-    along, across = np.tile([-0.5, size - 0.5, np.nan], size + 1), np.repeat(np.arange(size + 1) - 0.5, 3)
-    across[2::3] = np.nan
+    """Return faint lines between the cells of a triangle of ``size`` rows, which make blank cells visible."""
+    ends = (
+        np.minimum(np.arange(size + 1) + 1.0, size) - 0.5
+    )  # of the line below each row, and above the first
+    along = np.column_stack([np.full(size + 1, -0.5), ends, np.full(size + 1, np.nan)]).ravel()
+    across = np.repeat(size - 0.5 - np.arange(size + 1), 3)
+    # Rows and columns are alike, counted from the lower left corner.
     x, y = np.concatenate([along, across]), np.concatenate([across, along])
     return Line(x, y, INK, width=0.5, alpha=0.2)
 
 
-def network(result: HStatistics, k: int, o: int) -> Figure:
-    """Return a network of features on a circle.
+def network(result: HStatistics, k: int, o: int, title: str) -> Figure:
+    """Return a network of features on a circle, with the strongest links.
 
     The area of a node is proportional to the main effect. The width of a link grows with the strength of the
     interaction.
@@ -157,27 +162,24 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     # The strongest feature is on top, and the others follow clockwise.
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(labels)) / len(labels)
     places = np.column_stack([np.cos(angles), np.sin(angles)])
-    drawn = np.argwhere((links > 0) & (links >= WEAK * links.max()))
-    strongest_last = drawn[np.argsort(links[tuple(drawn.T)], kind="stable")]
+    known = np.argwhere(links > 0)
+    drawn = known[np.argsort(links[tuple(known.T)], kind="stable")][-LINKS:]  # the strongest is on top
     largest = min(LARGEST, 0.8 * 2 * np.pi * RADIUS * 72 / len(angles))
     across = _diameters(pairs.own, float(pairs.own.max()), largest)
     own_texts = tuple(pairs.hover[place][place] for place in range(len(labels)))
     right, x, y, size = _network_layout(labels, places)
     if not links.any():
         lines.append("every interaction is exactly zero")
-    weak = int(np.count_nonzero(links)) - len(drawn)
-    if weak:
-        lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
+    if len(drawn) < len(known):
+        lines.append(f"the strongest {len(drawn)} of {len(known):,} links")
     marks = (
-        *(
-            _network_link(places, pairs.hover, link, links[tuple(link)] / links.max())
-            for link in strongest_last
-        ),
+        *(_network_link(places, pairs.hover, link, links[tuple(link)] / links.max()) for link in drawn),
         Points(places[:, 0].copy(), places[:, 1].copy(), color_of(1), size=across, hover=own_texts),
         *_network_labels(labels, np.round(places, 9), across),
         *_network_legend(right, float(links.max()), float(pairs.own.max()), largest, unit(result, [o])),
     )
-    return single_panel(Panel(marks, x, y, equal=True), size, notes_of(result, *lines))
+    panel = Panel(marks, x, y, equal=True)
+    return single_panel(panel, size, lines, caveats_of(result), title)
 
 
 def _network_layout(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._display.compose.axis import background, hover_texts, notes_of, shares, short, unit, whole_of
+from paribus._display.compose.axis import background, caveats_of, hover_texts, shares, short, unit, whole_of
 from paribus._display.compose.pairs import heatmap, interaction_text, network
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Line, Mark, Panel, PanelAxis, Points, Rule, Text
-from paribus._display.layout import figure_of, notes_height, single_panel
+from paribus._display.layout import figure_of, notes_height, single_panel, title_height
 from paribus._display.mark_helpers import GRAY, INK, color_of, dash_of
 from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
@@ -35,6 +35,9 @@ def performance_figure(result: Performance, columns: int, title: str | None) -> 
     if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
         raise OptionError(f"columns={columns!r} must be a positive integer")
     several = len(result.calibration) > 1
+    if title is None:
+        named = {"Calibration": result.calibration, "Training curves": training_curves_by_metric(result)}
+        title = " and ".join(name for name, part in named.items() if part).capitalize()
     panels = [calibration_panel(one, whole_of(result.provenance), several) for one in result.calibration]
     panels += [training_panel(curves) for curves in training_curves_by_metric(result).values()]
     if not panels:
@@ -106,12 +109,13 @@ def training_panel(curves: Sequence[TrainingCurve]) -> Panel:
 
 
 NEGLIGIBLE = 1e-3  # of the variance of the prediction: H² of a smaller joint effect is meaningless
+H_SQUARED = 0.001  # smaller values of H² are not written
 LABEL = 44  # characters of a label, which may name several features
 REMARK = 0.16  # of the axis: space for the text beside the longest bar
-MEASURES = {  # name of an entry of each statistic, and quantity that its bars show
-    "pairwise": ("pair", "strength of the interaction"),
-    "overall": ("feature", "strength of all interactions of a feature"),
-    "threeway": ("triple", "strength of the three-way interaction"),
+MEASURES = {  # name of an entry of each statistic, quantity that its bars show, and title
+    "pairwise": ("pair", "strength of the interaction", "Interactions of pairs"),
+    "overall": ("feature", "strength of all interactions of a feature", "Interactions of features"),
+    "threeway": ("triple", "strength of the three-way interaction", "Interactions of triples"),
 }
 COLUMNS = 3  # of surfaces
 SURFACE = (4.6, 3.8)  # inches of one surface
@@ -125,6 +129,7 @@ def interactions_figure(
     k: int,
     output: str | int | None,
     effects: Effects[PartialDependence] | None = None,
+    title: str | None = None,
 ) -> Figure:
     """Compose the figure of the interactions of one output.
 
@@ -133,8 +138,8 @@ def interactions_figure(
     result : HStatistics
         The statistics.
     kind : {"bars", "heatmap", "network", "panels"}
-        Bars of the strongest entries with error bars, a heat map of all pairs with main effects on the
-        diagonal, a network of features, or the surfaces of the strongest pairs.
+        Bars of the strongest entries with error bars, a heat map of all pairs, a network of the strongest
+        pairs, or the surfaces of the strongest pairs.
     statistic : {"pairwise", "overall", "threeway"}
         The statistic that bars show.
     k : int
@@ -143,6 +148,8 @@ def interactions_figure(
         The output, by name or position. Required if there are several.
     effects : Effects, optional
         Partial dependence of the pairs. Required for panels.
+    title : str, optional
+        The title. By default it names the statistic.
     """
     check_choice("kind", kind, InteractionPlot)
     check_choice("statistic", statistic, Statistic)
@@ -153,16 +160,17 @@ def interactions_figure(
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
     o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
+    title = MEASURES[statistic][2] if title is None else title
     if kind == "panels":
-        return _pair_surfaces_figure(result, k, o, effects)
+        return _pair_surfaces_figure(result, k, o, effects, title)
     if effects is not None:
         raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
     if kind == "bars":
-        return _interaction_bars(result, statistic, k, o)
-    return heatmap(result, k, o) if kind == "heatmap" else network(result, k, o)
+        return _interaction_bars(result, statistic, k, o, title)
+    return (heatmap if kind == "heatmap" else network)(result, k, o, title)
 
 
-def importance_figure(result: Importance, k: int, output: str | int | None) -> Figure:
+def importance_figure(result: Importance, k: int, output: str | int | None, title: str | None) -> Figure:
     """Compose bars of the ``k`` most important features for one output.
 
     An importance that counts interactions has a second, lighter bar behind the first.
@@ -173,7 +181,9 @@ def importance_figure(result: Importance, k: int, output: str | int | None) -> F
     of_output = f", {short(result.output_names[o])}" if len(result.output_names) > 1 else ""
     hover = hover_texts(names, "importance", values, errors)
     labels = [joined(name.split(" + "), " + ") for name in names]
-    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover.__getitem__)
+    title = "Feature importance" if title is None else title
+    axis = result.unit + of_output
+    ranking = Ranking(result, title, "feature", axis, labels, values, errors, hover.__getitem__)
     shown = ranking.longest(k)
     if result.with_interactions is None or not len(shown):
         return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
@@ -193,7 +203,7 @@ def importance_figure(result: Importance, k: int, output: str | int | None) -> F
     return ranking.figure(k, marks)
 
 
-def drift_figure(result: Drift, k: int, output: str | int | None) -> Figure:
+def drift_figure(result: Drift, k: int, output: str | int | None, title: str | None) -> Figure:
     """Compose bars of the ``k`` largest changes of effects on one output."""
     values = np.array([one.typical for one in result.effects])
     o = _one_output(result.output_names, output, k, values)
@@ -201,7 +211,8 @@ def drift_figure(result: Drift, k: int, output: str | int | None) -> Figure:
     hover = hover_texts(result.feature_names, "typical change", values[:, o], errors)
     axis = f"typical change of the effect ({unit(result, [o])})"
     labels = [joined([name], "") for name in result.feature_names]
-    ranking = Ranking(result, "feature", axis, labels, values[:, o], errors, hover.__getitem__)
+    title = "Change of effects" if title is None else title
+    ranking = Ranking(result, title, "feature", axis, labels, values[:, o], errors, hover.__getitem__)
     bars = ranking.bars(ranking.longest(k), color_of(0), 0.0, 0.7, None)
     return ranking.figure(k, [bars], f"compared with {background(result.provenances['old'])}")
 
@@ -220,13 +231,14 @@ def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Named values in any order, of which the largest are plotted as bars.
+    """Named values in any order, of which the largest are plotted as bars below a title.
 
     ``noun`` names one entry, such as a feature. ``axis`` is the label of the axis without the error bars.
     ``hover`` returns the hover text of an entry.
     """
 
     result: HStatistics | Importance | Drift
+    title: str
     noun: str
     axis: str
     labels: list[str]
@@ -264,7 +276,6 @@ class Ranking:
         omitted = self._omitted(k if len(shown) else 1)
         if not len(shown):
             return self._nothing(omitted)
-        notes = notes_of(self.result, *([omitted] if omitted else []), *lines)
         known = np.isfinite(self.errors[shown]).any()
         x = _bar_axis(self.axis + "\n± 2 standard errors" * bool(known), marks, room)
         marks = [*marks, Rule(0.0, along="x")] if x.low else marks
@@ -274,7 +285,11 @@ class Ranking:
         width = 6.0 + max(map(inches, labels))
         legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
         height = 1.1 + 0.27 * max(len(shown), 3) + legend
-        return single_panel(Panel(tuple(marks), x, y), (width, height), notes)
+        return self._page(Panel(tuple(marks), x, y), (width, height), *([omitted] if omitted else []), *lines)
+
+    def _page(self, panel: Panel, size: tuple[float, float], *lines: str) -> Figure:
+        background_lines = (background(self.result.provenance), *lines)
+        return single_panel(panel, size, background_lines, caveats_of(self.result), self.title)
 
     def _omitted(self, k: int) -> str:
         """Return the note about entries without a bar, or an empty text."""
@@ -286,7 +301,7 @@ class Ranking:
         """Return a figure with a text instead of bars."""
         blank = PanelAxis(scale="none", low=0.0, high=1.0)
         panel = Panel((Text(0.5, 0.5, omitted or f"there is no {self.noun}", alpha=0.8),), blank, blank)
-        return single_panel(panel, (5.6, 1.6), notes_of(self.result))
+        return self._page(panel, (5.6, 1.6))
 
 
 def _bar_positions(shown: Integers) -> Floats:
@@ -307,12 +322,13 @@ def _bar_axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
     return PanelAxis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
 
 
-def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Figure:
-    """Return bars of the strongest entries of a statistic, with H² beside them."""
-    ratio, (noun, measure) = result.ratio(statistic), MEASURES[statistic]
+def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int, title: str) -> Figure:
+    """Return bars of the strongest entries of a statistic, with H² next to them unless all are equal."""
+    ratio, (noun, measure, _) = result.ratio(statistic), MEASURES[statistic]
     names = [[result.feature_names[place] for place in group] for group in result.groups(statistic)]
     ranking = Ranking(
         result,
+        title,
         noun,
         f"{measure} ({unit(result, [o])})",
         [joined(group, " × ") for group in names],
@@ -328,8 +344,10 @@ def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fi
     remarks = []
     for share, row, end in zip(ratio.share[shown, o], bars.at, ends, strict=True):
         if not np.isnan(share):
-            text = f"H² {share:.2f}" if share >= 0.005 else "H² < 0.01"
+            text = f"H² {short_number(share)}" if share >= H_SQUARED else f"H² < {H_SQUARED}"
             remarks.append(Text(float(end), float(row), text, "left", size=8.0, offset=(5.0, 0.0), alpha=0.7))
+    if len({remark.text for remark in remarks}) == 1 < len(remarks):
+        remarks = []
     gray = "gray: a joint effect below 0.1 % of the prediction's variance, whose H² says little"
     room = REMARK if remarks else 0.03
     return ranking.figure(k, [bars, *remarks], *([gray] if faint.any() else []), room=room)
@@ -354,7 +372,7 @@ def joined(names: list[str], by: str, most: int = LABEL) -> str:
 
 
 def _pair_surfaces_figure(
-    result: HStatistics, k: int, o: int, effects: Effects[PartialDependence] | None
+    result: HStatistics, k: int, o: int, effects: Effects[PartialDependence] | None, title: str
 ) -> Figure:
     """Return panels of the surfaces of the strongest pairs, the strongest first."""
     strength = result.pairwise.strength[:, o]
@@ -363,14 +381,20 @@ def _pair_surfaces_figure(
     if not shown:
         raise DrawingError(f"{exactly_zero(len(strength), 'pair')}: there is no panel to draw")
     found, name = _effects_of(result, shown, effects), result.output_names[o]
-    titles = zip(found, _surface_titles(result, shown, o), strict=True)
+    titled = zip(found, _surface_titles(result, shown, o), strict=True)
     panels = [
-        replace(surface_panel(effect, _output_index(effect, name)), title=title) for effect, title in titles
+        replace(surface_panel(effect, _output_index(effect, name)), title=text) for effect, text in titled
     ]
     lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
-    figure = figure_of(panels, columns=COLUMNS, background=notes_of(result, *lines))
+    figure = figure_of(
+        panels,
+        columns=COLUMNS,
+        title=title,
+        background=(background(result.provenance), *lines),
+        notes=caveats_of(result),
+    )
     width, height = SURFACE[0] * figure.columns, SURFACE[1] * -(-len(shown) // figure.columns)
-    return replace(figure, size=(width, height + notes_height(figure.notes, width)))
+    return replace(figure, size=(width, height + notes_height(figure.notes, width) + title_height(title)))
 
 
 def _effects_of(

@@ -20,7 +20,7 @@ from paribus._display.compose.axis import (
     stacked,
     whole_of,
 )
-from paribus._display.compose.curves import DataAlong, rug, strip
+from paribus._display.compose.curves import DataAlong, histogram, rug, strip
 from paribus._display.figure import (
     Bars,
     Contours,
@@ -59,16 +59,19 @@ def surface_panel(effect: Pair, o: int) -> Panel:
     """Return the panel of one output of an effect of two features; several models are averaged.
 
     Two numeric features have contours, or a heat map if the effect is flat, a step function or binned. Two
-    categorical features have a heat map. A numeric and a categorical feature have a curve for each category.
+    features of few values, such as categories, have a heat map. One of few values and one of many have a
+    curve for each of the few.
     """
     if isinstance(effect, PartialDependence) and effect.average is None:
         raise DrawingError("individual surfaces cannot be plotted; use kind='average' or 'both'")
     for name, values in zip(effect.feature_names, effect.grid_values, strict=True):
         if not len(values):
             raise DrawingError(f"{name} has no values in the data, so there is nothing to plot")
-    nominal = [kind in NOMINAL for kind in effect.kinds]
-    if nominal[0] != nominal[1]:
-        return _family_panel(effect, o, 0 if nominal[0] else 1)
+    discrete = [kind in NOMINAL for kind in effect.kinds]
+    if isinstance(effect, PartialDependence):
+        discrete = [discrete[axis] or feature_axis(effect, axis).few for axis in (0, 1)]
+    if discrete[0] != discrete[1]:
+        return _family_panel(effect, o, 0 if discrete[0] else 1)
     return _map_panel(effect, o)
 
 
@@ -157,7 +160,7 @@ def _map_panel(effect: Pair, o: int) -> Panel:
         replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1])),
     )
     top, right = (
-        _margin_panel(axis, strip(place, DataAlong(weight, cells.whole, edges=ends)), horizontal=place is y)
+        _margin_panel(axis, histogram(place, DataAlong(weight, cells.whole, edges=ends)), place is y)
         for axis, place, weight, ends in zip((panel.x, panel.y), (x, y), weights, bins, strict=True)
     )
     return replace(panel, right=right, top=top)
@@ -169,10 +172,11 @@ def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, ce
     colors = colors_of(cells.colored, zero=local or scale.has_zero)
     if local:
         return cells.heat(edges, colors, cells.hover(x.ranges(x.at), y.ranges(y.at)))
-    if not x.categorical and (effect.provenance.at_splits or flat(cells.colored)):
+    discrete = x.discrete and y.discrete
+    if not discrete and (effect.provenance.at_splits or flat(cells.colored)):
         return _stepped(cells, (x, y), edges, colors)
     hover = cells.hover(x.texts, y.texts)
-    if x.categorical:
+    if discrete:
         return cells.heat(edges, colors, hover, _cell_numbers_text(cells.colored, cells.off))
     name, low, high = colors
     return Contours(x.at, y.at, cells.colored, _round_levels(low, high), name, cells.unit, hover)
@@ -307,11 +311,11 @@ def colors_of(values: Floats, *, zero: bool) -> Colors:
     return SEQUENTIAL, float(known.min()), float(known.max())
 
 
-def _margin_panel(axis: PanelAxis, strips: list[Strip], *, horizontal: bool) -> Panel | None:
-    """Return the narrow panel of the data beside an axis; None without data."""
-    if not strips:
+def _margin_panel(axis: PanelAxis, bars_of_data: list[Strip], horizontal: bool) -> Panel | None:
+    """Return the narrow panel of the data next to an axis; None without data."""
+    if not bars_of_data:
         return None
-    (data,) = strips
+    (data,) = bars_of_data
     bars = Bars(data.at, data.height, data.width, INK, alpha=0.35, hover=data.hover)
     along = replace(axis, label="", numbers=False)
     height = PanelAxis(scale="none", low=0.0, high=1.05 * data.most)

@@ -33,7 +33,9 @@ from paribus._display.figure import (
     Text,
 )
 from paribus._display.mark_helpers import (
+    FONT,
     INK,
+    TICK,
     alone,
     escaped,
     faded,
@@ -140,7 +142,7 @@ def along_inches(text: str, inches: float) -> str:
 
 def _tick_size(axis: PanelAxis, along: Along, inches: float) -> tuple[float, bool]:
     """Return the font size of tick labels, smaller if there are many, and whether they are rotated."""
-    usual = 0.9 * float(rcParams["font.size"])
+    usual = pixels(TICK)
     if not axis.ticks:
         return usual, axis.turned
     upright = 72 * inches / (1.25 * len(axis.ticks))
@@ -236,6 +238,11 @@ def ink(alpha: float = 1.0) -> Color:
 def scaled(points: float) -> float:
     """Return a size in points, scaled from a font size of ten to that of the theme."""
     return points * float(rcParams["font.size"]) / 10
+
+
+def pixels(size: float) -> float:
+    """Return the font size in points of one in pixels, scaled to the font size of the theme."""
+    return scaled(size * 10 / FONT)
 
 
 def _opacity(alpha: float) -> float:

@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -18,7 +19,7 @@ from matplotlib.transforms import ScaledTranslation, Transform, blended_transfor
 
 from paribus._display.figure import Figure, Panel
 from paribus._display.layout import has_curves
-from paribus._display.mark_helpers import escaped
+from paribus._display.mark_helpers import DARK, HEADING, SMALL, TICK, TITLE, escaped, in_dark_colors
 from paribus._display.matplotlib.marks import (
     DRAW,
     LEGEND_LINE,
@@ -29,8 +30,8 @@ from paribus._display.matplotlib.marks import (
     folded,
     follow,
     ink,
+    pixels,
     reach,
-    scaled,
 )
 from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
@@ -40,11 +41,16 @@ GAP = 0.06  # inches between a panel and a narrow panel or color bar beside it
 BAR = 0.14  # inches of the width of a color bar
 BAR_LABELS = 0.8  # inches of its numbers and its label
 NARROW = 1.8  # inches of a line of notes, at least
-SMALL = 8.0  # points of tick labels of narrow panels
 FAINT = 0.65  # opacity of notes
 CURVE = 1.0  # points of the width of lines that a legend must not cover; ICE curves are thinner
 LEGEND_PAD, MOST_ROOM = 12.0, 0.5  # points around a legend, and its largest share of the height of axes
 NOTE = "paribus-note"  # group id of notes, by which later calls find them
+DARK_STYLE: Any = dict.fromkeys(("figure.facecolor", "axes.facecolor"), DARK.paper)
+DARK_STYLE |= dict.fromkeys(
+    ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), DARK.ink
+)
+DARK_STYLE |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), DARK.data)
+AT_LEFT: dict[str, Any] = {"x": 0.01, "ha": "left", "wrap": True}
 BARE: dict[str, Any] = {"frameon": False, "borderpad": 0.3, "borderaxespad": 0.0}
 
 
@@ -61,7 +67,7 @@ class PanelSize:
     scale: float = 1.0
 
 
-def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
+def draw(figure: Figure, ax: Any = None, *, dark: bool = False) -> tuple[Page, list[Axes]]:
     """Draw a figure, and return the figure of matplotlib with the axes of the panels.
 
     Parameters
@@ -71,6 +77,8 @@ def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
     ax : Axes or sequence of Axes, optional
         Axes to draw on, one for each panel. Their contents, labels, titles and positions stay, and their
         limits widen. By default a new figure is made with pyplot.
+    dark : bool
+        Whether a new figure has a dark background. By default its colors are those of the style.
 
     Returns
     -------
@@ -86,8 +94,9 @@ def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
     else:
         import matplotlib.pyplot as plt
 
-        page = plt.figure(figsize=figure.size, layout=_layout_engine(figure))
-        axes = draw_on_page(figure, page)
+        with rc_context(DARK_STYLE if dark else None):
+            page = plt.figure(figsize=figure.size, layout=_layout_engine(figure))
+            axes = draw_on_page(in_dark_colors(figure) if dark else figure, page)
     vars(page)["_ipython_display_"] = partial(_shown_once, page)
     return page, axes
 
@@ -147,10 +156,10 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
         )
         page.sca(axes[-1])
     if figure.title is not None:
-        page.suptitle(escaped(figure.title), x=0.01, ha="left", fontsize="large", wrap=True)
+        page.suptitle(escaped(figure.title), fontsize=pixels(HEADING), weight="bold", **AT_LEFT)
     if figure.notes:
         notes = escaped("\n".join(figure.notes))
-        page.supxlabel(notes, x=0.01, ha="left", fontsize="small", color=ink(FAINT), wrap=True)
+        page.supxlabel(notes, fontsize=pixels(SMALL), color=ink(FAINT), **AT_LEFT)
     return axes
 
 
@@ -186,7 +195,7 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
         legend = _add_legend(ax, entries, title, **place)
         if legend is not None and place["loc"] == "best":
             _make_room(ax, legend)
-    if figure.title is not None and not axes[0].get_title():
+    if figure.title is not None and len(axes) == 1 and not axes[0].get_title():
         axes[0].set_title(escaped(figure.title))
     _write_below(axes[-1], figure.notes)
 
@@ -202,11 +211,16 @@ def _size_of_axes(ax: Axes, panel: Panel, figure: Figure) -> PanelSize:
 
 def _write_below(ax: Axes, notes: Sequence[str]) -> None:
     """Write notes below axes, one below the other; existing ones are not repeated."""
-    em = 72 * max(NARROW, ax.get_window_extent().width / ax.figure.dpi) / (0.83 * scaled(10))
+    em = 72 * max(NARROW, ax.get_window_extent().width / ax.figure.dpi) / pixels(SMALL)
     below = [text for text in ax.texts if text.get_gid() == NOTE]
     for note in (folded(note, em) for note in notes):
         if note not in [text.get_text() for text in below]:
-            style: dict[str, Any] = {"fontsize": "small", "color": ink(FAINT), "ha": "center", "va": "top"}
+            style: dict[str, Any] = {
+                "fontsize": pixels(SMALL),
+                "color": ink(FAINT),
+                "ha": "center",
+                "va": "top",
+            }
             above, gap = (below[-1], -2) if below else (ax.xaxis.label, -4)
             style |= {"xycoords": above, "textcoords": "offset points", "annotation_clip": False, "gid": NOTE}
             below.append(ax.annotate(note, (0.5, 0), (0, gap), **style))
@@ -221,7 +235,7 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
     beyond, highest = GAP, ax
     if panel.right is not None:
         # The tick labels of a narrow panel must not reach below its neighbor.
-        words = [scaled(SMALL) * text_width(label) / 72 for _, label in panel.right.x.ticks or ()]
+        words = [pixels(SMALL) * text_width(label) / 72 for _, label in panel.right.x.ticks or ()]
         wide = max(panel.beside * size.width, *words, 0.0)
         beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_inches_beyond_axes(ax, "x"), sharey=ax)
         _draw_marks(beside, panel.right, size, "right")
@@ -238,7 +252,9 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
         side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_inches_beyond_axes(ax, "x"))
         _matplotlib_color_bar(mappable, side, along_inches(unit, tall * size.height))
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
-        highest.set_title(along_inches(panel.title, size.width), loc="left", fontsize="medium")
+        highest.set_title(
+            along_inches(panel.title, size.width), loc="left", fontsize=pixels(TITLE), weight="bold"
+        )
     return beyond + GAP + (BAR + BAR_LABELS if colored else 0.0)
 
 
@@ -284,7 +300,7 @@ def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tup
     else:
         draw_axis(ax, panel.x, "x", size.width, before)
     if side == "right":
-        ax.tick_params(axis="x", labelsize=scaled(SMALL))
+        ax.tick_params(axis="x", labelsize=pixels(SMALL))
     return colored
 
 
@@ -339,8 +355,8 @@ def _add_legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place
         list(entries.values()),
         list(entries),
         title=title,
-        fontsize="small",
-        title_fontsize="small",
+        fontsize=pixels(TICK),
+        title_fontsize=pixels(TICK),
         alignment="left",
         **place,
     )

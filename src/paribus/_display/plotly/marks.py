@@ -27,8 +27,10 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
-from paribus._display.mark_helpers import INK as FIGURE_INK
 from paribus._display.mark_helpers import (
+    FONT,
+    SMALL,
+    TICK,
     alone,
     faded,
     hatched,
@@ -39,6 +41,7 @@ from paribus._display.mark_helpers import (
     stretches,
     strip_heights,
 )
+from paribus._display.mark_helpers import INK as FIGURE_INK
 from paribus._display.text_width import text_width
 
 Way: TypeAlias = Literal["x", "y"]
@@ -48,7 +51,6 @@ Box: TypeAlias = dict[
 ]  # limits of a rectangle in pixels, from the lower left of the page
 Spec: TypeAlias = dict[str, Any]  # a plotly trace, axis, shape or annotation as a dictionary
 
-FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 pixels are about 10 points
 SMALLEST = 6.5  # pixels of the smallest tick labels
 LEADING = 1.3  # line height of plotly, as a multiple of the font size
 GAP = 8.0  # pixels between elements
@@ -141,7 +143,7 @@ def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
         "type": "date" if axis.scale == "date" else "linear",
         "domain": page.share(box, way),
         "range": [places(end, axis) if math.isfinite(end) else None for end in ends],
-        "title": {"text": text, "font": {"size": FONT + 1}, "standoff": 6},
+        "title": {"text": text, "font": {"size": FONT}, "standoff": 6},
         "automargin": "height" if way == "x" else "width",
         "showgrid": way == "y" and axis.scale == "number",
         "showticklabels": ticked,
@@ -212,12 +214,12 @@ def tick_words(panel: Panel, way: Way, cell: Size) -> tuple[list[str], float]:
     """
     axis: PanelAxis = getattr(panel, way)
     if axis.ticks is None:
-        return value_words(*ends_of(panel, way), dates=axis.scale == "date"), FONT
+        return value_words(*ends_of(panel, way), dates=axis.scale == "date"), TICK
     words = [text for _, text in axis.ticks]
     if way == "x" and not axis.turned:
-        return words, FONT
+        return words, TICK
     between = 0.75 * cell[way] / max(len(words), 1)
-    size = min(FONT, max(SMALLEST, between / 1.15))
+    size = min(TICK, max(SMALLEST, between / 1.15))
     lines = int(0.8 * between / (LEADING * size))
     across = 0.42 * cell["x"] if way == "y" else 0.3 * cell["y"]
     return [_wrapped_to_lines(text, across, size, lines) for text in words], size

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._display.figure import Bars, Figure, Line, Panel, PanelAxis, Points
+from paribus._display.mark_helpers import DARK, FONTS, HEADING, SMALL, TICK, TITLE, in_dark_colors
 from paribus._display.mark_helpers import INK as FIGURE_INK
 from paribus._display.plotly.marks import (
-    FONT,
     GAP,
     INK,
     OTHER,
-    SMALL,
-    TITLE,
     Box,
     Page,
     PanelContext,
@@ -51,29 +49,31 @@ MODE_BAR = {
     "remove": ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "sendChartToCloud"],
 }
 WORDS: Spec = {"xref": "paper", "yref": "paper", "showarrow": False, "yanchor": "bottom"}
-TEXT: Spec = {"font": {"size": FONT}}
+TEXT: Spec = {"font": {"size": TICK, "family": FONTS}}
 LAYOUT: Spec = {"margin": dict.fromkeys("lrtb", 0), "barmode": "overlay", "showlegend": True} | TEXT
 LAYOUT |= {"modebar": MODE_BAR, "hovermode": "closest", "hoverlabel": {"align": "left"} | TEXT}
 LEGEND: Spec = {"yanchor": "top", "bgcolor": "rgba(0,0,0,0)", "tracegroupgap": 0} | TEXT
 
 
-def draw(figure: Figure) -> go.Figure:
+def draw(figure: Figure, *, dark: bool = False) -> go.Figure:
     """Draw a figure with plotly.
 
     Parameters
     ----------
     figure : Figure
         The figure to draw.
+    dark : bool
+        Whether to draw on a dark background. By default texts and axes have the colors of the template.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        The figure of plotly. Texts and axes have the colors of its template, so
-        ``update_layout(template="plotly_dark")`` makes it dark.
+        The figure of plotly.
     """
     import plotly.graph_objects as go
     import plotly.io as pio
 
+    figure = in_dark_colors(figure) if dark else figure
     columns = max(1, min(figure.columns, len(figure.panels)))
     page, boxes = _shared_out(figure, columns)
     before = None  # the last y-axis with numbers in the row, which later panels without numbers match
@@ -83,9 +83,10 @@ def draw(figure: Figure) -> go.Figure:
         name = _plotly_panel(page, panel, box, legend, before)
         before = (panel.y, name) if panel.y.numbers else before
     _write_around(page, figure)
-    template = pio.templates.default
+    template = "plotly_dark" if dark else pio.templates.default
     page.layout |= LAYOUT | {
         "template": "simple_white" if template == "plotly" else template,
+        **({"paper_bgcolor": DARK.paper, "plot_bgcolor": DARK.paper} if dark else {}),
         "width": round(page.size["x"]),
         "height": round(page.size["y"]),
         "shapes": page.shapes,
@@ -106,7 +107,7 @@ def _shared_out(figure: Figure, columns: int) -> tuple[Page, list[Box]]:
     wide = max(LEAST * cell["x"], (width - (left + right).sum()) / columns)
     width = columns * wide + (left + right).sum()
     lines = _legend_rows(figure, width)
-    head = _title_height(figure) + GAP + lines * 1.55 * FONT + GAP * bool(lines)
+    head = _title_height(figure) + GAP + lines * 1.55 * TICK + GAP * bool(lines)
     foot = text_height(_wrapped_notes(figure, width), SMALL) + GAP * bool(figure.notes)
     high = max(LEAST * cell["y"], (height - head - foot - (top + bottom).sum()) / rows)
     height = rows * high + (top + bottom).sum() + head + foot
@@ -129,7 +130,7 @@ def _panel_margins(panel: Panel, cell: Size) -> tuple[float, float, float, float
         words = [
             wrapped(word, BESIDE * cell["x"]) for word in (*_legend_labels(panel), panel.legend_title or "")
         ]
-        right += FONT * max(map(text_width, words)) + KEY + GAP
+        right += TICK * max(map(text_width, words)) + KEY + GAP
     return left, right, top, bottom
 
 
@@ -145,14 +146,14 @@ def _wrapped_notes(figure: Figure, width: float) -> str:
 
 
 def _title_height(figure: Figure) -> float:
-    return text_height(figure.title, TITLE + 2) + GAP if figure.title else 0.0
+    return text_height(figure.title, HEADING) + GAP if figure.title else 0.0
 
 
 def _legend_rows(figure: Figure, width: float) -> int:
     """Estimate the number of lines of the legend above all panels, with its title."""
     labels = [label for panel in figure.panels if panel.legend == "figure" for label in _legend_labels(panel)]
-    lengths = [FONT * text_width(label) + KEY for label in dict.fromkeys(labels)]
-    title = FONT * text_width(figure.legend_title) + GAP if figure.legend_title else 0.0
+    lengths = [TICK * text_width(label) + KEY for label in dict.fromkeys(labels)]
+    title = TICK * text_width(figure.legend_title) + GAP if figure.legend_title else 0.0
     if sum(lengths) + title <= width - 2 * GAP:
         return min(1, len(lengths))
     rows, taken = 1, 0.0
@@ -169,8 +170,8 @@ def _write_around(page: Page, figure: Figure) -> None:
         "xanchor": "center",
     }  # centered, because plotly wraps a legend to the width of the page
     if figure.title:
-        where = {"y": 1 - GAP / height, "yanchor": "top"} | middle
-        page.layout["title"] = where | {"text": escaped(figure.title), "font": {"size": TITLE + 2}}
+        where = {"x": GAP / width, "xanchor": "left", "y": 1 - GAP / height, "yanchor": "top"}
+        page.layout["title"] = where | {"text": f"<b>{escaped(figure.title)}</b>", "font": {"size": HEADING}}
     side = "top center" if _legend_rows(figure, width) > 1 else "left"
     title = {"text": escaped(figure.legend_title or ""), "side": side} | TEXT
     where = {"y": 1 - (GAP + _title_height(figure)) / height, "orientation": "h"} | middle
@@ -209,9 +210,10 @@ def _plotly_panel(
         title = escaped(wrapped(panel.legend_title or "", key))
         page.layout[legend] = LEGEND | where | {"xanchor": "left", "title": {"text": title} | TEXT}
     if panel.title:
-        where = {"x": sum(page.share(outer, "x")) / 2, "y": top / page.size["y"], "xanchor": "center"}
+        where = {"x": page.share(outer, "x")[0], "y": top / page.size["y"], "xanchor": "left"}
         title = escaped(wrapped(panel.title, 0.85 * page.cell["x"], TITLE))
-        page.annotations.append(WORDS | where | {"text": title, "font": {"size": TITLE}})
+        look = {"text": f"<b>{title}</b>", "align": "left", "font": {"size": TITLE}}
+        page.annotations.append(WORDS | where | look)
     return names["y"]
 
 

@@ -25,13 +25,11 @@ from paribus._display.figure import (
     Text,
 )
 from paribus._display.layout import has_curves
-from paribus._display.mark_helpers import labeled_levels
+from paribus._display.mark_helpers import FONT, TICK, TITLE, labeled_levels
 from paribus._display.text_width import text_width
 from paribus._display.vector.canvas import BOLDER, fitted_lines, text_height
-from paribus._display.vector.ticks import TICK, Ticks, Way, axis_ticks, number_texts
+from paribus._display.vector.ticks import Ticks, Way, axis_ticks, number_texts
 
-FONT = 13.0  # pixels of labels
-TITLE = 14.0  # pixels of the title of a panel
 KEY = 30.0  # pixels of the sample of a legend entry, with the gap to its text
 LEGEND_LINE = 18.0  # pixels of a line of a legend
 GAP = 6.0  # pixels between elements

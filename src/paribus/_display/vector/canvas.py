@@ -15,11 +15,22 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._display.compose.axis import short
-from paribus._display.mark_helpers import DIVERGING, GRAY, INK, PALETTE, SEQUENTIAL
+from paribus._display.mark_helpers import (
+    DARK,
+    DATA,
+    DIVERGING,
+    FAINT,
+    GRAY,
+    GRID,
+    INK,
+    LIGHT,
+    PALETTE,
+    PAPER,
+    SEQUENTIAL,
+)
 from paribus._display.text_width import text_width, wide
 from paribus.errors import DrawingError
 
-PAPER, FAINT, GRID, DATA = "paper", "faint", "grid", "data"  # roles of theme colors besides INK
 ROOT = "paribus"  # class of every image, which scopes all other classes
 # Evenly spaced anchor colors of color maps, between which colors are interpolated.
 MAPS = {
@@ -45,40 +56,7 @@ TO_SEEN = np.array(
 )
 
 
-@dataclass(frozen=True)
-class Theme:
-    """The colors of text, background, notes, grid, data and series."""
-
-    ink: str
-    paper: str
-    faint: str
-    grid: str
-    data: str
-    series: tuple[str, ...]
-
-    def colors(self) -> dict[str, str]:
-        """Return the color of each class."""
-        roles = {"ink": self.ink, PAPER: self.paper, FAINT: self.faint, GRID: self.grid, DATA: self.data}
-        return roles | {f"c{number}": color for number, color in enumerate(self.series, start=1)}
-
-
-LIGHT = Theme(
-    ink="#1f2328",
-    paper="#ffffff",
-    faint="#5b616b",
-    grid="#e4e6ea",
-    data="#8a9099",
-    series=("#0072b2", "#d55e00", "#00936b", "#c06a9a", "#b57a00", "#2b95c8", "#8c6bb1"),
-)
-DARK = Theme(
-    ink="#e6e8eb",
-    paper="#16181d",
-    faint="#a9b0bb",
-    grid="#2d323b",
-    data="#757c87",
-    series=("#4ba3dc", "#f0803c", "#2fbf93", "#dd8fbb", "#f0b23c", "#7cc7f2", "#ab92cf"),
-)
-ROLES = {color.lower(): f"c{number}" for number, color in enumerate(PALETTE, start=1)}
+ROLES = {color: f"c{number}" for number, color in enumerate(PALETTE, start=1)}
 ROLES |= {INK: "ink", GRAY.lower(): DATA} | {role: role for role in (PAPER, FAINT, GRID, DATA)}
 
 

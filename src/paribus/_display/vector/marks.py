@@ -24,12 +24,20 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
-from paribus._display.mark_helpers import INK, alone, faded, hatched, lined_levels, stretches, strip_heights
+from paribus._display.mark_helpers import (
+    DATA,
+    INK,
+    PAPER,
+    alone,
+    faded,
+    hatched,
+    lined_levels,
+    stretches,
+    strip_heights,
+)
 from paribus._display.text_width import text_width
 from paribus._display.vector.axes import Box, Frame, level_texts
 from paribus._display.vector.canvas import (
-    DATA,
-    PAPER,
     SHADES,
     Canvas,
     PlacedText,

@@ -12,16 +12,27 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._display.alt_text import figure_description, figure_title
 from paribus._display.figure import Band, Bars, Contours, Figure, Hatch, Line, Mark, Panel, PanelAxis, Points
-from paribus._display.mark_helpers import PALETTE
+from paribus._display.mark_helpers import (
+    DARK,
+    DATA,
+    FAINT,
+    FONT,
+    FONTS,
+    GRID,
+    HEADING,
+    LIGHT,
+    PALETTE,
+    SMALL,
+    TICK,
+    TITLE,
+)
 from paribus._display.text_width import text_width
 from paribus._display.vector.axes import (
     BAR,
-    FONT,
     GAP,
     KEY,
     LEGEND_LINE,
     MARK,
-    TITLE,
     Box,
     ColorBar,
     Frame,
@@ -33,11 +44,6 @@ from paribus._display.vector.axes import (
 from paribus._display.vector.canvas import (
     BOLD,
     BOLDER,
-    DARK,
-    DATA,
-    FAINT,
-    GRID,
-    LIGHT,
     ROOT,
     Canvas,
     PlacedText,
@@ -55,7 +61,6 @@ from paribus._display.vector.marks import DRAW, POINT, dashes, hatch_fill, level
 from paribus.errors import OptionError
 
 Labeled: TypeAlias = Line | Band | Points | Bars | Hatch
-SIZE = 12.0  # pixels of the text of a legend
 APART = 16.0  # pixels between entries in a row
 SAMPLE = 24.0  # pixels of the sample of a mark
 LINES = 3  # of an entry, at most
@@ -74,12 +79,12 @@ class Entry:
     @property
     def width(self) -> float:
         """Width in pixels, with the sample."""
-        return KEY + SIZE * text_width(self.text)
+        return KEY + TICK * text_width(self.text)
 
     @property
     def height(self) -> float:
         """Height in pixels, with the gap to the next entry."""
-        return max(LEGEND_LINE, text_height(self.text, SIZE) + 3.0)
+        return max(LEGEND_LINE, text_height(self.text, TICK) + 3.0)
 
 
 @dataclass(frozen=True)
@@ -107,16 +112,16 @@ def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> 
     """Return a legend in rows, with as many entries in each row as fit into a width."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, BOLDER * SIZE, 2)
+    heading = fitted_lines(title or "", width, BOLDER * TICK, 2)
     x, y, row = 0.0, 0.0, LEGEND_LINE
     entries = [
-        Entry(mark, fitted_lines(label, width - KEY, SIZE, LINES), label) for label, mark in marks.items()
+        Entry(mark, fitted_lines(label, width - KEY, TICK, LINES), label) for label, mark in marks.items()
     ]
-    head = BOLDER * SIZE * text_width(heading) + APART if heading else 0.0
+    head = BOLDER * TICK * text_width(heading) + APART if heading else 0.0
     if head and head + sum(entry.width + APART for entry in entries) <= width and "\n" not in heading:
         x = head
     elif head:
-        y = text_height(heading, SIZE) + 3.0
+        y = text_height(heading, TICK) + 3.0
     placed = []
     for entry in entries:
         if x and x + entry.width > width:
@@ -130,27 +135,27 @@ def legend_beside(marks: dict[str, Labeled], title: str | None, width: float) ->
     """Return a legend with one entry in each row, whose texts fit into a width."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, BOLDER * SIZE, LINES)
-    y, placed = (text_height(heading, SIZE) + 4.0) if heading else 0.0, []
+    heading = fitted_lines(title or "", width, BOLDER * TICK, LINES)
+    y, placed = (text_height(heading, TICK) + 4.0) if heading else 0.0, []
     for label, mark in marks.items():
-        placed.append(Entry(mark, fitted_lines(label, width - KEY, SIZE, LINES), label, y=y))
+        placed.append(Entry(mark, fitted_lines(label, width - KEY, TICK, LINES), label, y=y))
         y += placed[-1].height
-    widest = max([BOLDER * SIZE * text_width(heading), *(entry.width for entry in placed)])
+    widest = max([BOLDER * TICK * text_width(heading), *(entry.width for entry in placed)])
     return Legend(heading, tuple(placed), widest + GAP, y)
 
 
 def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
     """Draw a legend with its upper left corner at ``left`` and ``top``."""
     if legend.title:
-        canvas.words([PlacedText(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
+        canvas.words([PlacedText(left, top + 2.0, legend.title)], TICK, "left", "top", more=BOLD)
     words = []
     for entry in legend.entries:
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
         _legend_sample(canvas, entry.mark, x, y)
-        middle = y + text_height(entry.text, SIZE) / 2 - text_height("x", SIZE) / 2
+        middle = y + text_height(entry.text, TICK) / 2 - text_height("x", TICK) / 2
         words.append(PlacedText(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
     plain = [word if word.text != word.full else replace(word, full=None) for word in words]
-    canvas.words(plain, SIZE, "left")
+    canvas.words(plain, TICK, "left")
 
 
 def _legend_sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
@@ -264,12 +269,10 @@ def _sparkline_element(canvas: Canvas, width: float, height: float) -> str:
 INCH = 96.0  # in pixels
 LEAST = 0.45  # smallest share of its grid cell for a panel; if texts need more, the image grows
 BESIDE = 0.35  # largest share of a grid cell for the legend of a panel
-HEADING, SMALL = 16.0, 11.5  # pixels of the title and of notes
 NARROWEST = 120.0  # pixels of the width of an image
 PASSES = 6  # iterations that fit panels and the texts around them, at most
 NOTE_LINES = 6  # of a note, at most
 STOPS = 11  # colors of a color bar between which a browser interpolates
-FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
 IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 

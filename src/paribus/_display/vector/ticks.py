@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus._display.figure import PanelAxis
-from paribus._display.mark_helpers import with_thousands
+from paribus._display.mark_helpers import TICK, with_thousands
 from paribus._display.text_width import text_width
 from paribus._display.vector.canvas import LEADING, fitted, fitted_lines
 
@@ -21,7 +21,6 @@ Fits: TypeAlias = Callable[[list[Entry]], bool]
 
 MOST = {"x": 9, "y": 7}  # ticks of numbers
 LEADING_DIGITS = (1.0, 2.0, 2.5, 5.0)
-TICK = 12.0  # pixels of text at ticks
 SMALLER, SMALLEST = 0.8, 7.5  # share of that size before texts are rotated; pixels of the smallest text
 LINES = 3  # of a given tick text, at most
 APART = 0.6  # em between neighboring texts
