@@ -55,7 +55,7 @@ ALONE = """
 - Brute force where it would take many minutes: all curves on 200,000 rows, all curves of a forest.
 - Work that a peer has no function for. Nothing here is a measure of pictures, of documentation, or of
   models on a graphics card.
-- Memory, which [any size](scale.md) is about.
+- Memory, which [any size](large-data.md) is about.
 """
 
 
