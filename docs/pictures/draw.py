@@ -94,7 +94,7 @@ def tutorial():
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for block in page.split("```python\n")[1:]:
             exec(block.split("\n```")[0], made)
-    for name, result in (("effects", "effects"), ("rows", "fan"), ("ldl", "compared")):
+    for name, result in (("effects", "effects"), ("ice", "fan"), ("ldl", "compared")):
         made[result].plot().figure.savefig(HERE / f"tutorial-{name}.png", dpi=80)
 
 

@@ -73,6 +73,22 @@ def test_no_link_is_broken_and_nothing_comes_from_elsewhere():
     assert not found, "\n".join(found)
 
 
+def test_former_pages_redirect_and_are_not_pages():
+    for page, target in site_files.MOVED.items():
+        assert not (ROOT / "docs" / f"{page}.md").exists()
+        text = (SITE / f"{page}.html").read_text(encoding="utf-8")
+        assert f'content="0; url={target}"' in text
+        assert f'<a href="{target}">' in text  # whose target the test of links looks for
+
+
+def test_llms_txt_describes_every_page_of_the_guide():
+    text = (SITE / "llms.txt").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^- \[.+\]\((.+)\.html\): (.{20,})$", text, re.MULTILINE))
+    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    made = ("auto_examples/", "reference/generated/", "reference/examples/")
+    assert {page for page in pages if not page.startswith(made)} - {"index"} <= listed.keys()
+
+
 def test_every_public_name_and_member_is_in_the_reference():
     packed = (SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]
     places = {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines() if " py:" in line}
