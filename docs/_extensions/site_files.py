@@ -38,9 +38,8 @@ REDIRECT = """<!doctype html>
 
 
 def _first_sentence(document):
-    paragraph = next(iter(document.findall(nodes.paragraph)), None)
-    text = " ".join(paragraph.astext().split()) if paragraph else ""
-    return text.partition(". ")[0].rstrip(".:")
+    texts = (node for node in document.findall(nodes.paragraph) if isinstance(node.parent, nodes.section))
+    return " ".join(next(texts).astext().split()).partition(". ")[0].rstrip(".:")
 
 
 def _listed(app):
