@@ -28,7 +28,18 @@ MOVED = {  # former pages, and where their text is now
     "trees": "models.html#trees",
     "trust": "interpret.html",
 }
-LIBRARIES = "index scikit-learn alibi pdpbox shap hstats h2o dalex marginaleffects effector".split()
+LIBRARIES = [
+    "index",
+    "scikit-learn",
+    "alibi",
+    "pdpbox",
+    "shap",
+    "hstats",
+    "h2o",
+    "dalex",
+    "marginaleffects",
+    "effector",
+]
 MOVED |= {f"coming-from/{name}": f"../migrate/{name}.html" for name in LIBRARIES}
 REDIRECT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Moved</title>

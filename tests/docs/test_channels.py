@@ -68,7 +68,9 @@ def test_script_of_the_action_passes_on_the_exit_code(explained, new, code):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | variables | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}
     command = ["bash", "-euo", "pipefail", "-c", step["run"]]
-    done = subprocess.run(command, cwd=explained, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=explained, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == code, done.stderr
     assert summary.read_text().startswith("```text\n")
     assert ("x0" in summary.read_text()) == (code != 2)

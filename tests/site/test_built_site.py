@@ -84,7 +84,9 @@ def test_former_pages_redirect_and_are_not_pages():
 def test_llms_txt_describes_every_page_of_the_guide():
     text = (SITE / "llms.txt").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^- \[.+\]\((.+)\.html\): (.{20,})$", text, re.MULTILINE))
-    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    }
     made = ("auto_examples/", "reference/generated/", "reference/examples/")
     assert {page for page in pages if not page.startswith(made)} - {"index"} <= listed.keys()
 
