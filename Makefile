@@ -139,9 +139,10 @@ SCRIPTS = $$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts")
 SCHEMA = "$(SCRIPTS)/check-jsonschema" --quiet --builtin-schema
 
 workflows:  ## pins, permissions and injections of the workflow files; forms and citation by their schemas
-	"$(SCRIPTS)/zizmor" --offline --quiet .github
+	"$(SCRIPTS)/zizmor" --offline --quiet .github action.yml
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
 	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-actions action.yml
 	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(SCHEMA) vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 	$(SCHEMA) vendor.citation-file-format CITATION.cff

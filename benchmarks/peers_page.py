@@ -28,7 +28,7 @@ HOW = """
 - Every call begins with the fitted model and the table and ends with numbers, on the same grid, bins or rows.
   Results of paribus include standard errors and the data's support, which most peers do not compute.
 - *Difference* is the largest one between both results, as a share of the range of those of paribus. Where the
-  peer estimates something else, the last column says what.
+  peer estimates something else, the last column names it.
 - Excluded: fitting, importing, and the first call, on 200 rows (30 for H), which imports and compiles; these
   are [reported apart](#before-the-first-number). Sampling is off in every library that samples by default.
 - Models of a full run have 100 trees and are fitted to at most 20,000 rows; the columns are correlated, the
@@ -50,12 +50,12 @@ and the first call: one curve of gradient boosting on 200 rows, in a process tha
 """
 
 ALONE = """
-## What is left out
+## Not measured
 
 - Brute force where it would take many minutes: all curves on 200,000 rows, all curves of a forest.
 - Work that a peer has no function for. Nothing here is a measure of pictures, of documentation, or of
   models on a graphics card.
-- Memory, which [any size](scale.md) is about.
+- Memory, which [any size](large-data.md) is about.
 """
 
 

@@ -20,6 +20,7 @@ extensions = [
     "mathml",
     "public_names",
     "repository_links",
+    "site_files",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -63,5 +63,5 @@ print("claims per year where the age is missing:")
 print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
-# Read next: :doc:`/performance` on the metrics of a Poisson model, :doc:`/meaning` on weights and missing
+# Read next: :doc:`/report` on the metrics of a Poisson model, :doc:`/effects` on weights and missing
 # values.

@@ -52,5 +52,5 @@ effects = paribus.effects(model, X, custom_values={"area": [50, 60, 70]})
 print(effects.contrasts().round(2).to_string(index=False))
 
 # %%
-# These errors are those of the rows, for the model as it is. Read next: :doc:`/meaning` has the formulas, and
-# :doc:`/coming-from/marginaleffects` the names of another library.
+# These errors are those of the rows, for the model as it is. Read next: :doc:`/effects` has the formulas, and
+# :doc:`/migrate/marginaleffects` the names of another library.

@@ -57,4 +57,4 @@ for name, each in explained.items():
 # ``PAR410`` is about the rule, and only the first model has it. The other findings are advice on how to read
 # the curves, and how well predictions fit the rows that the model was fitted to.
 #
-# Read next: :doc:`/explain` on the table and the verdict, :doc:`/notes` for the meaning of every code.
+# Read next: :doc:`/report` on the table and the verdict, :doc:`/faq` for the meaning of every code.

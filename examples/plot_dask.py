@@ -40,4 +40,4 @@ print("here:", here.provenance.executor)
 print("far:", far.provenance.executor)
 
 # %%
-# Read next: :doc:`/scale`, on what workers read and send, and what happens if one of them dies.
+# Read next: :doc:`/large-data`, on what workers read and send, and what happens if one of them dies.

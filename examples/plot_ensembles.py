@@ -87,4 +87,4 @@ print(table)
 print(curves["AdaBoost"].provenance.refusals["tree_exact"])
 
 # %%
-# Read next: :doc:`/trees` on what is read of which library, :doc:`/pipelines` on models made of models.
+# Read next: :doc:`/models` on what is read of which library, :doc:`/models` on models made of models.

@@ -63,4 +63,4 @@ for label, performance in explanation.by_group.performance.items():
     print(f"{label}: mean residual {residual}")
 
 # %%
-# Read next: :doc:`/groups` has the definitions.
+# Read next: :doc:`/report` has the definitions.

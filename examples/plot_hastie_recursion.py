@@ -67,5 +67,5 @@ print(f"initial prediction, the log odds: {np.log(share / (1 - share)):.6f}")
 print(recursion)
 
 # %%
-# Read next: :doc:`/trees` has the identity by which averages of trees are exact; :doc:`/meaning` the
+# Read next: :doc:`/models` has the identity by which averages of trees are exact; :doc:`/effects` the
 # scales.

@@ -49,4 +49,4 @@ for name, result, heights in [
     print(f"{name:<32} {slope:6.3f}")
 
 # %%
-# Read next: :doc:`/trust`.
+# Read next: :doc:`/interpret`.

@@ -61,5 +61,5 @@ models_on_one_axis.plot()
 print(models_on_one_axis["occupancy"].difference())
 
 # %%
-# Read next: :doc:`/trust` has the standard errors of differences; :doc:`/pictures` has others, such
+# Read next: :doc:`/interpret` has the standard errors of differences; :doc:`/plots` has others, such
 # as of years.

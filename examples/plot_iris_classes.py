@@ -35,4 +35,4 @@ for method, row, top in zip(["predict_proba", "decision_function"], axes, [1, 3]
     print(f"{method}: {', '.join(effect.output_names)} sum to {total.min():.3f} ... {total.max():.3f}")
 
 # %%
-# Read next: :doc:`/meaning` lists what each ``response_method`` reports, for other models too.
+# Read next: :doc:`/effects` lists what each ``response_method`` reports, for other models too.

@@ -43,4 +43,4 @@ print(
 )
 
 # %%
-# Read next: :doc:`/meaning` for the formula; :doc:`/pipelines` for linear models behind preprocessing.
+# Read next: :doc:`/effects` for the formula; :doc:`/models` for linear models behind preprocessing.

@@ -39,4 +39,4 @@ print(f"at the mean of the known incomes: {at_mean:.2f}")
 print(f"truth where it is missing: {chance[hidden].mean():.2f}")
 
 # %%
-# Read next: :doc:`/meaning` on what counts as missing, and on missing values in effects of two features.
+# Read next: :doc:`/effects` on what counts as missing, and on missing values in effects of two features.

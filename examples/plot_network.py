@@ -39,5 +39,5 @@ print(f"{len(rise)} rows rise from one end to the other, by {rise.mean():.0f} on
 print(f"{len(fall)} rows fall, by {fall.mean():.0f} on average")
 
 # %%
-# Read next: :doc:`/meaning` on which prediction is explained, and :doc:`/scale` for functions that are slow
+# Read next: :doc:`/effects` on which prediction is explained, and :doc:`/large-data` for functions that are slow
 # or have a price: ``max_predictions`` bounds how often they are evaluated.

@@ -72,4 +72,4 @@ surface["weather", "temperature"].plot()
 print(effects["weather"].provenance.structure)
 
 # %%
-# Read next: :doc:`/pipelines` for groups of columns and for encoders within the model.
+# Read next: :doc:`/models` for groups of columns and for encoders within the model.

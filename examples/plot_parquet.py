@@ -61,5 +61,5 @@ print(f"the table has {table.nbytes / 1e6:.0f} MB, the bound was {options['max_m
 folder.cleanup()
 
 # %%
-# Read next: :doc:`/scale` has every source that can be read, what it costs, and what a checkpoint protects
+# Read next: :doc:`/large-data` has every source that can be read, what it costs, and what a checkpoint protects
 # against.

@@ -60,4 +60,4 @@ print(provenance.structure)
 print(provenance.evaluator, provenance.verified_difference)
 
 # %%
-# Read next: :doc:`/pipelines` has the steps that are read, and what is done with the others.
+# Read next: :doc:`/models` has the steps that are read, and what is done with the others.

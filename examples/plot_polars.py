@@ -51,4 +51,4 @@ for other in (as_arrow, as_pandas):
     print(type(other["temperature"].to_frame()), "the same bits:", same)
 
 # %%
-# Read next: :doc:`/meaning` on tables and models, and :doc:`/scale` on lazy frames.
+# Read next: :doc:`/effects` on tables and models, and :doc:`/large-data` on lazy frames.

@@ -71,4 +71,4 @@ for degrees in (6, 14, 24):
     print(f"{degrees:>2} degrees: {high - low:5.1f}, simulated {2.56 * (4 + 1.5 * degrees):5.1f}")
 
 # %%
-# Read next: :doc:`/meaning` for outputs and grids; :doc:`/pictures` for outputs as colors or as rows.
+# Read next: :doc:`/effects` for outputs and grids; :doc:`/plots` for outputs as colors or as rows.

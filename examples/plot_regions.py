@@ -71,4 +71,4 @@ model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1)
 print(paribus.regions(model, X, ["distance"], progress=False)["distance"])
 
 # %%
-# Read next: :doc:`/groups` has the definitions.
+# Read next: :doc:`/report` has the definitions.

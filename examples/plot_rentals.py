@@ -49,4 +49,4 @@ for name, effect in effects.items():
     print(f"{name:<12} {effect.strength:5.1f}")
 
 # %%
-# Read next: :doc:`/meaning` defines each number; :doc:`/pictures` explains what is drawn.
+# Read next: :doc:`/effects` defines each number; :doc:`/plots` explains what is drawn.

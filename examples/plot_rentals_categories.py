@@ -69,4 +69,4 @@ print(weather.provenance.structure)
 print(weather)
 
 # %%
-# Read next: :doc:`/pipelines` for what is read of preprocessing.
+# Read next: :doc:`/models` for what is read of preprocessing.

@@ -57,5 +57,5 @@ for working, rows in X.groupby("working"):
     print("working days" if working else "free days   ", f"{slope:.2f}")
 
 # %%
-# Read next: :doc:`/interactions` finds such pairs among all features; :doc:`/trust` has what else an
+# Read next: :doc:`/interactions` finds such pairs among all features; :doc:`/interpret` has what else an
 # average hides.

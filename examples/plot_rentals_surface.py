@@ -49,4 +49,4 @@ print(f"hatched, {hatched.mean():.0%} of the grid: {error[hatched].mean():.1f} r
 print(f"the rest: {error[~hatched].mean():.1f} rentals off on average")
 
 # %%
-# Read next: :doc:`/trust` says how such combinations are found, and which are not.
+# Read next: :doc:`/interpret` says how such combinations are found, and which are not.

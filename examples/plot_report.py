@@ -42,4 +42,4 @@ print("the same numbers:", same)
 print(loaded.to_markdown(title="Diabetes")[:1500])
 
 # %%
-# Read next: :doc:`/report` on what the page holds, and :doc:`/recipes` for a nightly job that writes it.
+# Read next: :doc:`/report` on what the page holds, and :doc:`/command-line` for a nightly job that writes it.

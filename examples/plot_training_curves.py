@@ -62,4 +62,4 @@ for count in (75, 150):
 print(f"forest, {sizes[-1]} trees: {out_of_bag[-1]:.2f} out of bag, {new[-1]:.2f} held")
 
 # %%
-# Read next: :doc:`/performance`, for the other metrics and for the curves that each library records.
+# Read next: :doc:`/report`, for the other metrics and for the curves that each library records.

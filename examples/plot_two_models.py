@@ -58,4 +58,4 @@ for change in drift.above(0.05):
     print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
 
 # %%
-# Read next: :doc:`/recipes` has this gate as a command, and :doc:`/trust` the standard error of a difference.
+# Read next: :doc:`/command-line` has this gate as a command, and :doc:`/interpret` the standard error of a difference.

@@ -111,7 +111,7 @@ def test_reasons_for_skipped_features_are_notes():
 
 
 def test_codes_are_documented():
-    page = (ROOT / "docs/notes.md").read_text()
+    page = (ROOT / "docs/faq.md").read_text()
     rows = re.findall(r"^\| (PAR\d+) \| `(\w+)` \| (\w+) \| (.*) \|$", page, re.M)
     assert rows == [(code.value, code.name, code.severity, code.meaning) for code in NoteCode]
     assert len({code.value for code in NoteCode}) == len(NoteCode)

@@ -107,7 +107,9 @@ def test_version_changelog_and_citation_are_of_one_release():
     assert citation["version"] == paribus.__version__
     assert citation["license"] == PROJECT["license"]
     assert release.cited(ROOT, "version") == paribus.__version__
-    assert f"version = {{{paribus.__version__}}}" in re.sub(" +", " ", (ROOT / "docs/cite.md").read_text())
+    assert f"version = {{{paribus.__version__}}}" in re.sub(
+        " +", " ", (ROOT / "docs/how-it-works.md").read_text()
+    )
 
 
 def test_all_is_every_extra():

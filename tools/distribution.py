@@ -36,7 +36,7 @@ IN_SDIST = (
     "README.md",
     "SECURITY.md",
     "conftest.py",
-    "docs/meaning.md",
+    "docs/effects.md",
     "benchmarks/",
     "tests/test_house.py",
     "tools/distribution.py",

@@ -5,11 +5,11 @@ import re
 from pathlib import PurePosixPath
 
 PAGES = {  # files and folders at the root, and the page that shows each of them
-    "README.md": "docs/tour.md",
-    "ARCHITECTURE.md": "docs/architecture.md",
+    "README.md": "docs/index.md",
+    "ARCHITECTURE.md": "docs/contributing.md",
     "CONTRIBUTING.md": "docs/contributing.md",
     "CHANGELOG.md": "docs/changelog.md",
-    "SECURITY.md": "docs/security.md",
+    "SECURITY.md": "docs/stability.md",
     "examples": "docs/auto_examples/index.rst",
 }
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)(?P<path>[^)#\s]+)")

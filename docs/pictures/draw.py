@@ -75,12 +75,12 @@ def height_and_weight():
 
 def insurance():
     """Draw what the page on pictures shows, with the table that it makes."""
-    page = (HERE.parent / "pictures.md").read_text()
+    page = (HERE.parent / "plots.md").read_text()
     first = page.split("```python\n")[1].split("```")[0].replace("effects.plot()", "")
     made: dict = {}
     exec(first, made)  # the page's own code, so that picture and words cannot drift apart
     model, X = made["model"], made["X"]
-    made["effects"].plot().savefig(HERE / "effects.png", dpi=80)
+    made["effects"].plot().savefig(HERE / "insurance.png", dpi=80)
     rows = paribus.partial_dependence(model, X, "age", kind="both", grid_resolution=30)
     rows.plot().figure.savefig(HERE / "rows.png", dpi=80)
     pairs = [("age", "power"), ("power", "region"), ("region", "bonus")]
@@ -94,7 +94,7 @@ def tutorial():
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for block in page.split("```python\n")[1:]:
             exec(block.split("\n```")[0], made)
-    for name, result in (("area", "effect"), ("rows", "fan"), ("pair", "pair"), ("rooms", "compared")):
+    for name, result in (("effects", "effects"), ("ice", "fan"), ("ldl", "compared")):
         made[result].plot().figure.savefig(HERE / f"tutorial-{name}.png", dpi=80)
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md: what is added works, and the page shows it as it is."""
+"""The examples of docs/contributing.md: what is added works, and the page shows it as it is."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from toy_executor import PoolExecutor
 from toy_trees import Stumps, ToyTrees
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "extending.md"
+PAGE = HERE.parents[1] / "docs" / "contributing.md"
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 3))
 WEIGHTS = RNG.gamma(1.0, size=len(X))

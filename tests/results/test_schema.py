@@ -331,7 +331,7 @@ def unpacked(body):
 
 
 def format_rows():
-    """Return the rows of the table of records in docs/format.md, from what the classes declare."""
+    """Return the rows of the table of records in docs/stability.md, from what the classes declare."""
     rows = []
     own = {
         f"`{name}`": kind
@@ -349,7 +349,7 @@ def format_rows():
 
 
 def test_format_page_lists_every_record_with_its_dimensions():
-    page = (ROOT / "docs" / "format.md").read_text()
+    page = (ROOT / "docs" / "stability.md").read_text()
     for row in format_rows():
         assert row in page, row
 

@@ -22,18 +22,20 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
 import public_names  # noqa: E402
+import site_files  # noqa: E402
 
 if "PARIBUS_SITE" not in os.environ:
     pytest.skip("make site builds the site, and runs this", allow_module_level=True)
 
 SITE = (ROOT / os.environ["PARIBUS_SITE"]).resolve()
 PAGES = [path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html"))]
-PAGES = [page for page in PAGES if not page.startswith(("_", "genindex", "search"))]
+PAGES = [page for page in PAGES if not page.startswith(("_", "genindex", "search", "sample-report"))]
+PAGES = [page for page in PAGES if page.removesuffix(".html") not in site_files.MOVED]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
 MAIN = [
     "index.html",
     "guide.html",
-    "meaning.html",
+    "effects.html",
     "exact.html",
     "auto_examples/index.html",
     f"auto_examples/{EXAMPLES[0]}.html",
@@ -69,6 +71,24 @@ FINDS = """new Promise(finds => {
 def test_no_link_is_broken_and_nothing_comes_from_elsewhere():
     found = links.broken_in_site(SITE)
     assert not found, "\n".join(found)
+
+
+def test_former_pages_redirect_and_are_not_pages():
+    for page, target in site_files.MOVED.items():
+        assert not (ROOT / "docs" / f"{page}.md").exists()
+        text = (SITE / f"{page}.html").read_text(encoding="utf-8")
+        assert f'content="0; url={target}"' in text
+        assert f'<a href="{target}">' in text  # whose target the test of links looks for
+
+
+def test_llms_txt_describes_every_page_of_the_guide():
+    text = (SITE / "llms.txt").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^- \[.+\]\((.+)\.html\): (.{20,})$", text, re.MULTILINE))
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    }
+    made = ("auto_examples/", "reference/generated/", "reference/examples/")
+    assert {page for page in pages if not page.startswith(made)} - {"index"} <= listed.keys()
 
 
 def test_every_public_name_and_member_is_in_the_reference():
@@ -204,7 +224,7 @@ def test_main_pages_are_accessible(tabs, address, dark):
 @pytest.mark.browser
 def test_search_finds_functions_and_words(tabs, address):
     tab = tabs[0]
-    for words, page in (("h_statistic", "paribus.h_statistic.html"), ("extrapolation", "trust.html")):
+    for words, page in (("h_statistic", "paribus.h_statistic.html"), ("extrapolation", "interpret.html")):
         tab.open(f"{address}search.html?q={words}")
         assert tab.run(FINDS.replace("PAGE", page)), words
         assert faults(tab, address) == []
