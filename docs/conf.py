@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"plot_",
     "parallel": 2,  # examples at once; joblib comes with scikit-learn
+    "subsection_order": "gallery_order.group_order",
     "within_subsection_order": "gallery_order.reading_order",
     "abort_on_example_error": True,
     "reference_url": {"paribus": None},
