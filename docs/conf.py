@@ -4,8 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("_extensions", "pictures")]
 
+import draw
 import public_names
 from numpydoc.xref import DEFAULT_LINKS
 
@@ -103,3 +104,13 @@ html_theme_options = {
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Add the sample report to the finished pages."""
+    app.connect("build-finished", _sample_report)
+
+
+def _sample_report(app, failure):
+    if failure is None:
+        draw.sample_report(Path(app.outdir) / "sample-report.html")

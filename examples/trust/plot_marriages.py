@@ -9,7 +9,6 @@ dependence combines ages and years that do not occur together, and accumulated l
 # %%
 # The data are 6,366 answers of married women to a magazine in 1974 (Fair, 1978). They are part of statsmodels
 # (BSD-3), with permission of the author. The target is whether a wife reports an affair.
-import matplotlib.pyplot as plt
 import statsmodels.api as sm
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -22,26 +21,25 @@ print(f"correlation of age and years of marriage: {X['age'].corr(X['yrs_married'
 
 # %%
 # Three estimates of each feature on one axis. ALE is shifted to the average of partial dependence.
-names = ["age", "yrs_married"]
-estimates = {
-    "partial dependence": paribus.effects(model, X, names),
-    "ALE": paribus.accumulated_local_effects(model, X, names),
-    "averages": paribus.marginal(model, X, names, y=affair),
-}
-figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True, layout="constrained")
-for ax, name in zip(axes, names, strict=True):
-    paribus.compare(*(estimate[name] for estimate in estimates.values())).plot(ax=ax)
+names = {"features": ["age", "yrs_married"], "target_names": ["an affair"]}
+effects = paribus.effects(model, X, **names)
+local = paribus.accumulated_local_effects(model, X, **names)
+near = paribus.marginal(model, X, y=affair, **names)
+paribus.compare(effects, local, near).plot()
 
 # %%
 # From the first to the last value of each feature, the change by each estimate:
-for name in names:
-    pd, ale, near = (estimate[name] for estimate in estimates.values())
-    changes = [curve[-1] - curve[0] for curve in (pd.average[0], ale.ale[0], near.observed[0])]
-    print(f"{name:<12}", *(f"{kind} {change:+.2f}" for kind, change in zip(estimates, changes, strict=True)))
+for name in effects:
+    for kind, curve in (
+        ("partial dependence", effects[name].average[0]),
+        ("ALE", local[name].ale[0]),
+        ("observed averages", near[name].observed[0]),
+    ):
+        print(f"{name:<12} {kind:<19} {curve[-1] - curve[0]:+.2f}")
 
 # %%
 # A note says how much of a curve extrapolates.
-print(estimates["partial dependence"]["age"].notes[0])
+print(effects["age"].notes[0])
 
 # %%
 # Reading: averages rise with age, but at the same years of marriage the model hardly responds to age.
