@@ -4,7 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("_extensions", "pictures")]
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+sys.path.insert(0, str(Path(__file__).parent / "pictures"))
 
 import draw
 import public_names

@@ -2,14 +2,14 @@
 Three meanings of importance
 ============================
 
-A forest and a boosted model are fitted to data with an id column that means nothing. The importance that a
-model records while it is fitted (impurity) ranks the id second. Importance by permutation and by effect rank
-it last.
+A forest and a boosted model are fitted to data with an id column that means nothing. The importance that
+a model records while it is fitted (impurity) ranks the id second. Importance by permutation and by effect
+rank it last.
 """
 
 # %%
-# The data is simulated. ``strong``, ``weak`` and ``rare`` have an effect (``rare`` is seldom true). ``id`` is a
-# random number, unrelated to ``y``. Half of the rows are held out.
+# The data is simulated. ``strong``, ``weak`` and ``rare`` have an effect (``rare`` is seldom true).
+# ``id`` is a random number, unrelated to ``y``. Half of the rows are held out.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -36,9 +36,9 @@ models = {
 }
 
 # %%
-# Recorded at fit: the share of impurity that splits removed from the training rows. By permutation: the increase
-# of the squared error of held-out rows if a column is shuffled. By effect: the standard deviation of the partial
-# dependence, in units of ``y``.
+# Recorded at fit: the share of impurity that splits removed from the training rows. By permutation: the
+# increase of the squared error of held-out rows if a column is shuffled. By effect: the standard
+# deviation of the partial dependence, in units of ``y``.
 found = {}
 for name, model in models.items():
     found["as recorded at fit", name] = paribus.feature_importance(model, X[held], kind="model")
@@ -62,8 +62,8 @@ axes[0].invert_yaxis()
 axes[0].legend()
 
 # %%
-# The forest records the id as second. Its deep trees find splits on a column of many values, which fit the
-# noise of the training rows. On held-out rows the id does not lower the error.
+# The forest records the id as second. Its deep trees find splits on a column of many values, which fit
+# the noise of the training rows. On held-out rows the id does not lower the error.
 for meaning in units:
     print(found[meaning, "forest"], "\n")
 

@@ -2,13 +2,13 @@
 Champion and challenger: the difference of effects
 ==================================================
 
-A challenger has a lower error than the model in use. The score does not show how predictions would change. The
-difference of two effects over the same rows does, with its standard error.
+A challenger has a lower error than the model in use. The score does not show how predictions would
+change. The difference of two effects over the same rows does, with its standard error.
 """
 
 # %%
-# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose their
-# value faster than before. Both are explained on the same rows.
+# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose
+# their value faster than before. Both are explained on the same rows.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

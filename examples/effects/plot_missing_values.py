@@ -2,8 +2,8 @@
 A missing value is a separate point
 ===================================
 
-A model also predicts where a value is missing. That average has no place on the axis, so it is drawn next to
-the curve. It can be far from the effect of the value that an imputer would insert.
+A model also predicts where a value is missing. That average has no place on the axis, so it is drawn next
+to the curve. It can be far from the effect of the value that an imputer would insert.
 """
 
 # %%

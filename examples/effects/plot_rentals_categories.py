@@ -2,8 +2,8 @@
 Categories and text: one point for each
 =======================================
 
-The effect of a categorical feature belongs to the column of *your* table, whatever an encoder does with it.
-There is one average for each category. Points show them, because nothing lies between categories.
+The effect of a categorical feature belongs to the column of *your* table, whatever an encoder does with
+it. There is one average for each category. Points show them, because nothing lies between categories.
 """
 
 # %%
@@ -47,8 +47,8 @@ encode = make_column_transformer((OneHotEncoder(), ["season", "weather"]), remai
 model = make_pipeline(encode, GradientBoostingRegressor(random_state=0)).fit(X, y)
 
 # %%
-# The season keeps its order. Weather has none and is sorted by effect. ``categorical_features`` declares the
-# integers as categories.
+# The season keeps its order. Weather has none and is sorted by effect. ``categorical_features`` declares
+# the integers as categories.
 
 effects = paribus.effects(model, X, categorical_features=["weekday"])
 effects.plot(columns=2)

@@ -2,15 +2,15 @@
 Diabetes: which features interact, and how certain is that
 ==========================================================
 
-By definition, Friedman and Popescu's H-statistic needs n² predictions for each pair of features. Libraries
-therefore estimate it from about 500 rows, without a standard error. paribus computes it from the trees on all
-rows. The plot shows how far estimates from 500 rows scatter.
+By definition, Friedman and Popescu's H-statistic needs n² predictions for each pair of features.
+Libraries therefore estimate it from about 500 rows, without a standard error. paribus computes it from
+the trees on all rows. The plot shows how far estimates from 500 rows scatter.
 """
 
 # %%
-# The data are 442 patients with diabetes (Efron and others, 2004), part of scikit-learn (BSD-3). ``strength`` is
-# the part of a joint effect that is not the sum of two single effects. H² is its square as a share of the
-# joint effect.
+# The data are 442 patients with diabetes (Efron and others, 2004), part of scikit-learn (BSD-3).
+# ``strength`` is the part of a joint effect that is not the sum of two single effects. H² is its square
+# as a share of the joint effect.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,8 @@ pairs = H.to_frame("pairwise")
 print(pairs[columns].head(12).to_string(index=False, float_format="%.3f"))
 
 # %%
-# The pair with the largest H² is not the strongest, because a small joint effect can be mostly interaction.
+# The pair with the largest H² is not the strongest, because a small joint effect can be mostly
+# interaction.
 
 first = pairs.loc[pairs["h_squared"].idxmax()]
 print(first[["feature", "feature_2", "h_squared", "strength"]].to_string())
@@ -36,8 +37,8 @@ print(first[["feature", "feature_2", "h_squared", "strength"]].to_string())
 # %%
 # All rows and 500 rows
 # ---------------------
-# 20,000 patients are simulated: rows of the 442 with a little noise. Each gray dot is an estimate from 500 of
-# them. Each red mark is the value on all of them, ± 2 standard errors.
+# 20,000 patients are simulated: rows of the 442 with a little noise. Each gray dot is an estimate from
+# 500 of them. Each red mark is the value on all of them, ± 2 standard errors.
 
 rng = np.random.default_rng(0)
 patients = X.sample(20_000, replace=True, random_state=0, ignore_index=True)

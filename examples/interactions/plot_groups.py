@@ -2,13 +2,13 @@
 Groups: the same feature for different rows
 ===========================================
 
-A curve is an average over all rows. With ``by``, it is an average over the rows of each group. A surface asks
-another question: it *sets* the grouping feature in all rows. This example shows both.
+A curve is an average over all rows. With ``by``, it is an average over the rows of each group. A surface
+asks another question: it *sets* the grouping feature in all rows. This example shows both.
 """
 
 # %%
-# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People in
-# the city are younger, and work longer hours.
+# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People
+# in the city are younger, and work longer hours.
 
 import lightgbm
 import numpy as np
@@ -52,8 +52,9 @@ for place in both:
     print(f"{place} at the end of the curve: set {both[place].iloc[-1]:,.0f}, by group {group:,.0f}")
 
 # %%
-# A grouping column need not be a feature. The model below does not know the place. It still shows the gap,
-# because the hours differ. ``explain(by=...)`` compares all effects and the performance of each group.
+# A grouping column need not be a feature. The model below does not know the place. It still shows the
+# gap, because the hours differ. ``explain(by=...)`` compares all effects and the performance of each
+# group.
 
 blind = lightgbm.LGBMRegressor(n_estimators=150, verbose=-1).fit(X[["experience", "hours"]], salary)
 explanation = paribus.explain(blind, X, salary, by="place", progress=False)

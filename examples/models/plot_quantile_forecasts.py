@@ -2,8 +2,8 @@
 Any function, several outputs
 =============================
 
-Any function that takes a table and returns numbers can be explained. This one returns three quantiles of bike
-rentals. One call computes a curve for each. Warm days have more rentals, and less certain ones.
+Any function that takes a table and returns numbers can be explained. This one returns three quantiles of
+bike rentals. One call computes a curve for each. Warm days have more rentals, and less certain ones.
 """
 
 # %%
@@ -41,8 +41,8 @@ def forecast(table):
 
 
 # %%
-# ``target_names`` are the names of the outputs. ``custom_values`` replaces the grid of a feature: every two
-# degrees, and three kinds of weather in this order.
+# ``target_names`` are the names of the outputs. ``custom_values`` replaces the grid of a feature: every
+# two degrees, and three kinds of weather in this order.
 
 effects = paribus.effects(
     forecast,
@@ -67,4 +67,5 @@ for degrees in (6, 14, 24):
     print(f"{degrees:>2} degrees: {high - low:5.1f}, simulated {2.56 * (4 + 1.5 * degrees):5.1f}")
 
 # %%
-# Reading: the distance between the outer curves is the width of the forecast; it grows with the temperature.
+# Reading: the distance between the outer curves is the width of the forecast; it grows with the
+# temperature.

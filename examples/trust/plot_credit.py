@@ -2,13 +2,14 @@
 Credit default: is the effect monotone?
 =======================================
 
-A rule says that the predicted chance of default must not fall as debt rises, nor rise with income. A model
-without constraints breaks the rule. ``explain`` says where, by how much and for which share of the data.
+A rule says that the predicted chance of default must not fall as debt rises, nor rise with income. A
+model without constraints breaks the rule. ``explain`` says where, by how much and for which share of the
+data.
 """
 
 # %%
-# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late payments,
-# and falls with income. The sample is small, so that a flexible model follows its noise.
+# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late
+# payments, and falls with income. The sample is small, so that a flexible model follows its noise.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier

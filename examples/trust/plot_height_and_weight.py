@@ -3,8 +3,8 @@ Height and weight: where partial dependence extrapolates
 ========================================================
 
 Partial dependence sets everyone to one weight, tall and short people alike. Many of these people do not
-exist, and the model was never fitted on them. Accumulated local effects (ALE) change each weight only a little,
-and come closest to the simulated effect. ``compare`` draws both, and averages of rows.
+exist, and the model was never fitted on them. Accumulated local effects (ALE) change each weight only a
+little, and come closest to the simulated effect. ``compare`` draws both, and averages of rows.
 """
 
 # %%

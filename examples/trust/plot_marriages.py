@@ -2,13 +2,14 @@
 Age or years of marriage: partial dependence and ALE
 ====================================================
 
-Older wives report more affairs. They have also been married longer. Averages near an age mix both, partial
-dependence combines ages and years that do not occur together, and accumulated local effects (ALE) do neither.
+Older wives report more affairs. They have also been married longer. Averages near an age mix both,
+partial dependence combines ages and years that do not occur together, and accumulated local effects (ALE)
+do neither.
 """
 
 # %%
-# The data are 6,366 answers of married women to a magazine in 1974 (Fair, 1978). They are part of statsmodels
-# (BSD-3), with permission of the author. The target is whether a wife reports an affair.
+# The data are 6,366 answers of married women to a magazine in 1974 (Fair, 1978). They are part of
+# statsmodels (BSD-3), with permission of the author. The target is whether a wife reports an affair.
 import statsmodels.api as sm
 from sklearn.ensemble import HistGradientBoostingClassifier
 

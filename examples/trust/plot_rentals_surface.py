@@ -2,8 +2,8 @@
 Two features at once, and combinations without data
 ===================================================
 
-A surface has a color for each combination of two features, also for combinations that never occur. Those are
-hatched. There the model extrapolates, and its error is larger.
+A surface has a color for each combination of two features, also for combinations that never occur. Those
+are hatched. There the model extrapolates, and its error is larger.
 """
 
 # %%
