@@ -58,4 +58,5 @@ for change in drift.above(0.05):
     print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
 
 # %%
-# Reading: the difference is below zero for young cars, so the challenger predicts lower prices for them.
+# Reading: the difference falls in the first four years and then stays below zero, so the challenger predicts
+# lower prices for all but new cars.

@@ -55,6 +55,6 @@ explanation = paribus.explain(model, X_test, y_test, target_names=["approval"], 
 print(explanation)
 
 # %%
-# Reading: if all applicants were recorded as black and nothing else changed, this model would approve
-# fewer of them. The curve describes the model. It does not say why the bank decided as it did: there is
-# no causal claim.
+# Reading: if all applicants were recorded as black and nothing else changed, this model would approve fewer
+# of them. The curve describes the model. It does not say why the bank decided as it did, and is not a causal
+# claim.

@@ -37,17 +37,17 @@ print(first[["feature", "feature_2", "h_squared", "strength"]].to_string())
 # %%
 # All rows and 500 rows
 # ---------------------
-# 20,000 patients are simulated: rows of the 442 with a little noise. Each gray dot is an estimate from
+# 10,000 patients are simulated: rows of the 442 with a little noise. Each gray dot is an estimate from
 # 500 of them. Each red mark is the value on all of them, ± 2 standard errors.
 
 rng = np.random.default_rng(0)
-patients = X.sample(20_000, replace=True, random_state=0, ignore_index=True)
+patients = X.sample(10_000, replace=True, random_state=0, ignore_index=True)
 patients += rng.normal(0, 0.1, patients.shape) * X.std().to_numpy()
 
 every = paribus.h_statistic(model, patients, overall=False)
 samples = [
     paribus.h_statistic(model, patients, overall=False, subsample=500, random_state=seed)
-    for seed in range(20)
+    for seed in range(12)
 ]
 
 strongest = np.argsort(-every["strength_pairwise"])[:10]

@@ -62,4 +62,4 @@ print("claims per year where the age is missing:")
 print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
-# Reading: the model is calibrated by age where the observed points lie on the predicted line.
+# Reading: the model is calibrated by age where the predicted line lies within the band of the observed one.
