@@ -130,10 +130,22 @@ def insurance():
     save(paribus.effects(model, X, pairs, grid_resolution=25), "pairs")
 
 
+def tutorial():
+    """Draw what the tutorial shows, by running it."""
+    page = (HERE.parent / "tutorial.md").read_text()
+    made: dict = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in page.split("```python\n")[1:]:
+            exec(block.split("\n```")[0], made)
+    for name, result in (("effects", "effects"), ("ice", "fan"), ("ldl", "compared")):
+        save(made[result], f"tutorial-{name}")
+
+
 if __name__ == "__main__":
     matplotlib.use("Agg")
     save(loans()["effects"], "effects", k=6, title="Mortgage approvals: the six strongest effects")
     first_screen()
     insurance()
+    tutorial()
     noise_of_a_subsample()
     height_and_weight()
