@@ -119,7 +119,7 @@ mutants:  ## whether tests detect COUNT random faults of SEED in four packages; 
 differential:  ## 1,000 random models against loops, 5,000 damaged files against their libraries; MINUTES, SEED
 	$(PYTHON) tests/support/differential.py --minutes $(MINUTES) --seed $(SEED)
 
-pictures:  ## those of the documentation, drawn anew
+pictures:  ## those of the documentation, drawn anew; a browser photographs the sample report
 	$(PYTHON) docs/pictures/draw.py
 
 tables:  ## docs/exact.md, from a call of every verb on a small model of every family; about a minute

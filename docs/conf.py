@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+sys.path.insert(0, str(Path(__file__).parent / "pictures"))
 
+import draw
 import public_names
 from numpydoc.xref import DEFAULT_LINKS
 
@@ -68,6 +70,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"plot_",
     "parallel": 2,  # examples at once; joblib comes with scikit-learn
+    "subsection_order": "gallery_order.group_order",
     "within_subsection_order": "gallery_order.reading_order",
     "abort_on_example_error": True,
     "reference_url": {"paribus": None},
@@ -103,3 +106,13 @@ html_theme_options = {
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Add the sample report to the finished pages."""
+    app.connect("build-finished", _sample_report)
+
+
+def _sample_report(app, failure):
+    if failure is None:
+        draw.sample_report(Path(app.outdir) / "sample-report.html")

@@ -1,42 +1,22 @@
-"""The order of the examples: that of a reader who knows nothing of the subject."""
+"""The order of the gallery: its groups, and the examples of each, from the first question to the last."""
 
-import os.path
+from pathlib import Path
 
-EXAMPLES = [
-    "rentals",
-    "linear_model",
-    "iris_classes",
-    "rentals_categories",
-    "one_hot_columns",
-    "missing_values",
-    "rentals_ice",
-    "groups",
-    "regions",
-    "contrasts",
-    "rentals_surface",
-    "height_and_weight",
-    "enough_rows",
-    "diabetes_h",
-    "housing_interaction",
-    "importance",
-    "claims",
-    "credit",
-    "pipeline",
-    "ensembles",
-    "network",
-    "housing_models",
-    "two_models",
-    "training_curves",
-    "quantile_forecasts",
-    "hastie_recursion",
-    "polars",
-    "parquet",
-    "dask",
-    "report",
-]
+GROUPS = {
+    "effects": ["loans", "rentals_categories", "missing_values", "contrasts"],
+    "trust": ["marriages", "height_and_weight", "rentals_surface", "claims", "credit"],
+    "interactions": ["wages", "diabetes_h", "rentals_ice", "groups", "regions"],
+    "compare": ["loans_models", "two_models", "importance"],
+    "models": ["doctor_visits", "pipeline", "one_hot_columns", "quantile_forecasts"],
+}
+EXAMPLES = [f"plot_{name}.py" for names in GROUPS.values() for name in names]
+
+
+def group_order(folder):
+    """Return the place of a group in the gallery."""
+    return list(GROUPS).index(Path(folder).name)
 
 
 def reading_order(filename):
-    """Return the place of an example in the gallery; one that is not listed comes last, by its name."""
-    name = os.path.basename(filename).removeprefix("plot_").removesuffix(".py")
-    return (EXAMPLES.index(name) if name in EXAMPLES else len(EXAMPLES), name)
+    """Return the place of an example in the gallery."""
+    return EXAMPLES.index(Path(filename).name)

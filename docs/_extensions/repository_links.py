@@ -21,8 +21,8 @@ def led(text, source, page):
     def here(link):
         path = os.path.normpath(os.path.join(source, link["path"]))
         path = PAGES.get(path, path)
-        if path.startswith("examples/plot_"):
-            path = f"docs/auto_examples/{PurePosixPath(path).stem}.rst"
+        if path.startswith("examples/"):
+            path = f"docs/auto_{PurePosixPath(path).with_suffix('.rst')}"
         return os.path.relpath(path, page)
 
     return LINK.sub(here, text)

@@ -1,7 +1,12 @@
-"""Draw the pictures of the documentation anew: ``make pictures``."""
+"""Draw the pictures of the documentation, and write its sample report: ``make pictures``."""
 
+import base64
 import contextlib
+import io
+import runpy
+import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import matplotlib
@@ -12,7 +17,47 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 import paribus
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 DRAWS, ROWS = 40, 500
+DPI = 160  # twice the resolution of a page
+THEMES = {"": False, "-dark": True}  # ending of the name, and whether the background is dark
+
+
+@cache
+def loans():
+    """Return the variables of the first example."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return runpy.run_path(str(ROOT / "examples" / "effects" / "plot_loans.py"))
+
+
+def sample_report(path):
+    """Write the report that the site shows."""
+    about = {"purpose": "how a model of mortgage approvals uses its features", "data_role": "test rows"}
+    loans()["explanation"].report(path, title="Mortgage approvals", about=about)
+
+
+def first_screen():
+    """Photograph the first screen of the sample report."""
+    sys.path.append(str(ROOT / "tests" / "support"))
+    import devtools
+
+    with tempfile.TemporaryDirectory() as folder, devtools.Chrome() as chrome:
+        page = Path(folder) / "sample-report.html"
+        sample_report(page)
+        tab = chrome.tab()
+        tab.call("Emulation.setScrollbarsHidden", hidden=True)
+        for ending, dark in THEMES.items():
+            tab.open(page.as_uri(), dark=dark)
+            screen = {"width": 1280, "height": 900, "deviceScaleFactor": 2, "mobile": False}
+            tab.call("Emulation.setDeviceMetricsOverride", **screen)
+            png = tab.call("Page.captureScreenshot", format="png")["data"]
+            (HERE / f"report{ending}.png").write_bytes(base64.b64decode(png))
+
+
+def save(result, name, **options):
+    """Draw a result on a light and on a dark background."""
+    for ending, dark in THEMES.items():
+        result.plot(dark=dark, **options).savefig(HERE / f"{name}{ending}.png", dpi=DPI)
 
 
 def housing(rows, seed=0):
@@ -55,7 +100,7 @@ def noise_of_a_subsample():
     gray = plt.Line2D([], [], marker="o", ls="", color="0.6", label=f"each of {DRAWS} draws of {ROWS} rows")
     red = plt.Line2D([], [], color="C3", label="all 200,000 rows ± 2 standard errors")
     panels[1].legend(handles=[gray, red], loc="lower right", frameon=False, fontsize="small")
-    figure.savefig(HERE / "h-of-500-rows.png", dpi=110)
+    figure.savefig(HERE / "h-of-500-rows.png", dpi=DPI)
 
 
 def height_and_weight():
@@ -69,22 +114,20 @@ def height_and_weight():
     effect = paribus.partial_dependence(model, X, "weight", grid_resolution=25)
     local = paribus.accumulated_local_effects(model, X, "weight")["weight"]
     near = paribus.marginal(model, X, "weight", y=y, grid_resolution=25)["weight"]
-    panel = paribus.compare(effect, local, near).plot()
-    panel.figure.savefig(HERE / "height-and-weight.png", dpi=110)
+    save(paribus.compare(effect, local, near), "height-and-weight")
 
 
 def insurance():
-    """Draw what the page on pictures shows, with the table that it makes."""
+    """Draw what the page on plots shows, with the table that it makes."""
     page = (HERE.parent / "plots.md").read_text()
     first = page.split("```python\n")[1].split("```")[0].replace("effects.plot()", "")
     made: dict = {}
     exec(first, made)  # the page's own code, so that picture and words cannot drift apart
     model, X = made["model"], made["X"]
-    made["effects"].plot().savefig(HERE / "insurance.png", dpi=80)
-    rows = paribus.partial_dependence(model, X, "age", kind="both", grid_resolution=30)
-    rows.plot().figure.savefig(HERE / "rows.png", dpi=80)
+    save(made["effects"], "insurance")
+    save(paribus.partial_dependence(model, X, "age", kind="both", grid_resolution=30), "rows")
     pairs = [("age", "power"), ("power", "region"), ("region", "bonus")]
-    paribus.effects(model, X, pairs, grid_resolution=25).plot().savefig(HERE / "pairs.png", dpi=80)
+    save(paribus.effects(model, X, pairs, grid_resolution=25), "pairs")
 
 
 def tutorial():
@@ -95,11 +138,13 @@ def tutorial():
         for block in page.split("```python\n")[1:]:
             exec(block.split("\n```")[0], made)
     for name, result in (("effects", "effects"), ("ice", "fan"), ("ldl", "compared")):
-        made[result].plot().figure.savefig(HERE / f"tutorial-{name}.png", dpi=80)
+        save(made[result], f"tutorial-{name}")
 
 
 if __name__ == "__main__":
     matplotlib.use("Agg")
+    save(loans()["effects"], "effects", k=6, title="Mortgage approvals: the six strongest effects")
+    first_screen()
     insurance()
     tutorial()
     noise_of_a_subsample()

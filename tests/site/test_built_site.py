@@ -21,6 +21,7 @@ import links
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
+import gallery_order  # noqa: E402
 import public_names  # noqa: E402
 import site_files  # noqa: E402
 
@@ -30,8 +31,12 @@ if "PARIBUS_SITE" not in os.environ:
 SITE = (ROOT / os.environ["PARIBUS_SITE"]).resolve()
 PAGES = [path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html"))]
 PAGES = [page for page in PAGES if not page.startswith(("_", "genindex", "search", "sample-report"))]
+<<<<<<< HEAD
 PAGES = [page for page in PAGES if page.removesuffix(".html") not in site_files.MOVED]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
+=======
+EXAMPLES = [f"{group}/plot_{name}" for group, names in gallery_order.GROUPS.items() for name in names]
+>>>>>>> gallery
 MAIN = [
     "index.html",
     "guide.html",
@@ -108,14 +113,18 @@ def test_every_public_name_and_member_is_in_the_reference():
 
 
 def test_every_example_has_a_picture_and_a_notebook():
-    assert EXAMPLES
+    found = sorted(path.relative_to(ROOT / "examples") for path in (ROOT / "examples").glob("*/plot_*.py"))
+    assert sorted(EXAMPLES) == [path.with_suffix("").as_posix() for path in found]
     gallery = (SITE / "auto_examples" / "index.html").read_text(encoding="utf-8")
-    for name in EXAMPLES:
-        assert f"{name}.html" in gallery
+    places = [gallery.index(f"{name}.html") for name in EXAMPLES]
+    assert places == sorted(places)
+    for example in EXAMPLES:
+        name = example.rpartition("/")[2]
         assert f"sphx_glr_{name}_thumb" in gallery
-        page = (SITE / "auto_examples" / f"{name}.html").read_text(encoding="utf-8")
+        path = SITE / "auto_examples" / f"{example}.html"
+        page = path.read_text(encoding="utf-8")
         (address,) = set(re.findall(rf'href="([^"]+/{name}\.ipynb)"', page))
-        notebook = json.loads((SITE / "auto_examples" / address).read_text(encoding="utf-8"))
+        notebook = json.loads((path.parent / address).read_text(encoding="utf-8"))
         assert notebook["nbformat"] == 4
         assert any(cell["cell_type"] == "code" for cell in notebook["cells"])
 

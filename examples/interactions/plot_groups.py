@@ -2,13 +2,13 @@
 Groups: the same feature for different rows
 ===========================================
 
-A curve is an average over all rows. With ``by``, it is an average over the rows of each group. That is
-another question than a surface, which *sets* the grouping feature in all rows. This example has both.
+A curve is an average over all rows. With ``by``, it is an average over the rows of each group. A surface
+asks another question: it *sets* the grouping feature in all rows. This example shows both.
 """
 
 # %%
-# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People in
-# the city are younger, and work longer hours.
+# The table is simulated: 6,000 salaries. Experience counts more in the city than in the country. People
+# in the city are younger, and work longer hours.
 
 import lightgbm
 import numpy as np
@@ -42,8 +42,8 @@ print(groups)
 groups.difference("city", "country").plot()
 
 # %%
-# **A surface** sets the place in all rows. Its curves differ only by the place, with the hours of all rows:
-# the city is lower than above, because not all rows work as long as the rows of the city do.
+# **A surface** sets the place in all rows and keeps the hours of all rows. The city is lower than above,
+# because most rows work fewer hours than those of the city.
 
 surface = paribus.partial_dependence(model, X, ["experience", "place"])
 both = pd.DataFrame(surface.average[0], columns=surface.grid_values[1], index=surface.grid_values[0])
@@ -52,8 +52,9 @@ for place in both:
     print(f"{place} at the end of the curve: set {both[place].iloc[-1]:,.0f}, by group {group:,.0f}")
 
 # %%
-# A grouping column need not be a feature. The model below does not know the place, and shows the gap all the
-# same, because the hours differ. ``explain(by=...)`` compares all effects, and the performance of each group.
+# A grouping column need not be a feature. The model below does not know the place. It still shows the
+# gap, because the hours differ. ``explain(by=...)`` compares all effects and the performance of each
+# group.
 
 blind = lightgbm.LGBMRegressor(n_estimators=150, verbose=-1).fit(X[["experience", "hours"]], salary)
 explanation = paribus.explain(blind, X, salary, by="place", progress=False)
@@ -63,4 +64,8 @@ for label, performance in explanation.by_group.performance.items():
     print(f"{label}: mean residual {residual}")
 
 # %%
+<<<<<<< HEAD:examples/plot_groups.py
 # Read next: :doc:`/report` has the definitions.
+=======
+# Reading: by group, the gap includes everything in which the groups differ; in a surface, only the place.
+>>>>>>> gallery:examples/interactions/plot_groups.py

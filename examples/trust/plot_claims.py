@@ -2,14 +2,14 @@
 Claims with exposure: observed against expected
 ===============================================
 
-A frequency model of insurance claims, looked at with exposure as weights. The observed and the predicted
-frequency agree near every age of the driver, and also where the age is missing, which is a point of its own.
+A frequency model of insurance claims, with exposure as weights. The observed and the predicted frequency
+agree near every age of the driver, and also where the age is missing.
 """
 
 # %%
-# The policies are simulated, so the true frequency is known: young drivers and strong cars have more claims.
-# A policy is observed for a part of a year, its exposure. The age of some drivers is not known; they have
-# more claims too.
+# The policies are simulated, so the true frequency is known: young drivers and strong cars have more
+# claims. A policy is observed for a part of a year, its exposure. The age of some drivers is not known;
+# they have more claims too.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -34,8 +34,8 @@ claims = rng.poisson(truth * exposure)
 policies.loc[unknown, "age"] = np.nan
 
 # %%
-# The target is the frequency, claims per year, and each row counts by its exposure: in the fit and in every
-# average. Half of the policies are for fitting; everything below is about the other half.
+# The target is the frequency, claims per year, and each row counts by its exposure: in the fit and in
+# every average. Half of the policies are for fitting. Everything below uses the other half.
 frequency = claims / exposure
 fit, held = slice(0, n // 2), slice(n // 2, n)
 model = HistGradientBoostingRegressor(loss="poisson", max_iter=60, learning_rate=0.05, random_state=0)
@@ -45,13 +45,12 @@ explanation = paribus.explain(model, policies[held], frequency[held], sample_wei
 print(explanation.performance)
 
 # %%
-# Averages near each age: what was observed, and what the model expects of the same policies.
-ax = explanation.averages["age"].plot(title="Drivers by age, weighted by exposure")
-ax.set_ylabel("claims per year")
+# Averages near each age: observed and predicted claims of the same policies.
+explanation.averages["age"].plot(title="Claims per year by age, weighted by exposure")
 
 # %%
-# The cells of all features that are furthest off, in standard errors. Of this many cells, a few are two or
-# three standard errors off by chance.
+# The cells with the largest differences, in standard errors. A few of so many cells differ by two or
+# three standard errors by chance.
 print(explanation.observed_expected())
 
 # %%
@@ -63,5 +62,9 @@ print("claims per year where the age is missing:")
 print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
+<<<<<<< HEAD:examples/plot_claims.py
 # Read next: :doc:`/report` on the metrics of a Poisson model, :doc:`/effects` on weights and missing
 # values.
+=======
+# Reading: the model is calibrated by age where the predicted line lies within the band of the observed one.
+>>>>>>> gallery:examples/trust/plot_claims.py

@@ -1,14 +1,14 @@
 """
-Champion and challenger: what would change?
-===========================================
+Champion and challenger: the difference of effects
+==================================================
 
-A challenger has a lower error than the model in use. That does not say what it would change. The difference
-of two effects over the same rows does, feature by feature, with its standard error.
+A challenger has a lower error than the model in use. The score does not show how predictions would
+change. The difference of two effects over the same rows does, with its standard error.
 """
 
 # %%
-# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose their
-# value faster than before. Both are looked at on the same rows.
+# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose
+# their value faster than before. Both are explained on the same rows.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 
 
 def cars_of(n, loss):
-    """Simulate cars, and prices of which electric cars lose more at first."""
+    """Simulate cars and their prices; electric cars lose more in their first years."""
     age, power, electric = rng.uniform(0, 12, n), rng.normal(110, 25, n), rng.random(n) < 0.3
     cars = pd.DataFrame({"age": age, "power": power, "electric": electric})
     price = (
@@ -36,13 +36,13 @@ models = {
 cars, price = cars_of(3_000, 1.5)
 
 # %%
-# Everything about both, and what has moved from one to the other: effects, interactions, performance.
+# Explain both, and list the changes of effects, interactions and performance.
 explained = {name: paribus.explain(model, cars, price) for name, model in models.items()}
 drift = explained["champion"].compare(explained["challenger"])
 print(drift)
 
 # %%
-# Both on one axis, and the challenger less the champion: cars lose more of their price in their first years.
+# Left, both on one axis. Right, the challenger minus the champion.
 compared = paribus.compare({name: each.effects["age"] for name, each in explained.items()})
 difference = compared.difference()
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
@@ -53,9 +53,14 @@ difference.plot(ax=axes[1])
 print(difference)
 
 # %%
-# A gate for a build: what has moved by more than a twentieth of the spread of the predictions?
+# A gate for CI: changes above a twentieth of the spread of the predictions.
 for change in drift.above(0.05):
     print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
 
 # %%
+<<<<<<< HEAD:examples/plot_two_models.py
 # Read next: :doc:`/command-line` has this gate as a command, and :doc:`/interpret` the standard error of a difference.
+=======
+# Reading: the difference falls in the first four years and then stays below zero, so the challenger predicts
+# lower prices for all but new cars.
+>>>>>>> gallery:examples/compare/plot_two_models.py

@@ -1,14 +1,14 @@
 """
-A missing value is a point of its own
-=====================================
+A missing value is a separate point
+===================================
 
-Where a value is missing, a model has an effect too: that of not knowing. It belongs to no place on the axis,
-so it is drawn beside the curve, and it can be far from the effect of the value that an imputer would insert.
+A model also predicts where a value is missing. That average has no place on the axis, so it is drawn next
+to the curve. It can be far from the effect of the value that an imputer would insert.
 """
 
 # %%
-# Loans, simulated: the income of some applicants is not stated, more often if it is low. So a missing income
-# is bad news, and the true chance of default with it is higher than that of the average income.
+# Loans, simulated: some applicants do not state their income, more often if it is low. A missing income
+# therefore signals a higher chance of default than the average income does.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -26,17 +26,20 @@ loans.loc[hidden, "income"] = np.nan
 model = HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=100, random_state=0).fit(loans, default)
 
 # %%
-# Trees of this kind send missing values their own way at every split. The curve has none of it.
-effect = paribus.partial_dependence(model, loans, "income", grid_resolution=30)
-ax = effect.plot()
-ax.set_ylabel("chance of default")
+# These trees route missing values separately at every split.
+effect = paribus.partial_dependence(model, loans, "income", grid_resolution=30, target_names=["default"])
+effect.plot()
 
 # %%
-# The same in numbers: at missing, at the mean that an imputer would insert, and what is true.
+# The same in numbers: if missing, at the mean that an imputer would insert, and the truth.
 at_mean = np.interp(loans["income"].mean(), effect.grid_values[0], effect.average[0])
 print(f"missing in {effect.missing.share:.1%} of the rows: {effect.missing.average[0]:.2f}")
 print(f"at the mean of the known incomes: {at_mean:.2f}")
 print(f"truth where it is missing: {chance[hidden].mean():.2f}")
 
 # %%
+<<<<<<< HEAD:examples/plot_missing_values.py
 # Read next: :doc:`/effects` on what counts as missing, and on missing values in effects of two features.
+=======
+# Reading: the single point is the average prediction if the income of every applicant were missing.
+>>>>>>> gallery:examples/effects/plot_missing_values.py

@@ -2,15 +2,14 @@
 Three meanings of importance
 ============================
 
-A forest and a boosted model are fitted to data with an id column that means nothing. The importance that a
-model records while it is fitted (impurity) ranks the id second. Importance by permutation and by effect rank
-it last.
+A forest and a boosted model are fitted to data with an id column that means nothing. The importance that
+a model records while it is fitted (impurity) ranks the id second. Importance by permutation and by effect
+rank it last.
 """
 
 # %%
-# The data is simulated, so the truth is known: ``strong``, ``weak`` and ``rare`` act (``rare`` is seldom
-# true), and ``id`` is a random number that has nothing to do with ``y``. Half of the rows are kept to look at
-# the models.
+# The data is simulated. ``strong``, ``weak`` and ``rare`` have an effect (``rare`` is seldom true).
+# ``id`` is a random number, unrelated to ``y``. Half of the rows are held out.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -37,9 +36,9 @@ models = {
 }
 
 # %%
-# By the model: the share of the impurity that its splits removed from the training rows. By permutation: how
-# much the squared error of the held rows grows when a column is shuffled. By effect: the standard deviation
-# of the partial dependence, in units of ``y``.
+# Recorded at fit: the share of impurity that splits removed from the training rows. By permutation: the
+# increase of the squared error of held-out rows if a column is shuffled. By effect: the standard
+# deviation of the partial dependence, in units of ``y``.
 found = {}
 for name, model in models.items():
     found["as recorded at fit", name] = paribus.feature_importance(model, X[held], kind="model")
@@ -63,13 +62,13 @@ axes[0].invert_yaxis()
 axes[0].legend()
 
 # %%
-# What the forest recorded puts the id second: its deep trees find splits on a column of many values that fit
-# the noise of the training rows. On rows that it has not seen, the id does not lower the error.
+# The forest records the id as second. Its deep trees find splits on a column of many values, which fit
+# the noise of the training rows. On held-out rows the id does not lower the error.
 for meaning in units:
     print(found[meaning, "forest"], "\n")
 
 # %%
-# The effect has no ``y`` in it. It is how far the prediction moves, right or wrong: a little with the id,
-# which the model did learn.
-#
-# Read next: :doc:`/interactions` has the definitions, and what each standard error is of.
+# Importance by effect does not use ``y``. It measures how far the prediction moves, right or wrong.
+
+# %%
+# Reading: a feature that ranks high at fit and low by permutation was used to fit noise.

@@ -2,8 +2,9 @@
 A pipeline on a mixed table: effects of the raw columns
 =======================================================
 
-Real tables have text, integers, dates and gaps, and real models are pipelines. Effects are of the columns of
-the table, in their own units: a city is one feature, not a set of one-hot columns, and a date is a date.
+Real tables have text, integers, dates and missing values, and real models are pipelines. Effects belong
+to the columns of your table, in their units. A city is one feature, not a set of one-hot columns, and a
+date is a date.
 """
 
 # %%
@@ -35,8 +36,8 @@ flats.loc[rng.random(n) < 0.08, "size"] = np.nan
 
 
 # %%
-# The preprocessing imputes and scales numbers, encodes the city, and turns dates into days. Nothing of it is
-# declared to paribus.
+# The preprocessing imputes and scales numbers, encodes the city, and turns dates into days. You do not
+# declare it to paribus.
 def days(dates):
     """Return days since 2020."""
     return (dates - pd.Timestamp("2020-01-01")) / pd.Timedelta("1D")
@@ -50,14 +51,18 @@ prepare = make_column_transformer(
 model = make_pipeline(prepare, GradientBoostingRegressor(random_state=0)).fit(flats, rent)
 
 effects = paribus.effects(model, flats, grid_resolution=40, verify=True)
-figure = effects.plot(columns=2)
+effects.plot(columns=2)
 
 # %%
-# What was read of the pipeline, which evaluator was used, and how far it is from the pipeline's own
-# predictions:
+# The steps that were read, the evaluator, and its largest difference from the predictions of the
+# pipeline:
 provenance = effects["city"].provenance
 print(provenance.structure)
 print(provenance.evaluator, provenance.verified_difference)
 
 # %%
+<<<<<<< HEAD:examples/plot_pipeline.py
 # Read next: :doc:`/models` has the steps that are read, and what is done with the others.
+=======
+# Reading: values on each axis are those of the raw table, before imputation, scaling and encoding.
+>>>>>>> gallery:examples/models/plot_pipeline.py

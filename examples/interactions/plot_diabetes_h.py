@@ -1,16 +1,16 @@
 """
-The diabetes table: which features interact, and how surely
-===========================================================
+Diabetes: which features interact, and how certain is that
+==========================================================
 
-By its definition, Friedman and Popescu's H-statistic takes n² predictions for each pair of features. It is
-therefore usually estimated from about 500 rows, without a standard error. From the trees it is computed on
-all rows, with standard errors. The picture shows how far estimates from 500 rows scatter around it.
+By definition, Friedman and Popescu's H-statistic needs n² predictions for each pair of features.
+Libraries therefore estimate it from about 500 rows, without a standard error. paribus computes it from
+the trees on all rows. The plot shows how far estimates from 500 rows scatter.
 """
 
 # %%
-# scikit-learn's diabetes data: ten features, 45 pairs, 442 rows. ``strength`` is the part of the joint
-# effect of two features that is not the sum of their own effects, in units of the prediction; H² is its
-# square as a share of the joint effect. Errors are of sampling the rows; the model is taken as given.
+# The data are 442 patients with diabetes (Efron and others, 2004), part of scikit-learn (BSD-3).
+# ``strength`` is the part of a joint effect that is not the sum of two single effects. H² is its square
+# as a share of the joint effect.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,8 @@ pairs = H.to_frame("pairwise")
 print(pairs[columns].head(12).to_string(index=False, float_format="%.3f"))
 
 # %%
-# The pair of largest H² is not the strongest: a small joint effect can be mostly interaction.
+# The pair with the largest H² is not the strongest, because a small joint effect can be mostly
+# interaction.
 
 first = pairs.loc[pairs["h_squared"].idxmax()]
 print(first[["feature", "feature_2", "h_squared", "strength"]].to_string())
@@ -36,18 +37,17 @@ print(first[["feature", "feature_2", "h_squared", "strength"]].to_string())
 # %%
 # All rows and 500 rows
 # ---------------------
-# For want of a larger table, 20,000 patients are simulated: rows of the 442, with a little noise on each
-# number. Each gray dot is an estimate from 500 of them, each red mark the value on all of them with ± 2
-# standard errors.
+# 10,000 patients are simulated: rows of the 442 with a little noise. Each gray dot is an estimate from
+# 500 of them. Each red mark is the value on all of them, ± 2 standard errors.
 
 rng = np.random.default_rng(0)
-patients = X.sample(20_000, replace=True, random_state=0, ignore_index=True)
+patients = X.sample(10_000, replace=True, random_state=0, ignore_index=True)
 patients += rng.normal(0, 0.1, patients.shape) * X.std().to_numpy()
 
 every = paribus.h_statistic(model, patients, overall=False)
 samples = [
     paribus.h_statistic(model, patients, overall=False, subsample=500, random_state=seed)
-    for seed in range(20)
+    for seed in range(12)
 ]
 
 strongest = np.argsort(-every["strength_pairwise"])[:10]
@@ -62,12 +62,12 @@ ax.invert_yaxis()
 ax.set_xlabel("strength of the interaction, in units of the prediction")
 
 # %%
-# Are the reported errors those that are seen? For the strongest pair:
+# Do the reported standard errors match the scatter? For the strongest pair:
 
 reported = [sample["standard_error_strength_pairwise"][strongest[0]] for sample in samples]
 print(f"estimates from 500 rows: standard deviation {estimates[:, 0].std(ddof=1):.2f}")
-print(f"their own standard errors: {np.mean(reported):.2f} on average")
+print(f"reported standard errors: {np.mean(reported):.2f} on average")
 print(f"all rows: standard error {error[0]:.3f}")
 
 # %%
-# Read next: :doc:`/interactions` has the formulas, overall and three-way statistics, and what they cost.
+# Reading: pairs whose gray dots overlap cannot be ranked from 500 rows.

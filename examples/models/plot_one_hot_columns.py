@@ -1,14 +1,14 @@
 """
-One-hot and lagged columns: one feature again
-=============================================
+One-hot and lagged columns as one feature
+=========================================
 
-A table that was encoded before the model saw it has several columns for one feature. A curve of one such
-column sets it alone, to combinations that do not exist. A mapping in ``features`` sets the columns together.
+An encoded table has several columns for one feature. A curve of one such column changes it alone, which
+makes combinations that do not exist. A mapping in ``features`` sets the columns together.
 """
 
 # %%
-# The table is simulated: 4,000 days of bike rentals, with the weather one-hot encoded, and whether it rained
-# yesterday and the day before.
+# The table is simulated: 4,000 days of bike rentals, with the weather one-hot encoded, and whether it
+# rained yesterday and the day before.
 
 import numpy as np
 import pandas as pd
@@ -28,15 +28,15 @@ y += -30 * X["rain_lag1"] * X["rain_lag2"] + rng.normal(0, 25, n)
 model = HistGradientBoostingRegressor(random_state=0).fit(X, y)
 
 # %%
-# The curve of each column by itself mixes up rows: with ``weather_rain`` at 1, most rows are clear *and*
+# The curve of a single column makes impossible rows: with ``weather_rain`` at 1, most are clear *and*
 # rainy. A note says which columns look like one feature.
 
 alone = paribus.effects(model, X)
 print(next(note for note in alone.notes if note.code == "PAR121"))
 
 # %%
-# As one feature, the weather has a point for each category, named by its column. The lags have the four
-# combinations that occur, also named by the columns that are one.
+# As one feature, the weather has a point for each category. The lags have the four combinations that
+# occur.
 
 columns = [name for name in X if name.startswith("weather_")]
 features = {"weather": columns, "rain": ["rain_lag1", "rain_lag2"], "temperature": "temperature"}
@@ -44,8 +44,7 @@ effects = paribus.effects(model, X, features)
 effects.plot(columns=3)
 
 # %%
-# The steps between categories, beside those that were simulated at a temperature of 12 degrees, and what the
-# columns by themselves seem to say.
+# The steps between categories: of the feature, as simulated at 12 degrees, and of the single columns.
 
 average = dict(zip(effects["weather"].grid_values[0], effects["weather"].average[0], strict=True))
 for category in ("mist", "rain", "snow"):
@@ -53,7 +52,7 @@ for category in ("mist", "rain", "snow"):
     single = alone[f"weather_{category}"].average[0]
     simulated = truth[category] - 24
     own = single[1] - single[0]
-    print(f"{category:<5} {step:7.1f}  simulated {simulated:5d}  by its column alone {own:7.1f}")
+    print(f"{category:<5} {step:7.1f}  simulated {simulated:5d}  single column {own:7.1f}")
 
 # %%
 # Other functions take the same mapping. A group interacts as one feature:
@@ -61,6 +60,7 @@ for category in ("mist", "rain", "snow"):
 print(paribus.h_statistic(model, X, features))
 
 # %%
+<<<<<<< HEAD:examples/plot_one_hot_columns.py
 # In a list, a tuple may refer to the names of groups: weather and temperature as a surface.
 
 surface = paribus.effects(model, X, [features, ("weather", "temperature")], grid_resolution=20)
@@ -73,3 +73,6 @@ print(effects["weather"].provenance.structure)
 
 # %%
 # Read next: :doc:`/models` for groups of columns and for encoders within the model.
+=======
+# Reading: the grouped step matches the simulation; the step of a single column does not.
+>>>>>>> gallery:examples/models/plot_one_hot_columns.py

@@ -2,10 +2,9 @@
 Height and weight: where partial dependence extrapolates
 ========================================================
 
-Partial dependence sets everyone to one weight, tall people and short ones alike. Many of these people do
-not exist, and the model was never fitted on them. Accumulated local effects (ALE) move each person by a
-little only, and come closest to the effect that the data was made with. ``compare`` draws both, and
-averages of rows.
+Partial dependence sets everyone to one weight, tall and short people alike. Many of these people do not
+exist, and the model was never fitted on them. Accumulated local effects (ALE) change each weight only a
+little, and come closest to the simulated effect. ``compare`` draws both, and averages of rows.
 """
 
 # %%
@@ -26,8 +25,7 @@ y = 0.15 * X["weight"] - 0.2 * X["height"] + rng.normal(0, 0.5, n)
 model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(X, y)
 
 # %%
-# The notes below the picture say what share of the curve is made of people who do not occur, and which
-# other feature they lack.
+# The notes below the plot say which share of the curve extrapolates, and because of which other feature.
 
 effect = paribus.partial_dependence(model, X, "weight", grid_resolution=25)
 local = paribus.accumulated_local_effects(model, X, "weight")["weight"]
@@ -49,4 +47,8 @@ for name, result, heights in [
     print(f"{name:<32} {slope:6.3f}")
 
 # %%
+<<<<<<< HEAD:examples/plot_height_and_weight.py
 # Read next: :doc:`/interpret`.
+=======
+# Reading: where partial dependence and ALE diverge, features depend on each other; prefer ALE there.
+>>>>>>> gallery:examples/trust/plot_height_and_weight.py

@@ -1,10 +1,9 @@
 """
-Two features at once, and where there is no data
-================================================
+Two features at once, and combinations without data
+===================================================
 
-A surface has a color for each combination of two features, also for combinations that never occur. Where no
-row lies although some would be expected, it is hatched: what is shown there is the model's guess, and it is
-worse.
+A surface has a color for each combination of two features, also for combinations that never occur. Those
+are hatched. There the model extrapolates, and its error is larger.
 """
 
 # %%
@@ -33,14 +32,14 @@ def expected(table):
 model = HistGradientBoostingRegressor(random_state=0).fit(X, expected(X) + rng.normal(0, 8, n))
 
 # %%
-# The margins show the data of each feature alone, where nothing seems amiss.
+# The margins show the data of each feature alone. They do not reveal the empty corners.
 
 pair = {"features": ["temperature", "humidity"], "percentiles": (0.01, 0.99), "grid_resolution": 40}
 surface = paribus.partial_dependence(model, X, **pair)
 surface.plot()
 
 # %%
-# The truth is known here: the same surface of the function that the rentals were simulated by.
+# The truth is known here: the same surface of the function that simulated the rentals.
 
 truth = paribus.partial_dependence(expected, X, **pair)
 error = np.abs(surface.average - truth.average)[0]
@@ -49,4 +48,8 @@ print(f"hatched, {hatched.mean():.0%} of the grid: {error[hatched].mean():.1f} r
 print(f"the rest: {error[~hatched].mean():.1f} rentals off on average")
 
 # %%
+<<<<<<< HEAD:examples/plot_rentals_surface.py
 # Read next: :doc:`/interpret` says how such combinations are found, and which are not.
+=======
+# Reading: ignore the hatched corners, however smooth the colors are.
+>>>>>>> gallery:examples/trust/plot_rentals_surface.py

@@ -1,14 +1,15 @@
 """
-Regions: where the effect of a feature is alike
-===============================================
+Regions: rows with similar curves
+=================================
 
-An average curve hides rows whose curves run the other way. ``regions`` finds the rows that belong together,
-says it in words, and reports if there is nothing to separate.
+An average curve hides rows whose curves have the opposite slope. ``regions`` splits the rows by other
+features, so that curves within a region are similar. It also reports if no split helps.
 """
 
 # %%
-# The table is simulated: 8,000 rental flats. A larger distance to the center lowers the rent of small flats.
-# Large flats are for families, who pay for distance: above 90 square meters the effect changes its sign.
+# The table is simulated: 8,000 rental flats. A larger distance to the center lowers the rent of small
+# flats. Large flats are for families, who pay for distance: above 90 square meters the effect changes its
+# sign.
 
 import lightgbm
 import numpy as np
@@ -39,23 +40,20 @@ model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1)
 paribus.partial_dependence(model, X, "distance", quantiles=True).plot()
 
 # %%
-# **Regions.** The rows are split by other features, so that the curves within a region are alike. One half of
-# the rows selects a split, and the other half measures how much it gains.
+# One half of the rows selects a split, the other half measures its gain.
 
 found = paribus.regions(model, X, progress=False)
 print(found)
 
 # %%
-# The threshold is close to 90 square meters, where the simulation changes. The lines below the picture say
-# how far curves differ before and after the splits.
+# The threshold is close to 90 square meters, where the simulation changes.
 
 found["distance"].plot()
 for region in found["distance"].regions:
     print(f"{region.text}: {region.rows:,} rows")
 
 # %%
-# Every split reports its gain in three ways, and each has a bound: as a share of the heterogeneity, as a
-# share of the variance of the prediction, and in standard errors.
+# Every split reports its gain in three ways, and must exceed a bound in each.
 
 (split, *_) = found["distance"].splits
 print(f"{split.share_of_heterogeneity:.0%} of the heterogeneity")
@@ -63,12 +61,16 @@ print(f"{split.share_of_variance:.1%} of the variance of the prediction")
 print(f"{split.gain / split.gain_error:.0f} standard errors")
 
 # %%
-# **No split** is an answer as well. Below, the rent is a sum of effects. The fitted model has small
-# interactions, because it learns from noise, and none of them passes the bounds.
+# Below, the rent is a sum of effects. The model has small interactions, because it also fits noise. None
+# of them passes the bounds, so nothing is split.
 
 additive = 500 + other - 10 * X["distance"] + rng.normal(0, 80, n)
 model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1).fit(X, additive)
 print(paribus.regions(model, X, ["distance"], progress=False)["distance"])
 
 # %%
+<<<<<<< HEAD:examples/plot_regions.py
 # Read next: :doc:`/report` has the definitions.
+=======
+# Reading: each region has its curve and its rule; read the average curve only if there is one region.
+>>>>>>> gallery:examples/interactions/plot_regions.py

@@ -2,8 +2,8 @@
 Categories and text: one point for each
 =======================================
 
-The effect of a categorical feature is that of the column in *your* table, by its own values, whatever an
-encoder makes of it: one average for each category, drawn as points because nothing lies between them.
+The effect of a categorical feature belongs to the column of *your* table, whatever an encoder does with
+it. There is one average for each category. Points show them, because nothing lies between categories.
 """
 
 # %%
@@ -47,15 +47,14 @@ encode = make_column_transformer((OneHotEncoder(), ["season", "weather"]), remai
 model = make_pipeline(encode, GradientBoostingRegressor(random_state=0)).fit(X, y)
 
 # %%
-# The season keeps its order; weather has none and is sorted by effect. ``categorical_features`` makes
-# categories of the integers.
+# The season keeps its order. Weather has none and is sorted by effect. ``categorical_features`` declares
+# the integers as categories.
 
 effects = paribus.effects(model, X, categorical_features=["weekday"])
 effects.plot(columns=2)
 
 # %%
-# The steps between categories, beside those that were simulated. There is no point for half rain and half
-# mist, which is what a curve over a one-hot column would be.
+# The steps between categories, next to the simulated ones:
 
 weather = effects["weather"]
 average = dict(zip(weather.grid_values[0], weather.average[0], strict=True))
@@ -63,10 +62,13 @@ for category, value in average.items():
     print(f"{category:<6} {value - average['clear']:7.1f}  simulated {truth[category]:5d}")
 
 # %%
-# What the model was read as, and how the numbers were computed:
+# How the numbers were computed:
 
-print(weather.provenance.structure)
 print(weather)
 
 # %%
+<<<<<<< HEAD:examples/plot_rentals_categories.py
 # Read next: :doc:`/models` for what is read of preprocessing.
+=======
+# Reading: compare heights of points; the order of unordered categories is only their rank.
+>>>>>>> gallery:examples/effects/plot_rentals_categories.py

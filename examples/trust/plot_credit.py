@@ -1,15 +1,15 @@
 """
-Credit default: does the model keep its promises?
-=================================================
+Credit default: is the effect monotone?
+=======================================
 
-A rule says that the predicted chance of default must not fall as debt rises, nor rise with income. A model
-that was fitted without constraints breaks the rule, and ``explain`` says where, by how much and on how much
+A rule says that the predicted chance of default must not fall as debt rises, nor rise with income. A
+model without constraints breaks the rule. ``explain`` says where, by how much and for which share of the
 data.
 """
 
 # %%
-# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late payments,
-# and falls with income. The sample is small, so that a flexible model follows its noise.
+# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late
+# payments, and falls with income. The sample is small, so that a flexible model follows its noise.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -36,25 +36,32 @@ bound = HistGradientBoostingClassifier(
 rule = {"income": "falling", "debt_ratio": "rising", "late_payments": "rising"}
 
 # %%
-# The same rule is given to :func:`paribus.explain` for both models.
+# Both models are checked against the same rule.
+options = {"monotone": rule, "interactions": False, "target_names": ["default"]}
 explained = {}
 for name, model in {"without constraints": free, "monotone": bound}.items():
     model.fit(loans, default)
-    explained[name] = paribus.explain(model, loans, default, monotone=rule, interactions=False)
+    explained[name] = paribus.explain(model, loans, default, **options)
 
 compared = paribus.compare({name: each.effects["debt_ratio"] for name, each in explained.items()})
-ax = compared.plot()
-ax.set_ylabel("chance of default")
+compared.plot()
 
 # %%
-# The verdict of each, worst first. Each finding has a code that does not change, to search for and to mute.
+# The findings of each, worst first. Each has a stable code, which you can search for or mute.
 for name, each in explained.items():
     print(name)
     for note in each.verdict:
         print(f"  {note.severity} {note.code.value}: {note}")
 
 # %%
+<<<<<<< HEAD:examples/plot_credit.py
 # ``PAR410`` is about the rule, and only the first model has it. The other findings are advice on how to read
 # the curves, and how well predictions fit the rows that the model was fitted to.
 #
 # Read next: :doc:`/report` on the table and the verdict, :doc:`/faq` for the meaning of every code.
+=======
+# ``PAR410`` reports a broken rule. Only the first model has it.
+
+# %%
+# Reading: the steps down of the unconstrained curve are noise that the model has fitted.
+>>>>>>> gallery:examples/trust/plot_credit.py

@@ -1,15 +1,13 @@
 """
-Several outputs, your own names and grid
-========================================
+Any function, several outputs
+=============================
 
-A model may have several outputs: here a forecast of rentals and the quantiles around it. One call has a
-curve for each, under names of yours, at values of yours. Warm days have more rentals, and far less certain
-ones.
+Any function that takes a table and returns numbers can be explained. This one returns three quantiles of
+bike rentals. One call computes a curve for each. Warm days have more rentals, and less certain ones.
 """
 
 # %%
-# The table is simulated: 3,000 days. The weather is recorded as a code; a categorical column gives codes
-# their names, which is all that pictures need. The spread of rentals grows with the temperature.
+# The table is simulated: 3,000 days. The spread of rentals grows with the temperature.
 
 import numpy as np
 import pandas as pd
@@ -43,9 +41,8 @@ def forecast(table):
 
 
 # %%
-# Any function of a table can be explained; ``target_names`` are those of its columns. ``custom_values``
-# replaces the grid of a feature: every two degrees, and three kinds of weather in this order. The ticks
-# along the lower edge are deciles of the data.
+# ``target_names`` are the names of the outputs. ``custom_values`` replaces the grid of a feature: every
+# two degrees, and three kinds of weather in this order.
 
 effects = paribus.effects(
     forecast,
@@ -56,19 +53,23 @@ effects = paribus.effects(
 effects.plot()
 
 # %%
-# The same as numbers: an array of outputs by grid points, and a table with a row for each.
+# The same as numbers: an array of outputs by grid points, and a table.
 
 effect = effects["temperature"]
 print("average", effect.average.shape, "outputs", effect.output_names)
-print("deciles", effect.deciles[0].round(1))
 print(effect.to_frame().groupby("output").head(3).to_string(index=False))
 
 # %%
-# How wide is the forecast? Between these two quantiles lie 2.56 standard deviations of what was simulated.
+# The width of the forecast. The simulated width is 2.56 standard deviations.
 
 for degrees in (6, 14, 24):
     low, _, high = effect.average[:, effect.grid_values[0] == degrees][:, 0]
     print(f"{degrees:>2} degrees: {high - low:5.1f}, simulated {2.56 * (4 + 1.5 * degrees):5.1f}")
 
 # %%
+<<<<<<< HEAD:examples/plot_quantile_forecasts.py
 # Read next: :doc:`/effects` for outputs and grids; :doc:`/plots` for outputs as colors or as rows.
+=======
+# Reading: the distance between the outer curves is the width of the forecast; it grows with the
+# temperature.
+>>>>>>> gallery:examples/models/plot_quantile_forecasts.py

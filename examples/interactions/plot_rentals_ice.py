@@ -2,14 +2,14 @@
 ICE: an interaction that the average hides
 ==========================================
 
-The average curve of a network says that warmth brings some riders. The curves of single rows (individual
-conditional expectation, ICE), each moved to zero at its first point, say that there are two kinds of days:
-on free days warmth brings many riders, on working days hardly any. The average describes neither.
+On average, a network predicts a few more riders when it is warm. The curves of single rows (individual
+conditional expectation, ICE) show two kinds of days. On free days warmth brings many riders, on working
+days hardly any. The average describes neither.
 """
 
 # %%
-# The table is simulated: 3,000 hours of bike rentals. People who ride to work do so in any weather, so that
-# temperature and working day interact by construction.
+# The table is simulated: 3,000 hours of bike rentals. People who ride to work do so in any weather, so
+# that temperature and working day interact by construction.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,9 +36,8 @@ network = MLPRegressor(hidden_layer_sizes=20, solver="lbfgs", alpha=1.0, max_ite
 model = make_pipeline(StandardScaler(), network).fit(X, rentals + rng.normal(0, 20, n))
 
 # %%
-# Left, the curves as they are: rows differ most in their hour, which hides everything else. Right, the same
-# curves as changes from the lowest temperature. Bands contain half and nine tenths of the rows at each
-# temperature.
+# Left, the curves themselves: rows differ most in their hour, which hides everything else. Right, the
+# same curves as changes from the lowest temperature. Bands contain half and nine tenths of the rows.
 
 curves = paribus.partial_dependence(model, X, "temperature", kind="both", grid_resolution=30)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
@@ -48,8 +47,7 @@ left.set_title("ICE and their average")
 right.set_title("centered")
 
 # %%
-# Which rows are which? The average over each kind of day, as a slope in riders per degree; simulated were 5
-# and 0.5.
+# The average over each kind of day, as a slope in riders per degree. The simulated slopes are 5 and 0.5.
 
 for working, rows in X.groupby("working"):
     effect = paribus.partial_dependence(model, rows, "temperature")
@@ -57,5 +55,9 @@ for working, rows in X.groupby("working"):
     print("working days" if working else "free days   ", f"{slope:.2f}")
 
 # %%
+<<<<<<< HEAD:examples/plot_rentals_ice.py
 # Read next: :doc:`/interactions` finds such pairs among all features; :doc:`/interpret` has what else an
 # average hides.
+=======
+# Reading: centered curves that fan out mean that the feature interacts with another one.
+>>>>>>> gallery:examples/interactions/plot_rentals_ice.py
