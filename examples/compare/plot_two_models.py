@@ -58,9 +58,5 @@ for change in drift.above(0.05):
     print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
 
 # %%
-<<<<<<< HEAD:examples/plot_two_models.py
-# Read next: :doc:`/command-line` has this gate as a command, and :doc:`/interpret` the standard error of a difference.
-=======
 # Reading: the difference falls in the first four years and then stays below zero, so the challenger predicts
 # lower prices for all but new cars.
->>>>>>> gallery:examples/compare/plot_two_models.py

@@ -54,10 +54,5 @@ effects = paribus.effects(model, X, custom_values={"area": [50, 60, 70]})
 print(effects.contrasts().round(2).to_string(index=False))
 
 # %%
-<<<<<<< HEAD:examples/plot_contrasts.py
-# These errors are those of the rows, for the model as it is. Read next: :doc:`/effects` has the formulas, and
-# :doc:`/migrate/marginaleffects` the names of another library.
-=======
 # Reading: ± is the error of sampling the rows, for the model as it is; refits of the model would add to
 # it.
->>>>>>> gallery:examples/effects/plot_contrasts.py

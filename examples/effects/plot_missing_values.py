@@ -38,8 +38,4 @@ print(f"at the mean of the known incomes: {at_mean:.2f}")
 print(f"truth where it is missing: {chance[hidden].mean():.2f}")
 
 # %%
-<<<<<<< HEAD:examples/plot_missing_values.py
-# Read next: :doc:`/effects` on what counts as missing, and on missing values in effects of two features.
-=======
 # Reading: the single point is the average prediction if the income of every applicant were missing.
->>>>>>> gallery:examples/effects/plot_missing_values.py

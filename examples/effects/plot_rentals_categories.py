@@ -67,8 +67,4 @@ for category, value in average.items():
 print(weather)
 
 # %%
-<<<<<<< HEAD:examples/plot_rentals_categories.py
-# Read next: :doc:`/models` for what is read of preprocessing.
-=======
 # Reading: compare heights of points; the order of unordered categories is only their rank.
->>>>>>> gallery:examples/effects/plot_rentals_categories.py

@@ -64,8 +64,4 @@ for label, performance in explanation.by_group.performance.items():
     print(f"{label}: mean residual {residual}")
 
 # %%
-<<<<<<< HEAD:examples/plot_groups.py
-# Read next: :doc:`/report` has the definitions.
-=======
 # Reading: by group, the gap includes everything in which the groups differ; in a surface, only the place.
->>>>>>> gallery:examples/interactions/plot_groups.py

@@ -69,8 +69,4 @@ model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1)
 print(paribus.regions(model, X, ["distance"], progress=False)["distance"])
 
 # %%
-<<<<<<< HEAD:examples/plot_regions.py
-# Read next: :doc:`/report` has the definitions.
-=======
 # Reading: each region has its curve and its rule; read the average curve only if there is one region.
->>>>>>> gallery:examples/interactions/plot_regions.py

@@ -55,9 +55,4 @@ for working, rows in X.groupby("working"):
     print("working days" if working else "free days   ", f"{slope:.2f}")
 
 # %%
-<<<<<<< HEAD:examples/plot_rentals_ice.py
-# Read next: :doc:`/interactions` finds such pairs among all features; :doc:`/interpret` has what else an
-# average hides.
-=======
 # Reading: centered curves that fan out mean that the feature interacts with another one.
->>>>>>> gallery:examples/interactions/plot_rentals_ice.py

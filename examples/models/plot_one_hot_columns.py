@@ -60,19 +60,4 @@ for category in ("mist", "rain", "snow"):
 print(paribus.h_statistic(model, X, features))
 
 # %%
-<<<<<<< HEAD:examples/plot_one_hot_columns.py
-# In a list, a tuple may refer to the names of groups: weather and temperature as a surface.
-
-surface = paribus.effects(model, X, [features, ("weather", "temperature")], grid_resolution=20)
-surface["weather", "temperature"].plot()
-
-# %%
-# The numbers are exact: read off the trees, as if an encoder were part of the model.
-
-print(effects["weather"].provenance.structure)
-
-# %%
-# Read next: :doc:`/models` for groups of columns and for encoders within the model.
-=======
 # Reading: the grouped step matches the simulation; the step of a single column does not.
->>>>>>> gallery:examples/models/plot_one_hot_columns.py

@@ -61,8 +61,4 @@ print(provenance.structure)
 print(provenance.evaluator, provenance.verified_difference)
 
 # %%
-<<<<<<< HEAD:examples/plot_pipeline.py
-# Read next: :doc:`/models` has the steps that are read, and what is done with the others.
-=======
 # Reading: values on each axis are those of the raw table, before imputation, scaling and encoding.
->>>>>>> gallery:examples/models/plot_pipeline.py

@@ -67,9 +67,5 @@ for degrees in (6, 14, 24):
     print(f"{degrees:>2} degrees: {high - low:5.1f}, simulated {2.56 * (4 + 1.5 * degrees):5.1f}")
 
 # %%
-<<<<<<< HEAD:examples/plot_quantile_forecasts.py
-# Read next: :doc:`/effects` for outputs and grids; :doc:`/plots` for outputs as colors or as rows.
-=======
 # Reading: the distance between the outer curves is the width of the forecast; it grows with the
 # temperature.
->>>>>>> gallery:examples/models/plot_quantile_forecasts.py

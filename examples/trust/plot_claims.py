@@ -62,9 +62,4 @@ print("claims per year where the age is missing:")
 print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
-<<<<<<< HEAD:examples/plot_claims.py
-# Read next: :doc:`/report` on the metrics of a Poisson model, :doc:`/effects` on weights and missing
-# values.
-=======
 # Reading: the model is calibrated by age where the predicted line lies within the band of the observed one.
->>>>>>> gallery:examples/trust/plot_claims.py

@@ -54,14 +54,7 @@ for name, each in explained.items():
         print(f"  {note.severity} {note.code.value}: {note}")
 
 # %%
-<<<<<<< HEAD:examples/plot_credit.py
-# ``PAR410`` is about the rule, and only the first model has it. The other findings are advice on how to read
-# the curves, and how well predictions fit the rows that the model was fitted to.
-#
-# Read next: :doc:`/report` on the table and the verdict, :doc:`/faq` for the meaning of every code.
-=======
 # ``PAR410`` reports a broken rule. Only the first model has it.
 
 # %%
 # Reading: the steps down of the unconstrained curve are noise that the model has fitted.
->>>>>>> gallery:examples/trust/plot_credit.py

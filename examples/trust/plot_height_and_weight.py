@@ -47,8 +47,4 @@ for name, result, heights in [
     print(f"{name:<32} {slope:6.3f}")
 
 # %%
-<<<<<<< HEAD:examples/plot_height_and_weight.py
-# Read next: :doc:`/interpret`.
-=======
 # Reading: where partial dependence and ALE diverge, features depend on each other; prefer ALE there.
->>>>>>> gallery:examples/trust/plot_height_and_weight.py

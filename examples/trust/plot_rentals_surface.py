@@ -48,8 +48,4 @@ print(f"hatched, {hatched.mean():.0%} of the grid: {error[hatched].mean():.1f} r
 print(f"the rest: {error[~hatched].mean():.1f} rentals off on average")
 
 # %%
-<<<<<<< HEAD:examples/plot_rentals_surface.py
-# Read next: :doc:`/interpret` says how such combinations are found, and which are not.
-=======
 # Reading: ignore the hatched corners, however smooth the colors are.
->>>>>>> gallery:examples/trust/plot_rentals_surface.py

@@ -31,12 +31,8 @@ if "PARIBUS_SITE" not in os.environ:
 SITE = (ROOT / os.environ["PARIBUS_SITE"]).resolve()
 PAGES = [path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html"))]
 PAGES = [page for page in PAGES if not page.startswith(("_", "genindex", "search", "sample-report"))]
-<<<<<<< HEAD
 PAGES = [page for page in PAGES if page.removesuffix(".html") not in site_files.MOVED]
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
-=======
 EXAMPLES = [f"{group}/plot_{name}" for group, names in gallery_order.GROUPS.items() for name in names]
->>>>>>> gallery
 MAIN = [
     "index.html",
     "guide.html",
