@@ -32,6 +32,7 @@ VERBS: dict[str, Callable[..., Any]] = {
 SYMBOLS = {
     "tree_exact": "T",
     "tree_ale": "T",
+    "tree_pair_ale": "T",
     "tree_crossed": "X",
     "additive_exact": "A",
     "additive_ale": "A",

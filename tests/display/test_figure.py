@@ -19,10 +19,10 @@ from paribus._display import figure as parts
 from paribus._display import output as drawing
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
 from paribus._display.layout import NO_PANEL, NOTE_SIZE, figure_of, lines_below
-from paribus._display.text_width import inches
-from paribus.notes import Note, NoteCode
 from paribus._display.output import draw
+from paribus._display.text_width import inches
 from paribus._text import percent
+from paribus.notes import Note, NoteCode
 
 
 @pytest.fixture(autouse=True)

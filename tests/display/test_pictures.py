@@ -215,9 +215,7 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     assert written[-1] == "other (41 categories)"
     assert max(len(line) for text in written for line in text.split("\n")) <= 24
     assert [t.get_text() for t in towns.plot().axes[0].get_xticklabels()] == written
-    pair = paribus.partial_dependence(
-        lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4
-    )
+    pair = paribus.partial_dependence(lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4)
     ax = pair.plot().axes[0]
     assert ax.get_xlabel() == r"price_\$"
     assert len(explained(ax)) == 12

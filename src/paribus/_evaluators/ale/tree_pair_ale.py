@@ -102,6 +102,8 @@ class TreePairAle(AlePass):
         pairs: list[PairTrees | None] = []
         for grid, own in zip(grids, axes, strict=True):
             features = grid.axes[0].feature, grid.axes[1].feature
+            if trees.ensemble.preparation is not None:
+                trees.ensemble.preparation.refuse_joined(features)
             ensemble = _trees_of_pair(trees, features)
             if grid.silent or ensemble is None:
                 pairs.append(None)
