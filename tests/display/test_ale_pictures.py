@@ -32,8 +32,7 @@ def test_ale_every_kind_of_effect_is_drawn(awkward):
         drawn(effect)
         plt.close("all")
     few = ale(numbers, awkward, ["count", "gap", "city", "day", ("count", "gap")])
-    figure = drawn(few)
-    assert len(few) <= len(figure.axes)
+    assert len(few) <= len(drawn(few).figure.axes)
     plt.close("all")
 
 

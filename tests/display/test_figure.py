@@ -19,6 +19,7 @@ from paribus._display import figure as parts
 from paribus._display import output as drawing
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
 from paribus._display.layout import NO_PANEL, NOTE_SIZE, figure_of, lines_below
+from paribus._display.mark_helpers import DARK, PALETTE
 from paribus._display.output import draw
 from paribus._display.text_width import inches
 from paribus._text import percent
@@ -347,9 +348,12 @@ def test_long_turned_labels_make_a_picture_higher(frame):
     assert long.size[1] > short.size[1] + 0.5
 
 
-def test_a_title_only_if_asked(frame):
+def test_a_title_names_the_estimate_unless_another_is_given(frame):
     found = effects(frame, ["a"])
-    assert found.figure().title is None
+    assert found.figure().title == "Partial dependence: a"
+    assert effects(frame, ["a", "b"]).figure().title == "Partial dependence"
+    assert found.figure(title="").title is None
+    assert found.figure(title="").size[1] < found.figure().size[1]
     assert found.figure(title="What a does").title == "What a does"
     assert found.plot(title="What a does").get_suptitle() == "What a does"
 
@@ -414,6 +418,25 @@ def test_each_backend_draws_its_own(frame):
         assert isinstance(result.plot(backend="plotly"), go.Figure)
         assert isinstance(draw(result.figure(), backend="plotly"), go.Figure)
         assert isinstance(draw(result.figure()), Page)
+
+
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly"])
+def test_dark_pictures_have_dark_paper_light_text_and_their_own_series(frame, backend):
+    from matplotlib.colors import to_hex
+
+    found = effects(frame, ["a", "city"])
+    light, dark = (found.plot(backend=backend, dark=dark) for dark in (False, True))
+    if backend == "plotly":
+        assert dark.layout.paper_bgcolor == DARK.paper
+        assert light.layout.paper_bgcolor is None
+        return
+    assert to_hex(dark.get_facecolor()) == to_hex(dark.axes[0].get_facecolor()) == DARK.paper
+    assert to_hex(dark.axes[0].yaxis.label.get_color()) == DARK.ink
+    colors = [{to_hex(line.get_color()) for line in page.axes[0].lines} for page in (light, dark)]
+    assert colors == [{PALETTE[0]}, {DARK.series[0]}]
+    assert to_hex(light.get_facecolor()) == "#ffffff"
+    with pytest.raises(paribus.errors.DrawingError, match="leave out dark="):
+        found.plot(ax=plt.subplots(1, 2)[1], dark=True)
 
 
 def test_who_cannot_draw_says_so(frame):

@@ -474,7 +474,7 @@ def test_size_title_and_notes():
     long = "words of a note that is longer than the picture is wide, so that it must be broken " * 2
     figure = draw(Figure((Panel(marks),), size=(5.0, 4.0), title="title", notes=(long, "second")))
     assert (figure.layout.width, figure.layout.height) == (480, 384)
-    assert figure.layout.title.text == "title"
+    assert (figure.layout.title.text, figure.layout.title.xanchor) == ("title", "left")
     (notes,) = figure.layout.annotations
     assert notes.text.count("<br>") >= 3
     assert notes.align == "left"

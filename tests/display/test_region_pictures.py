@@ -168,4 +168,5 @@ def test_the_description_names_the_regions(found, deep):
     assert "prediction by a and regions of a" in several
     assert all(one_line(region.text) in one_line(several) for region in found["a"].regions)
     first = deep["a"].regions[0].text
-    assert figure_title(deep.figure()).startswith(f"{first}: prediction by a, and ")
+    assert figure_title(deep.figure(title="")).startswith(f"{first}: prediction by a, and ")
+    assert figure_title(deep.figure()) == "Regions of rows with different effects"

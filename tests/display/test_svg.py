@@ -240,7 +240,8 @@ def test_every_result_with_a_figure_has_an_svg_of_it(effects):
 
 def test_svg_of_a_result_says_what_of_which_model_and_rows(effects):
     title, description = described(effects["$power$"].to_svg())
-    assert title == "prediction by $power$"
+    assert title == "Partial dependence: $power$"
+    assert description.startswith("prediction by $power$.")
     assert "LinearRegression, 60 rows" in description
 
 

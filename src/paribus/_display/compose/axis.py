@@ -139,7 +139,7 @@ class FeatureAxis:
 
     @property
     def gap(self) -> float:
-        """The distance of neighboring points, at least: 1 for categories, 0 for a single number of an axis."""
+        """The least distance of neighboring points: 1 for categories, 0 for a single number of an axis."""
         return float(np.diff(self.at).min()) if self.few else float(self.axis.scale == "category")
 
     @property

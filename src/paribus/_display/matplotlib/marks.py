@@ -159,7 +159,7 @@ def _set_ticks(side: Any, axis: PanelAxis, size: float, inches: float, *, shown:
         side.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
         side.set_major_formatter(FixedFormatter([escaped(label) for _, label in axis.ticks]))
     elif axis.scale == "date":
-        most = int(np.clip(72 * inches / (3.5 * size), 3, 7))  # a year is two and a half em wide
+        most = int(np.clip(72 * inches / (3.4 * size), 3, 7))  # a year is two and a half em wide
         dates = AutoDateLocator(minticks=min(3, most - 1), maxticks=most)  # type: ignore[no-untyped-call]
         side.set_major_locator(dates)
         side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]

@@ -50,6 +50,7 @@ MODE_BAR = {
 }
 WORDS: Spec = {"xref": "paper", "yref": "paper", "showarrow": False, "yanchor": "bottom"}
 TEXT: Spec = {"font": {"size": TICK, "family": FONTS}}
+BOLD: Spec = {"weight": 600}
 LAYOUT: Spec = {"margin": dict.fromkeys("lrtb", 0), "barmode": "overlay", "showlegend": True} | TEXT
 LAYOUT |= {"modebar": MODE_BAR, "hovermode": "closest", "hoverlabel": {"align": "left"} | TEXT}
 LEGEND: Spec = {"yanchor": "top", "bgcolor": "rgba(0,0,0,0)", "tracegroupgap": 0} | TEXT
@@ -171,7 +172,7 @@ def _write_around(page: Page, figure: Figure) -> None:
     }  # centered, because plotly wraps a legend to the width of the page
     if figure.title:
         where = {"x": GAP / width, "xanchor": "left", "y": 1 - GAP / height, "yanchor": "top"}
-        page.layout["title"] = where | {"text": f"<b>{escaped(figure.title)}</b>", "font": {"size": HEADING}}
+        page.layout["title"] = where | {"text": escaped(figure.title), "font": {"size": HEADING} | BOLD}
     side = "top center" if _legend_rows(figure, width) > 1 else "left"
     title = {"text": escaped(figure.legend_title or ""), "side": side} | TEXT
     where = {"y": 1 - (GAP + _title_height(figure)) / height, "orientation": "h"} | middle
@@ -212,7 +213,7 @@ def _plotly_panel(
     if panel.title:
         where = {"x": page.share(outer, "x")[0], "y": top / page.size["y"], "xanchor": "left"}
         title = escaped(wrapped(panel.title, 0.85 * page.cell["x"], TITLE))
-        look = {"text": f"<b>{title}</b>", "align": "left", "font": {"size": TITLE}}
+        look = {"text": title, "align": "left", "font": {"size": TITLE} | BOLD}
         page.annotations.append(WORDS | where | look)
     return names["y"]
 
