@@ -886,7 +886,7 @@ def test_a_step_that_looks_at_an_outlier_is_not_read():
     inner = Ridge().fit(rows, rows[:, 0] + rows[:, 1])
     model = TransformedTargetRegressor(inner, func=lambda z: z, inverse_func=far, check_inverse=False)
     model.fit(rows, rows[:, 0] + rows[:, 1])
-    with pytest.raises(paribus.errors.RefusalError, match=r"rows beside it|other rows|jumps"):
+    with pytest.raises(paribus.errors.RefusalError, match=r"other rows|jumps"):
         paribus.partial_dependence(model, rows, 0, method="exact")
 
 
