@@ -56,8 +56,11 @@ def first_screen():
 
 def save(result, name, **options):
     """Draw a result on a light and on a dark background."""
+    import matplotlib.pyplot as plt
+
     for ending, dark in THEMES.items():
         result.plot(dark=dark, **options).savefig(HERE / f"{name}{ending}.png", dpi=DPI)
+        plt.close()
 
 
 def housing(rows, seed=0):
