@@ -434,7 +434,7 @@ def test_panels_do_not_overlap(size):
 
 def test_narrow_panels_share_the_axis_they_lie_along():
     marks = (Line(X, Y, BLUE),)
-    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), beside=0.2, y=PanelAxis(low=0.0, high=6.0))
+    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), narrow=0.2, y=PanelAxis(low=0.0, high=6.0))
     _, right, top = figure.data
     assert (right.yaxis, top.xaxis) == ("y2", "x3")
     assert figure.layout.yaxis2.matches == "y"

@@ -265,7 +265,7 @@ class Panel(FigureData):
     """Marks on two axes; later marks lie above earlier ones.
 
     ``right`` is a narrow panel to the right with the same y-axis: the missing value, or the data along y.
-    ``top`` is a narrow panel above with the same x-axis. ``beside`` is their share of the panel's width or
+    ``top`` is a narrow panel above with the same x-axis. ``narrow`` is their share of the panel's width or
     height. ``legend`` is the place of the legend: one above the figure for all panels, or one to the right of
     this panel, with ``legend_title``. In an ``equal`` panel, a unit has the same length on both axes.
     """
@@ -276,7 +276,7 @@ class Panel(FigureData):
     title: str | None = None
     right: Panel | None = None
     top: Panel | None = None
-    beside: float = 0.1
+    narrow: float = 0.1
     legend: Literal["figure", "panel"] = "figure"
     legend_title: str | None = None
     equal: bool = False

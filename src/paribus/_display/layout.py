@@ -28,7 +28,7 @@ from paribus._display.text_width import inches
 SEVERAL = (3.4, 2.6)  # inches of one of several panels
 ALONE = (6.2, 4.2)  # inches of a single panel
 NOTE, NOTE_SIZE = 0.17, 9.0  # inches of a line of notes, and its font size
-LEGEND = 1.6  # inches of a legend beside a panel
+LEGEND = 1.6  # inches of a legend next to a panel
 MISSING = 0.3  # inches of the panel of a missing value
 MARGIN = 0.05  # of the range of heights, to each side
 NOISE = 3.0  # a band or error bar extends an axis by at most this many median half-widths
@@ -126,7 +126,7 @@ def _shared_y_limits(panels: Sequence[Panel]) -> tuple[float, float, float]:
 def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
     """Return a panel with limits of y; ticks start at ``low``, where the curves do.
 
-    For example, an axis of probabilities has no negative tick beside the strip of data.
+    For example, an axis of probabilities has no negative tick next to the strip of data.
     """
     if panel.y.scale == "none" or not has_curves(panel) or not np.isfinite([low, high]).all():
         return panel

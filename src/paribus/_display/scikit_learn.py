@@ -200,7 +200,7 @@ def groups_of(features: Any, kinds: list[Any], header: Header) -> list[Columns]:
 
 
 def check_subsample(subsample: Any) -> None:
-    """Refuse a subsample that is no number of rows and no share of them."""
+    """Refuse a subsample that is neither a number nor a share of rows."""
     most = np.inf if isinstance(subsample, (int, np.integer)) else 1
     if subsample is not None and (not isinstance(subsample, Real) or not 0 < float(subsample) < most):
         raise OptionError(

@@ -67,7 +67,7 @@ def summary(explanation: Explanation) -> str:
 
 
 def summary_section(refs: References, rows: Content) -> Markup:
-    """Return the section of tiles, sentences and the strongest curves; ``rows`` says what the rows are."""
+    """Return the section of tiles, sentences and the strongest curves; ``rows`` describes the rows."""
     tiles = (_fit_tile(refs.explanation, rows), _driver_tile(refs), _interaction_tile(refs))
     return element(
         "section",

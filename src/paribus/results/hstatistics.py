@@ -369,9 +369,8 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         Parameters
         ----------
         kind : {"bars", "heatmap", "network", "panels"}
-            The strongest entries with standard errors; a heat map of all pairs, below the diagonal; a network
-            of the ten strongest pairs, whose line widths encode strength; or two-way panels of the strongest
-            pairs.
+            Strongest entries with standard errors; heat map of all pairs; network of the ten strongest
+            pairs; or two-way panels of the strongest pairs.
         statistic : {"pairwise", "overall", "threeway"}
             Statistic of the bars.
         k : int

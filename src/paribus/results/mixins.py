@@ -284,9 +284,8 @@ class ReportMixin(NotebookReprMixin):
         title : str, optional
             Title of the page; one that names the model by default.
         about : mapping of str to str, optional
-            Facts for readers, such as ``purpose``, ``owner``, ``data_role``, ``period``, ``limitations`` or
-            ``date`` (by default that of ``SOURCE_DATE_EPOCH``). ``purpose`` is below the title, ``data_role``
-            (such as ``"held-out rows"``) next to the number of rows.
+            Facts for readers, such as ``purpose``, ``owner``, ``period``, ``limitations``, ``data_role``
+            (``"held-out rows"``) or ``date`` (by default that of ``SOURCE_DATE_EPOCH``).
         compare : Explanation, optional
             An earlier explanation, for a section on the changes since.
         tables : bool

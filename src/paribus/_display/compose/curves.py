@@ -61,7 +61,7 @@ Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
 
 
 class Estimate(NamedTuple):
-    """Name and style of an estimate beside others, the field of its error, and its name if it is alone."""
+    """Name and style of an estimate next to others, the field of its error, and its name if it is alone."""
 
     name_beside: str
     color: str
@@ -87,7 +87,7 @@ NEAR = 20  # the density at a point is an average over a 20th of the points to e
 CELL = 0.8  # width of the longest bar of the data at points, as a share of the gap between them
 THIN_BAR = 0.2  # thickness of such a bar, as a share of the strip of data
 BINS = 30  # bars of the data along numbers, about
-DODGE = 0.5  # total width of several points beside each other at one category, at most
+DODGE = 0.5  # total width of several points next to each other at one category, at most
 DODGE_MISSING = 1.8  # factor of their distance in the narrow panel of the missing value
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, for bands
 ICE_LINES = 12  # plotted ICE curves
@@ -173,7 +173,7 @@ class Curve:
     def around(self, *, alone: bool) -> str:
         """Legend text of the band or error bars; empty if there are none.
 
-        The interval over refits has its own text beside a curve that is alone in its panel.
+        The interval over refits has its own text next to a curve that is alone in its panel.
         """
         if self.interval and not alone:
             return f"± {self.interval}"

@@ -329,7 +329,7 @@ def _rows_of(effect: Pair, o: int, place: FeatureAxis, categories: int) -> Cells
     picked, order = np.concatenate(place.groups), (categories, 1 - categories)
     mask, weights, errors = None, effect.support.transpose(order), effect.standard_error
     if isinstance(effect, AccumulatedLocalEffect):
-        # The weight at a grid value is that of the two bins beside it.
+        # The weight at a grid value is that of the two bins next to it.
         heights, weights = effect.ale, np.pad(weights, ((0, 0), (0, 1))) + np.pad(weights, ((0, 0), (1, 0)))
     else:
         assert effect.average is not None
@@ -376,7 +376,7 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
         texts = [f"{text}\n{name} = {at_value(values[category])}" for text in place.texts]
         of_data = shares(cells.weights[category], cells.whole)
         if local:
-            of_data = [f"{share} in the bins beside it" for share in of_data]
+            of_data = [f"{share} in the bins next to it" for share in of_data]
         error = None if cells.errors is None else cells.errors[category]
         hover = hover_texts(texts, cells.unit, cells.heights[category], error, of_data)
         marks += _category_curve(place, cells, category, series, labels[series], hover)

@@ -201,7 +201,7 @@ def _set_ends(ax: Axes, axis: PanelAxis, along: Along, before: tuple[float, floa
 
 
 def follow(ax: Axes, axis: PanelAxis, along: Along) -> None:
-    """Remove the data range of axes beside a panel, so that they follow its planned limits."""
+    """Remove the data range of axes next to a panel, so that they follow its planned limits."""
     if axis.low is not None or axis.high is not None:
         setattr(ax.dataLim, f"interval{along}", NOTHING)
         ax.autoscale_view()

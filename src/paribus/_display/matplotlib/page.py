@@ -37,7 +37,7 @@ from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
 
 Side: TypeAlias = Literal["main", "right", "top"]
-GAP = 0.06  # inches between a panel and a narrow panel or color bar beside it
+GAP = 0.06  # inches between a panel and a narrow panel or color bar next to it
 BAR = 0.14  # inches of the width of a color bar
 BAR_LABELS = 0.8  # inches of its numbers and its label
 NARROW = 1.8  # inches of a line of notes, at least
@@ -178,7 +178,7 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
     """Draw a figure on given axes, with each label in one legend only and the notes below the last axes.
 
     Position and size of the axes stay, unless the figure has a layout engine, which makes space for labels
-    and for a legend beside a panel.
+    and for a legend next to a panel.
     """
     page: Any = axes[0].figure.figure
     explained: set[str] = set()
@@ -236,13 +236,13 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
     if panel.right is not None:
         # The tick labels of a narrow panel must not reach below its neighbor.
         words = [pixels(SMALL) * text_width(label) / 72 for _, label in panel.right.x.ticks or ()]
-        wide = max(panel.beside * size.width, *words, 0.0)
+        wide = max(panel.narrow * size.width, *words, 0.0)
         beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_inches_beyond_axes(ax, "x"), sharey=ax)
         _draw_marks(beside, panel.right, size, "right")
         follow(beside, panel.y, "y")
         beyond += wide + GAP
     if panel.top is not None:
-        high = panel.beside * size.height
+        high = panel.narrow * size.height
         highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_inches_beyond_axes(ax, "y"), sharex=ax)
         _draw_marks(highest, panel.top, size, "top")
         follow(highest, panel.x, "x")

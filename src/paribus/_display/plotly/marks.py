@@ -511,7 +511,7 @@ def _contour_line_colors(mark: Contours) -> list[tuple[float, str]]:
 
 
 def _plotly_color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
-    """Return the color bar of a mark, placed beside its panel."""
+    """Return the color bar of a mark, placed next to its panel."""
     page, box = frame.page, frame.box
     low, high = page.share(box, "y")
     height = box["y"][1] - box["y"][0]

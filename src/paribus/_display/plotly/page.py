@@ -189,7 +189,7 @@ def _plotly_panel(
     """Draw a panel with its narrow panels, and return the plotly name of its y-axis."""
     (left, right), (bottom, top) = outer["x"], outer["y"]
     beside = _right_panel_pixels(panel, right - left) + BETWEEN if panel.right else 0.0
-    above = panel.beside * (top - bottom) + BETWEEN if panel.top else 0.0
+    above = panel.narrow * (top - bottom) + BETWEEN if panel.top else 0.0
     box: Box = {"x": (left, right - beside), "y": (bottom, top - above)}
     x, y = axis_spec(panel, "x", page, box), axis_spec(panel, "y", page, box)
     if before and replace(before[0], label="", numbers=False) == panel.y:
@@ -234,7 +234,7 @@ def _right_panel_pixels(panel: Panel, width: float) -> float:
     axis = panel.right.x if panel.right else PanelAxis()
     texts = [text for _, text in axis.ticks or () if axis.numbers and not axis.turned]
     words = [SMALL * text_width(text) + 2 * GAP for text in texts]
-    return min(max(panel.beside * width, *words, 0.0), 0.4 * width)
+    return min(max(panel.narrow * width, *words, 0.0), 0.4 * width)
 
 
 def _labels_by_color(panel: Panel) -> dict[str, str]:

@@ -34,7 +34,7 @@ KEY = 30.0  # pixels of the sample of a legend entry, with the gap to its text
 LEGEND_LINE = 18.0  # pixels of a line of a legend
 GAP = 6.0  # pixels between elements
 MARK = 4.0  # pixels of a tick
-BETWEEN = 8.0  # pixels between a panel and the narrow one beside it
+BETWEEN = 8.0  # pixels between a panel and the narrow one next to it
 BAR = 12.0  # pixels of the width of a color bar
 MARGIN = 0.05  # of the range of the data, on axes without given limits
 LINES = 3  # of a label, at most
@@ -135,7 +135,7 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
     ``cell`` is the width and height of the grid cell of the panel, which includes the texts around it.
     """
     beside = _right_panel_width(panel, outer.width) + BETWEEN if panel.right is not None else 0.0
-    above = panel.beside * outer.height + BETWEEN if panel.top is not None else 0.0
+    above = panel.narrow * outer.height + BETWEEN if panel.top is not None else 0.0
     box = Box(outer.left, outer.top + above, outer.right - beside, outer.bottom)
     ends: dict[Way, tuple[float, float]] = {"x": ends_of(panel, "x"), "y": ends_of(panel, "y")}
     if panel.equal:  # shrink the box, so that a unit has the same length on both axes
@@ -181,7 +181,7 @@ def _right_panel_width(panel: Panel, width: float) -> float:
     """Return the width of the narrow panel to the right, which must contain its tick texts."""
     texts = [text for _, text in (panel.right.x.ticks if panel.right is not None else ()) or ()]
     words = max((TICK * text_width(text) for text in texts), default=0.0)
-    return min(max(panel.beside * width, words), 0.4 * width)
+    return min(max(panel.narrow * width, words), 0.4 * width)
 
 
 def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
@@ -240,7 +240,7 @@ def _color_bar_of(mark: Heat | Contours, height: float, count: int) -> ColorBar:
 
 
 def bar_height(height: float, count: int) -> float:
-    """Return the height of each of ``count`` color bars beside a panel."""
+    """Return the height of each of ``count`` color bars next to a panel."""
     return height if count == 1 else 0.9 * height / count
 
 

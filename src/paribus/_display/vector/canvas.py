@@ -106,7 +106,7 @@ def _linear_rgb(color: str) -> Floats:
 def shades(colors: str | Sequence[str]) -> tuple[str, ...]:
     """Return the `SHADES` colors of a color map from low to high, by its name or its anchor colors."""
     if isinstance(colors, str) and colors not in MAPS:
-        raise DrawingError(f"colors={colors!r} is no color map of this renderer; use {', '.join(MAPS)}")
+        raise DrawingError(f"colors={colors!r} is not a color map of this renderer; use {', '.join(MAPS)}")
     return _interpolated_colors(MAPS[colors] if isinstance(colors, str) else tuple(colors))
 
 
@@ -316,7 +316,7 @@ class PlacedText:
 class Canvas:
     """An SVG image under construction: its elements as text, and the definitions they refer to.
 
-    With the theme "page", colors have classes besides attributes, so that the style sheet can change them.
+    With the theme "page", colors have classes in addition to attributes, so that the style sheet can change them.
     """
 
     prefix: str

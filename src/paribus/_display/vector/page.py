@@ -191,7 +191,7 @@ def sparkline(
     steps: bool = False,
     theme: ThemeName = "page",
 ) -> str:
-    """Return a small curve without axes as SVG, hidden from screen readers, which read the table beside it.
+    """Return a small curve without axes as SVG, hidden from screen readers, which read the table next to it.
 
     Parameters
     ----------
@@ -535,7 +535,7 @@ def _shortened_text(x: float, y: float, text: str, full: str) -> PlacedText:
 
 
 def _svg_color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None:
-    """Draw one of the color bars beside a panel, which divide its height equally."""
+    """Draw one of the color bars next to a panel, which divide its height equally."""
     box, count = frame.box, len(frame.bars)
     tall = bar_height(box.height, count)
     top = box.top + number * box.height / count
