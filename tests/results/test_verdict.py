@@ -87,7 +87,7 @@ def test_y_adds_checks(X):
     assert NoteCode.CELL_DIFFERS in {check.code for check in alone.checks}
     assert NoteCode.HIDDEN_INTERACTION not in {check.code for check in alone.checks}
     (note,) = (note for note in alone.verdict if note.code is NoteCode.CELL_DIFFERS)
-    assert note.startswith("where c is missing, with 20% of the data, 1.9")
+    assert note.startswith("where c is missing, with 20% of the data, the observed average is 1.9")
 
 
 def test_codes_to_mute():
