@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._report.figures import References
-from paribus._report.sentences import sentences, shape_words, shown_curve
+from paribus._report.sentences import sentences, shape_words
 from report_examples import complete, hostile, of_classes
 
 GRID = np.linspace(0, 80, 400)
@@ -88,8 +88,3 @@ def test_every_explanation_has_three_sentences_at_most():
     lines = [re.sub("<[^>]*>", "", line) for line in sentences(References(single))]
     assert 1 <= len(lines) <= 3
     assert lines[0].startswith("a raises the average prediction from ")
-
-
-def test_curve_of_missing_heights_has_no_words():
-    refs = References(complete())
-    assert all(shown_curve(refs, name) is not None for name in refs.ranks)

@@ -119,7 +119,6 @@ def _model_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "Library", f"{model.library} {model.version}".strip()
     if model.file is not None:
         yield "File", model.file.name
-        yield "SHA-256 of the file", model.file.sha256 or NONE
     yield "Objective", NONE if model.objective is None else model.objective
     if model.structure_digest:
         yield "Digest of its structure", model.structure_digest
@@ -256,6 +255,8 @@ def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
         "Digest of the data": explanation.provenance.fingerprint,
         "SHA-256 of the payload": payload.sha256,
     }
+    if explanation.model.file is not None:
+        digests["SHA-256 of the model file"] = explanation.model.file.sha256 or NONE
     load = element("code", 'paribus.load("report.html")')
     return joined(
         facts((name, element("code", digest, class_="long")) for name, digest in digests.items()),

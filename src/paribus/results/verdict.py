@@ -318,7 +318,7 @@ def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]
         off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
         if off.any():
             o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
-            others = f", where {bound:.1f} may be chance among {count(looked, 'cell')}"
+            others = f"; {bound:.1f} standard errors may be chance among {count(looked, 'cell')}"
             name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
             yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
 
