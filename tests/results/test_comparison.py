@@ -157,8 +157,9 @@ def test_every_feature_at_once_and_one_picture_each():
     assert [said(panel) for panel in figure.panels] == [words, words]
     page = every.plot()
     assert explained(page) == words
-    assert any("do not occur together" in note for note in figure.notes)
-    assert "do not occur together" in page.get_supxlabel().replace("\n", " ")
+    assert any("do not occur together" in note for note in every.notes)
+    assert "is correlated 0.95 with" in figure.notes[-1]
+    assert figure.notes[-1] in page.get_supxlabel().replace("\n", " ")
     assert repr(every).startswith("Effects (compared) of predict: 2 features")
 
 
@@ -298,7 +299,7 @@ def test_averages_are_drawn_on_their_own_axis():
     for resolution in (7, 60):
         effect = paribus.partial_dependence(predict, X, 0, grid_resolution=20)
         near = paribus.marginal(predict, X, 0, grid_resolution=resolution)["x0"]
-        drawn = lines(paribus.compare(effect, None, near).plot())["average prediction of rows here"]
+        drawn = lines(paribus.compare(effect, None, near).plot().axes[0])["average prediction of rows here"]
         np.testing.assert_array_equal(drawn.get_xdata(), near.grid_values[0])
         np.testing.assert_allclose(drawn.get_ydata(), drawn.get_xdata(), atol=0.25)
 
