@@ -7,7 +7,7 @@ features, so that curves within a region are similar. It also reports if no spli
 """
 
 # %%
-# The table is simulated: 8,000 rental flats. A larger distance to the center lowers the rent of small
+# The table is simulated: 4,000 rental flats. A larger distance to the center lowers the rent of small
 # flats. Large flats are for families, who pay for distance: above 90 square meters the effect changes its
 # sign.
 
@@ -18,7 +18,7 @@ import pandas as pd
 import paribus
 
 rng = np.random.default_rng(0)
-n = 8_000
+n = 4_000
 X = pd.DataFrame(
     {
         "area": np.clip(rng.gamma(8, 11, n), 20, 220),
