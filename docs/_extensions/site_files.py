@@ -58,7 +58,7 @@ def _listed(app):
     pages, todo = [], [app.config.root_doc]
     while todo:
         page = todo.pop(0)
-        if page not in pages and not page.startswith(("auto_examples/plot", "reference/generated")):
+        if page not in pages and "/plot_" not in page and not page.startswith("reference/generated"):
             pages.append(page)
             todo = [*app.env.toctree_includes.get(page, []), *todo]
     for page in pages:
