@@ -316,7 +316,7 @@ class PlacedText:
 class Canvas:
     """An SVG image under construction: its elements as text, and the definitions they refer to.
 
-    With the theme "page", colors have classes in addition to attributes, so that the style sheet can change them.
+    With the theme "page", colors have classes and attributes, so that the style sheet can change them.
     """
 
     prefix: str
