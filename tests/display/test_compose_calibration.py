@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
@@ -53,6 +54,7 @@ def test_a_group_without_an_interval_has_no_bar(performance):
 def test_every_renderer_draws_it(performance):
     page = performance.plot(title="how well")
     assert sum(len(axes.get_lines()) > 0 for axes in page.axes) == 2
+    plt.close(page)
     assert performance.plot(backend="plotly").data
     assert performance.to_svg() == performance.to_svg()
     assert "image/png" in performance._repr_mimebundle_()
