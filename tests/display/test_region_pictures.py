@@ -89,7 +89,7 @@ def test_every_feature_with_regions_has_a_panel_and_a_legend(found):
         assert panel.legend_title.startswith(f"regions of {name}")
         assert [one_line(line.label) for line in lines(panel)] == [one.text for one in found[name].regions]
         assert max(len(part) for line in lines(panel) for part in line.label.splitlines()) <= 20
-    assert f"without regions, so that the average represents all rows: {', '.join(whole)}" in figure.notes
+    assert f"no split was kept for: {', '.join(whole)}" in figure.notes
 
 
 def test_k_features_are_drawn_and_a_line_says_so(found):

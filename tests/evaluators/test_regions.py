@@ -267,7 +267,7 @@ def test_each_bound_rejects_a_split_and_says_why():
         assert (one.splits, len(one.rejected), len(one.regions)) == ((), 1, 1)
         assert one.rejected[0].gain == split.gain
         assert text in one.why_rejected(one.rejected[0])
-        assert "the average represents all rows" in repr(one)
+        assert "no split was kept" in repr(one)
     assert kept.heterogeneity - kept.heterogeneity_within == pytest.approx(split.gain, rel=1e-9)
     assert split.gain / kept.heterogeneity == pytest.approx(split.share_of_heterogeneity, rel=1e-9)
     assert split.gain / kept.prediction_variance == pytest.approx(split.share_of_variance, rel=1e-9)

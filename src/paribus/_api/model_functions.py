@@ -336,8 +336,7 @@ def regions(
 
     The best split of R into A and B has the largest gain :math:`L(R) - L(A) - L(B)`. It is selected on one
     half of the rows, by a fixed hash of the row number. The other half measures its gain and the standard
-    error. A split is kept if the measured gain reaches all three bounds. No split is a valid result: then
-    the average represents all rows.
+    error. A split is kept if the measured gain reaches all three bounds. No split is a valid result.
 
     >>> import numpy as np, paribus
     >>> X = np.random.default_rng(0).normal(size=(2_000, 3))

@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
-    parser.add_argument("--tables", action="store_true", help="number tables in the printed report (off)")
+    parser.add_argument("--tables", action="store_true", help="tables of numbers in print; default: off")
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
         "--trust",
@@ -91,7 +91,7 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="line of the report's record; repeatable",
+        help="additional entry of the report's record; repeatable",
     )
     parser.add_argument(
         "--monotone",
@@ -118,7 +118,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="folder for finished blocks of Parquet, to resume an interrupted run",
     )
     parser.add_argument(
-        "--yes", action="store_true", help=f"permission for runs with an estimate above {MAX_HOURS:g} hours"
+        "--yes", action="store_true", help=f"consent to runs of more than {MAX_HOURS:g} estimated hours"
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -57,7 +57,10 @@ def progress_lines() -> Iterator[None]:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit threads and memory."""
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="number of threads; default: all cores, but one for predictions"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads; default: all cores, one for predictions",
     )
     parser.add_argument(
         "--max-memory", metavar="SIZE", help="memory limit, such as 2GB; default: half of the free memory"

@@ -174,7 +174,7 @@ def _regions_figure(
         name, call = "no feature has regions", "effects(...)"
         if isinstance(result, FeatureRegions):
             name, call = f"{whole!r} has no regions", f"partial_dependence(..., {whole!r})"
-        raise DrawingError(f"{name}: the average represents all rows; {call} plots it")
+        raise DrawingError(f"{name}: no split was kept; {call} plots the average")
     shown = split[:k]
     panels = [panel for one, curves in shown for panel in _region_panels(one, curves, output, outputs)]
     if len(shown) > 1:  # each feature has other regions
@@ -183,7 +183,7 @@ def _regions_figure(
     if len(shown) < len(split):
         lines.append(f"the most heterogeneous {len(shown)} of {len(split)}, k= draws more")
     if whole:
-        lines.append(f"without regions, so that the average represents all rows: {whole}")
+        lines.append(f"no split was kept for: {whole}")
     notes = (*result.notes, *(note for _, curves in shown for note in curves.notes))
     figure = figure_of(
         panels,

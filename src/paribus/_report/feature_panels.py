@@ -121,7 +121,7 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
     spread, compared = feature_figures(effect, ale, averages)
     outputs, drawn = len(effect.output_names), len(drawn_outputs(effect))
     some = "" if drawn == outputs else f" Drawn: {drawn} of {outputs} outputs, those that move most."
-    rows = "" if effect.quantiles is None or drawn < outputs else " Shaded: quantiles of the rows."
+    rows = "" if effect.quantiles is None or drawn < outputs else " Gray: the middle 80 % of rows."
     caption = joined("Partial dependence on ", shown, ".", rows, some)
     yield figure(spread, caption, f"{key}-pd", readouts=readouts, class_="appendix" if compared else None)
     if compared:

@@ -306,7 +306,7 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Individual curves (ICE)",
         ("f", _sub("i"), "(v) = f(v, x", _sub("i, −j"), ")"),
-        "The curve of each row, of which the page has quantiles at each value and no single one.",
+        "The curve of each row. The page shows only quantiles of these curves.",
     ),
     (
         "Standard error",
@@ -331,8 +331,8 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
             " (PD", _sub("j"), "(x", _sub("ij"), ") − mean)", _sup("2"), " )",
         ),
         "The standard deviation of the partial dependence at every row's own value, in units of the "
-        "prediction; over several outputs the root mean square. Where rows are crossed with each other, over "
-        "the sampled rows that the record names.",
+        "prediction; over several outputs the root mean square. If only a sample "
+        "of rows was evaluated, the record gives their number.",
     ),
     (
         "Movement against a direction",
@@ -361,8 +361,8 @@ NOT_SHOWN = (
     "Causes. Curves show the predictions for changed values, not the consequences of a change in the world.",
     "Single rows. The page shows averages, quantiles and counts. The numbers saved in it also have the "
     "predictions, weights and target of up to 2,000 rows, without their columns, for comparisons row by row.",
-    "Other rows. Curves may combine values that do not occur together; an issue says where.",
-    "Interactions of three features and more, beyond what curves average over.",
+    "Validity on other data. Curves may combine values that do not occur together; PAR101 lists them.",
+    "Interactions of three or more features.",
     "Uncertainty of the fit. Standard errors are those of the rows, not of the training.",
     "Fairness, privacy, the quality of the data, or whether the model suits a purpose.",
     "Compliance with any rule or standard.",

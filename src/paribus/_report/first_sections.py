@@ -121,7 +121,9 @@ def _driver_tile(refs: References) -> tuple[Content, ...]:
 
 def _interaction_tile(refs: References) -> tuple[Content, ...]:
     """Return label, names and strength of the strongest interaction, and the share of curves alone."""
-    alone = [f"curves alone explain {refs.curves_share} of the variance"] * bool(refs.curves_share)
+    alone = [f"curves alone reproduce {refs.curves_share} of the variance of the prediction"] * bool(
+        refs.curves_share
+    )
     if refs.strongest_pair is None:
         return "Strongest interaction", "None", *alone
     (one, two), strength = refs.strongest_pair
@@ -155,7 +157,7 @@ def before_section(refs: References, limitations: Sequence[Markup]) -> Markup:
         element("h2", title),
         *lines,
         _limits_line(refs.explanation, limitations),
-        element("p", "Issues can mislead, tips add context.", class_="small"),
+        element("p", "An issue can change a decision; a tip adds context.", class_="small"),
         id="before",
         aria_label=title,
     )
@@ -254,8 +256,8 @@ def overview_section(refs: References) -> Markup:
         element(
             "p",
             f"Strength is the standard deviation of the curve over the data, in units of the "
-            f"{explanation.provenance.scale}. The effect is the lowest and highest average prediction on the "
-            f"plotted curve.{outputs}",
+            f"{explanation.provenance.scale}. The effect has the extremes of the plotted curve, in the "
+            f"order of the feature's values.{outputs}",
         ),
         table(
             "Every feature, the strongest first",

@@ -124,9 +124,8 @@ def region_section(refs: References) -> Markup | None:
         return None
     text = (
         "Individual curves of a feature, centered, differ between rows where the feature interacts with "
-        "others. A split of the rows by another feature is kept if it reduces that spread on rows that did "
-        "not select it: by more than chance, by a share of the spread, and by a share of the prediction "
-        "variance."
+        "others. A split of the rows by another feature is kept if it reduces that spread on other rows. "
+        "The reduction must exceed chance, a share of the spread, and a share of the prediction variance."
     )
     split = [one for one in regions.values() if one.splits]
     none = [name for name, one in regions.items() if not one.splits]
@@ -138,7 +137,7 @@ def region_section(refs: References) -> Markup | None:
         element("p", text),
         _regions_table(refs, split) if split else None,
         element("div", *map(_region_curves, range(len(split)), split), class_="figures") if split else None,
-        element("p", "The average represents all rows for ", listed, ".") if none else None,
+        element("p", "No single split was kept for ", listed, ".") if none else None,
         *(element("p", str(note), class_="small") for note in regions.notes),
         id="regions",
         aria_label=title,

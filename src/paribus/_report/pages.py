@@ -343,7 +343,7 @@ def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
         for metric in explanation.performance.metrics
     ]
     yield from (
-        "## Performance on the same rows",
+        "## Performance on the explained rows",
         "",
         *_markdown_table(("Metric", "Output", "Value", "Better"), rows),
     )

@@ -30,6 +30,7 @@ from paribus._report.markup import (
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance, TrainingCurve
+from paribus.results.verdict import CELL_ROWS
 
 WORST = 20  # cells in the table of observed against expected, at most
 DRAWN = 4  # outputs with a calibration plot, at most
@@ -50,7 +51,7 @@ def performance_section(refs: References) -> Markup:
         content += _training_curves(performance)
     if not content:
         content = [element("p", "Not shown: no target was given, so nothing was compared with it.")]
-    title = "Performance on the same rows"
+    title = "Performance on the explained rows"
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
@@ -129,7 +130,7 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
             measured(float(cells.difference[place]), float(cells.standard_error[place])),
             error_digits(abs(float(cells.in_errors[place]))),
         ]
-        for place in range(min(WORST, len(cells)))
+        for place in np.flatnonzero(cells.rows >= CELL_ROWS)[:WORST].tolist()
     ]
     heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
     heads += ["Observed minus predicted", "Standard errors"]
@@ -138,8 +139,8 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
         element("h3", "Observed against expected"),
         element(
             "p",
-            f"The {len(rows)} of {len(cells):,} cells of all features whose averages differ most. Among many "
-            "cells, a few differ by several standard errors by chance.",
+            f"The {len(rows)} of {len(cells):,} cells whose averages differ most, among those with at least "
+            f"{CELL_ROWS} rows. Among many cells, a few differ by several standard errors by chance.",
         ),
         table("Cells that differ most, worst first", heads, rows, sortable=True),
         class_="appendix",
@@ -190,8 +191,8 @@ def pairs_section(refs: References) -> Markup:
                 "p",
                 _headline(refs),
                 "Strength is the root mean square of the part of a joint effect that both curves miss, in "
-                "units of the prediction. H² is its share of the joint effect, and says little where that is "
-                "small.",
+                "units of the prediction. H² is its share of the variance of the joint effect. It is "
+                "unreliable where the joint effect is small.",
             ),
             *_pair_strengths(refs, interactions),
             *_pair_surfaces(refs),
@@ -231,7 +232,7 @@ def _pairs_heat_map(refs: References, interactions: HStatistics, output: int, of
     few = len(interactions.feature_names) <= MAP_FEATURES
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
-    caption = joined("Strengths of pairs; on the diagonal, the strength of each feature.", some, of)
+    caption = joined("Strengths of pairs.", some, of)
     return figure(drawing, caption, "pairs-map", _map_table(interactions, output), readouts=True)
 
 

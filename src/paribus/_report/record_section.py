@@ -264,8 +264,8 @@ def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
             "p",
             "The file contains every number in full precision. ",
             load,
-            " returns them without the model or the data, and refuses a changed payload. Written again with "
-            "the same title and text, the page has the same bytes, which reveals edited text. Dates, "
-            "durations, threads and folders of the run are left out.",
+            " returns them without the model or the data, and refuses a changed payload. Writing the "
+            "report again with the same title and text gives identical bytes, so edits can be detected. "
+            "Dates, durations, threads and folders of the run are left out.",
         ),
     )

@@ -53,11 +53,12 @@ class ShownCurve:
 
     @property
     def turn(self) -> int | None:
-        """Position where a curve turns once; None for other shapes, and for a turn at an end of the plot."""
+        """Position where a curve turns once; None for other shapes, and for a turn at an end."""
         if self.shape.name not in TURNS:
             return None
         turn = int(np.argmin(self.heights) if self.shape.name == "U" else np.argmax(self.heights))
-        return turn if 0 < turn < len(self.heights) - 1 else None
+        moved = np.abs(self.heights[[0, -1]] - self.heights[turn]).min() > LEVEL * self.range
+        return turn if moved else None
 
     @property
     def direction(self) -> str | None:
@@ -152,7 +153,7 @@ def _every_sentence(refs: References) -> Iterator[Markup]:
         text = f" interact most: together they typically differ by {brief(strength)} from the sum of both."
         yield joined(name_of(one, 40), " and ", name_of(two, 40), text)
     if refs.curves_share:
-        yield joined(f"The curves alone explain {refs.curves_share} of the variance of the prediction.")
+        yield joined(f"The curves alone reproduce {refs.curves_share} of the variance of the prediction.")
     yield joined(f"All averages are over {count(refs.explanation.provenance.rows, 'row')}.")
 
 

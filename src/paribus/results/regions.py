@@ -134,7 +134,7 @@ class FeatureRegions(PlotMixin):
     feature_names : tuple of one str
         Name of the feature.
     splits : tuple of RegionSplit
-        The kept splits, that of all rows first. Empty if the average represents all rows.
+        The kept splits, that of all rows first. Empty if no split was kept.
     regions : tuple of Region
         The parts that the splits lead to; without a split all rows.
     rejected : tuple of RegionSplit
@@ -230,7 +230,7 @@ class FeatureRegions(PlotMixin):
         spread = f"curves differ by {number(math.sqrt(self.heterogeneity))}"
         share = f", {percent(self.heterogeneity / variance)} of the prediction variance" if variance else ""
         if not self.splits:
-            yield f"{spread}{share}; the average represents all rows"
+            yield f"{spread}{share}; no split was kept"
         else:
             within = number(math.sqrt(self.heterogeneity_within))
             rest = f", {percent(self.heterogeneity_within / variance)}" if variance else ""

@@ -358,7 +358,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
         code = NoteCode.POOR_CALIBRATION
         if metric.name == SLOPE and metric.value > 1:
             code = NoteCode.SHRUNKEN_PREDICTIONS
-            text += ": predictions vary too little, as on rows the model was fitted to; check other rows"
+            text += ": predictions vary too little, which is typical of training rows; check held-out rows"
         elif metric.name == SLOPE:
             text += ": predictions vary too much, as those of an overfitted model on new rows"
         yield Note(code, text, value=off)
