@@ -83,8 +83,13 @@ class NoteCode(StrEnum):
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out", ALWAYS
     THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where data is sparse", ALWAYS
     QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins are based on estimated quantiles"
-    TAILS_EXTEND = "PAR116", "issue", "beyond the percentiles, a curve leaves the range that is plotted"
-    TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction"
+    TAILS_EXTEND = (
+        "PAR116",
+        "issue",
+        "beyond the percentiles, a curve leaves the range that is plotted",
+        ALWAYS,
+    )
+    TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction", ALWAYS
     TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly", FIRST
     GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column were combined into one group"
     SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
