@@ -316,7 +316,7 @@ def test_notes_without_interactions_are_about_importance():
     alone = paribus.explain(model, X, interactions=False, subsample=50, **QUIET)
     assert [note for note in alone.verdict if note.code.name in codes] == [
         f"importance was {drawn}",
-        "importance with interactions counts those that the probability scale makes of a model that is additive "
+        "importance with interactions includes those that the probability scale adds to a model that is additive "
         "on the margin scale; response_method='decision_function' explains the margin, exact on every row",
     ]
     both = paribus.explain(model, X, subsample=50, pairs=0, **QUIET)

@@ -607,7 +607,7 @@ def test_local_levels_have_a_curve_each_in_their_own_order(awkward, pair):
     assert [line.label for line in lines] == [str(level) for level in effect.grid_values[axis]]
     for level, line in enumerate(lines):
         np.testing.assert_array_equal(line.y, effect.ale[0].take(level, axis))
-        assert line.hover[0].endswith("% of the data in the bins beside it")
+        assert line.hover[0].endswith("% of the data in the bins next to it")
     assert panel.y.label == "joint effect on prediction"
     assert only(panel, Rule).at == 0.0
     assert panel.legend_title == pair[axis]

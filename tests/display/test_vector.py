@@ -227,7 +227,7 @@ def test_color_maps_are_as_dark_as_values_are_low_and_numbers_on_them_are_legibl
     ]
     grounds = [*sequential, *diverging]
     assert min(contrast(ground, vector.canvas.legible(ground)) for ground in grounds) >= 4.5
-    with pytest.raises(DrawingError, match="colors='jet' is no color map"):
+    with pytest.raises(DrawingError, match="colors='jet' is not a color map"):
         shades("jet")
 
 

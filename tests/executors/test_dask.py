@@ -876,7 +876,7 @@ def test_local_effects_are_those_of_one_process(client, model, files, frame):
     for rows in (files, dd.from_pandas(frame, npartitions=5)):
         have = paribus.accumulated_local_effects(model, rows, asked, sample_weight="w", executor=client)
         assert have.provenance.executor == "Dask, 2 workers"
-        assert have.provenance.evaluator == "tree_ale and brute"
+        assert have.provenance.evaluator == "tree_ale and tree_pair_ale"
         assert set(have) == set(want)
         for name, one in want.items():
             # Partitions are cut elsewhere than files, which moves the last digits.

@@ -241,7 +241,7 @@ def test_calibration(X):
     ]
     (steep,) = notes(replace(slope, value=1.3))
     assert (steep.code, steep.severity) == (NoteCode.SHRUNKEN_PREDICTIONS, "tip")
-    assert "as on rows the model was fitted to" in steep
+    assert "typical of training rows" in steep
     assert (note.code, note.value) == (NoteCode.POOR_CALIBRATION, pytest.approx(0.3))
     (ratio,) = notes(Metric("observed / predicted", None, 1.2, np.nan, "near 1"))
     assert ratio == "the observed / predicted is 1.2, not 1"

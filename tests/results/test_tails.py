@@ -143,7 +143,7 @@ def test_plot_marks_how_far_the_curve_extends_and_says_how_much_data_lies_there(
     low, high = np.quantile(X["x"], [0.05, 0.95])
     assert [mark.x[0] for mark in dotted] == pytest.approx([low, high])
     assert "beyond" in dotted[1].hover[0]
-    assert any("of the data lies beyond" in line for line in figure.notes)
+    assert "dotted: beyond percentiles 5 and 95 (9.5% of the data)" in figure.notes
     full = paribus.partial_dependence(turning, X, "x", percentiles=(0, 1)).figure()
     assert not [mark for mark in full.panels[0].marks if isinstance(mark, Line) and mark.dash == "dotted"]
 

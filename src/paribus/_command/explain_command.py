@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
-    parser.add_argument("--tables", action="store_true", help="tables of numbers in print; default: off")
+    parser.add_argument("--tables", action="store_true", help="number tables in print; default: off")
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
         "--trust",
