@@ -141,7 +141,7 @@ def test_features_without_regions_are_refused_with_the_way_out(found, table):
     ):
         found["c"].figure()
     none = paribus.regions(lambda frame: frame["a"] + frame["c"], table, **QUIET)
-    with pytest.raises(DrawingError, match=r"no feature has regions: the average .* effects\(...\)"):
+    with pytest.raises(DrawingError, match=r"no feature has regions: no split .* effects\(...\)"):
         none.plot()
     assert "image/png" not in none._repr_mimebundle_()
 
