@@ -94,7 +94,8 @@ html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
 html_theme_options = {
-    "collapse_navigation": True,  # the buttons that expand it have no text for screen readers
+    "collapse_navigation": True,
+    "navigation_depth": 1,  # the buttons that expand deeper levels have no text for screen readers
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo-dark.svg", "alt_text": "paribus"},
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
