@@ -136,9 +136,7 @@ def test_several_outputs_have_a_panel_each_with_one_legend(table):
 
 
 def test_features_without_regions_are_refused_with_the_way_out(found, table):
-    with pytest.raises(
-        DrawingError, match=r"'c' has no regions: no split .* partial_dependence\(..., 'c'\)"
-    ):
+    with pytest.raises(DrawingError, match=r"'c' has no regions: no split .* partial_dependence\(..., 'c'\)"):
         found["c"].figure()
     none = paribus.regions(lambda frame: frame["a"] + frame["c"], table, **QUIET)
     with pytest.raises(DrawingError, match=r"no feature has regions: no split .* effects\(...\)"):

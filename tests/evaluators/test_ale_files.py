@@ -17,13 +17,17 @@ from ale_examples import ASKED, LETTERS, mixed, mixed_model, of_number, one, pla
 from paribus import accumulated_local_effects as ale
 from paribus._api.statistics import ale_statistic as statistic
 from paribus._evaluators import survey
-from paribus._evaluators.ale import brute_ale, tree_ale
+from paribus._evaluators.ale import brute_ale, tree_ale, tree_pair_ale
+from paribus._evaluators.ale.brute_ale import BruteAle
+from paribus._evaluators.ale.tree_ale import TreeAle
+from paribus._evaluators.ale.tree_pair_ale import TreePairAle
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_ROWS", 1_024)
     monkeypatch.setattr(tree_ale, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(tree_pair_ale, "BLOCK_ROWS", 128)
     monkeypatch.setattr(brute_ale.BruteForce, "block_rows", property(lambda self: 128))
 
 
@@ -58,15 +62,15 @@ def test_ale_rows_that_are_read_give_numbers_of_rows_in_memory(tmp_path, weight)
         assert [effect.kinds, effect.notes] == [want[key].kinds, want[key].notes]
 
 
-@pytest.mark.parametrize("pass_", ["trees", "brute"])
-def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch, pass_):
+@pytest.mark.parametrize("kind", [TreeAle, TreePairAle, BruteAle])
+def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch, kind):
     X, y = plain_people()
     X = pd.concat([X] * 5, ignore_index=True)
     model = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X[:500], y)
     folder, kept = written(tmp_path / "rows", X), tmp_path / "kept"
     features = ["a", "b", ("a", "n")]
-    want = ale(model, folder, features)
-    kind = tree_ale.TreeAle if pass_ == "trees" else brute_ale.BruteAle
+    options = {"method": "brute" if kind is BruteAle else "auto"}
+    want = ale(model, folder, features, **options)
     evaluate, done = kind.evaluate, []
 
     def stopping(self, block):
@@ -77,16 +81,16 @@ def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatc
 
     monkeypatch.setattr(kind, "evaluate", stopping)
     with pytest.raises(KeyboardInterrupt):
-        ale(model, folder, features, checkpoint=kept, n_jobs=1)
+        ale(model, folder, features, checkpoint=kept, n_jobs=1, **options)
     assert done == list(range(13))
     done[:] = []
-    have = ale(model, folder, features, checkpoint=kept, n_jobs=1)
+    have = ale(model, folder, features, checkpoint=kept, n_jobs=1, **options)
     assert min(done) > 4
     for key, effect in have.items():
         same(effect, want[key])
     for other in ({"grid_resolution": 7}, {"custom_values": {"a": [-1.0, 0.0, 1.0]}}):
         with pytest.raises(paribus.errors.CheckpointError):
-            ale(model, folder, features, checkpoint=kept, **other)
+            ale(model, folder, features, checkpoint=kept, **options, **other)
 
 
 def test_ale_same_rows_report_which_categories_are_similar_wherever_they_are(tmp_path, monkeypatch):

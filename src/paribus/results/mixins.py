@@ -134,7 +134,7 @@ class PlotMixin(NotebookReprMixin):
 
         The legend explains the bands: ± two standard errors, the interval over rows and refits for a list of
         models, or quantiles of the rows. The y-axis names the target: the class, or the name in
-        ``target_names``. Below the panels are the model, the rows, and one line of caveats; ``notes`` has all.
+        ``target_names``. Below the panels are the model, the rows, and one line of ``notes``.
 
         Parameters
         ----------
