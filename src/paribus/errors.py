@@ -172,3 +172,11 @@ def check_choice(name: str, value: object, allowed: Any) -> None:
     words = get_args(allowed) or allowed
     if value not in words:
         raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, words))}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise for flags that are neither True nor False; ``progress`` may be None."""
+    for name, value in flags.items():
+        allowed = (None, True, False) if name == "progress" else (True, False)
+        if not any(value is one for one in allowed):
+            raise OptionError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")

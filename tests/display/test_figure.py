@@ -437,6 +437,8 @@ def test_dark_pictures_have_dark_paper_light_text_and_their_own_series(frame, ba
     assert to_hex(light.get_facecolor()) == "#ffffff"
     with pytest.raises(paribus.errors.DrawingError, match="leave out dark="):
         found.plot(ax=plt.subplots(1, 2)[1], dark=True)
+    with pytest.raises(paribus.errors.OptionError, match="dark='night' must be one of True, False"):
+        found.plot(dark="night")
 
 
 def test_who_cannot_draw_says_so(frame):

@@ -17,7 +17,7 @@ from ale_examples import ASKED, LETTERS, mixed, mixed_model, of_number, one, pla
 from paribus import accumulated_local_effects as ale
 from paribus._api.statistics import ale_statistic as statistic
 from paribus._evaluators import survey
-from paribus._evaluators.ale import brute_ale, tree_ale, tree_pair_ale
+from paribus._evaluators.ale import brute_ale, tree_ale
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.ale.tree_pair_ale import TreePairAle
@@ -27,7 +27,6 @@ from paribus._evaluators.ale.tree_pair_ale import TreePairAle
 def small_blocks(monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_ROWS", 1_024)
     monkeypatch.setattr(tree_ale, "BLOCK_ROWS", 128)
-    monkeypatch.setattr(tree_pair_ale, "BLOCK_ROWS", 128)
     monkeypatch.setattr(brute_ale.BruteForce, "block_rows", property(lambda self: 128))
 
 

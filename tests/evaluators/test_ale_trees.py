@@ -6,6 +6,7 @@ import pytest
 import xgboost
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
+    RandomForestRegressor,
 )
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ import paribus
 from ale_examples import library, one, people, plain_people, same
 from paribus import accumulated_local_effects as ale
 from paribus._evaluators.ale import tree_ale
+from paribus._evaluators.ale.tree_pair_ale import TreePairAle
 
 LIBRARIES = (
     "tree", "tree with missing values", "tree of classes", "forest", "forest of two", "forest of classes",
@@ -139,6 +141,21 @@ def test_ale_of_a_pair_that_no_tree_tests_is_zero():
     (effect,) = found.values()
     assert not effect.ale.any()
     assert effect.rows.sum() == 500
+
+
+def test_pairs_with_the_same_trees_share_them(monkeypatch):
+    X, y = plain_people()
+    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, y)
+    built, build = [], TreePairAle.build.__func__
+    monkeypatch.setattr(
+        TreePairAle, "build", classmethod(lambda *args: built.append(build(*args)) or built[-1])
+    )
+    ale(model, X, [("a", "b")])
+    ale(model, X, [("a", "b"), ("b", "a")])
+    alone, shared = built
+    assert shared.pairs[0].walk.packed is shared.pairs[1].walk.packed
+    assert shared.held_bytes == alone.held_bytes > 0
+    assert [pair.walk.owner.max() for pair in shared.pairs] == [0, 0]
 
 
 def test_ale_pipeline_and_model_that_is_no_tree_are_requested():

@@ -353,9 +353,11 @@ def test_path_that_cannot_be_written_is_refused(tmp_path):
         explained().report(tmp_path / "no" / "report.html")
 
 
-def test_path_of_another_kind_of_file_is_refused(tmp_path):
+def test_path_of_another_kind_of_file_and_other_flags_are_refused(tmp_path):
     with pytest.raises(paribus.errors.OptionError, match=r"report.pdf' must end in .html"):
         of_classes().report(tmp_path / "report.pdf")
+    with pytest.raises(paribus.errors.OptionError, match="tables='yes' must be one of True, False"):
+        of_classes().report(tmp_path / "report.html", tables="yes")
     assert not list(tmp_path.iterdir())
 
 

@@ -72,7 +72,7 @@ def test_reversals_of_waves_are_the_largest():
     weak = replace(shape(0.08, 0.001, declared=False), feature="b", range=0.09)
     notes = list(direction_notes((wave, weak)))
     (note,) = notes  # that of b is a hundredth of the range of a
-    assert note.startswith("the curve of a (wavy) is mostly rising, but moves against that by 8, 80% of its")
+    assert note.startswith("the curve of a goes up and down: it falls by 8, 80% of its range, from ")
     assert [note.feature for note in direction_notes((weak,))] == ["b"]
 
 

@@ -25,7 +25,6 @@ from paribus._api.options import (
     Result,
     StatisticOptions,
     Subject,
-    check_flags,
     options_from,
 )
 from paribus._api.run import RunContext, Statistic, run, surveying_of
@@ -49,7 +48,7 @@ from paribus._typing import (
     OnError,
     ResponseMethod,
 )
-from paribus.errors import OptionError, RefusalError
+from paribus.errors import OptionError, RefusalError, check_flags
 
 if TYPE_CHECKING:
     from paribus.results import (

@@ -26,7 +26,6 @@ from paribus._api.options import (
     Options,
     RegionOptions,
     Subject,
-    check_flags,
     check_int,
     hour_limit,
     prediction_limit,
@@ -43,7 +42,7 @@ from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import AUTO, GridResolution
-from paribus.errors import OptionError
+from paribus.errors import OptionError, check_flags
 from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
 from paribus.results.curve_values import root_mean_square
 from paribus.results.group_comparison import compare_groups

@@ -31,7 +31,7 @@ from paribus._typing import (
     Method,
     ResponseMethod,
 )
-from paribus.errors import ModelError, OptionError, check_choice, did_you_mean
+from paribus.errors import ModelError, OptionError, check_choice, check_flags, did_you_mean
 
 if TYPE_CHECKING:
     from paribus._api.statistics.ale_statistic import AleStatistic
@@ -50,14 +50,6 @@ if TYPE_CHECKING:
     )
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-
-
-def check_flags(**flags: Any) -> None:
-    """Raise for flags that are neither True nor False; ``progress`` may be None."""
-    for name, value in flags.items():
-        allowed = (None, True, False) if name == "progress" else (True, False)
-        if not any(value is one for one in allowed):
-            raise OptionError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
 
 
 def resolve_subsample(subsample: Any) -> int | str | None:

@@ -19,8 +19,6 @@ TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # quantiles near the ends of m
 PROBE = 4_096  # sorted values that are checked for distinct ones before all values are
 ROUNDING = 1e-10  # share of the total weight: ranks that differ by less are equal
 SMALLEST = 1e-12  # share of the total weight: the least unit of ranks
-
-
 SEED = 0  # of the sampled rows that columns are binned by
 
 

@@ -192,8 +192,6 @@ def checked_names(names: Any, columns: int, argument: str = "feature_names") -> 
 
 
 CONTENT_BYTES = 1_000_000  # bytes given to digests at a time, to avoid a copy of the table
-
-
 CACHED_ROWS = 2_048  # rows that are transposed at once, so that they stay in the cache
 
 

@@ -13,7 +13,7 @@ from paribus._display.text_width import printable
 from paribus._display.vector import render
 from paribus._display.vector.canvas import ThemeName
 from paribus._typing import PlotBackend
-from paribus.errors import DrawingError, check_choice
+from paribus.errors import DrawingError, check_choice, check_flags
 from paribus.results.effects import Effects
 
 EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # the optional dependencies that install them
@@ -43,6 +43,7 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None, dark: b
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
     if ax is not None and backend == "plotly":
         raise DrawingError("ax= is where matplotlib draws; backend='plotly' makes a new figure")
+    check_flags(dark=dark)
     if ax is not None and dark:
         raise DrawingError("ax= has the colors of its figure; leave out dark=")
     if backend == "matplotlib":
@@ -71,6 +72,7 @@ def render_svg(figure: Figure, *, dark: bool = False, id_prefix: str | None = No
     str
         An ``<svg>`` element with a title and a description.
     """
+    check_flags(dark=dark)
     theme: ThemeName = "dark" if dark else "light"
     if id_prefix is None:
         drawn = render(figure, id_prefix="paribus", theme=theme)

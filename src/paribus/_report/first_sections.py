@@ -104,7 +104,9 @@ def _fit_tile(explanation: Explanation, rows: Content) -> tuple[Content, ...]:
 
 
 def _score_text(metrics: Sequence[Metric]) -> str:
-    """Return a metric as text, over several outputs its range."""
+    """Return a metric with its standard error as text, over several outputs its range."""
+    if len(metrics) == 1:
+        return f"{metrics[0].name} {measured(metrics[0].value, metrics[0].standard_error)}"
     values = [metric.value for metric in metrics]
     ends = dict.fromkeys(brief(end) for end in (min(values), max(values)))
     return f"{metrics[0].name} {' to '.join(ends)}"

@@ -43,7 +43,7 @@ from paribus._report.record_section import identity, record_section
 from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import count
-from paribus.errors import OptionError
+from paribus.errors import OptionError, check_flags
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
@@ -81,6 +81,7 @@ def write_page(
         raise OptionError(
             f"compare={type(compare).__name__} must be an Explanation, as explain or load return it"
         )
+    check_flags(tables=tables)
     write_file(path, page_of(explanation, title, about, compare, tables=tables))
 
 

@@ -215,7 +215,7 @@ def _evaluators_table(explanation: Explanation) -> Markup:
         ]
         for name, one in known.items()
     )
-    heads = ("Part", "Estimand", "Evaluator", "Method", "Rows of errors", "Rows", "Seed")
+    heads = ("Part", "Estimand", "Evaluator", "Method", "Rows used for standard errors", "Rows", "Seed")
     return table("Evaluators of the parts", heads, rows)
 
 

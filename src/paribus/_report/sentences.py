@@ -21,8 +21,7 @@ STEP = 0.05  # share of the points within which a movement is a step
 MOSTLY = 0.5  # share of the range: a larger movement against a direction leaves none to name
 SENTENCES = 3
 UNORDERED = {"categories": "differs by category", "flat": "flat", "undefined": "undefined"}
-TURNS = {"U": ("lowers", "raises"), "inverted U": ("raises", "lowers")}
-VERBS = {"rises": "raises", "falls": "lowers"}
+TURNS = {"U": ("falls", "rises"), "inverted U": ("rises", "falls")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,18 +164,20 @@ def _effect_sentence(refs: References, name: str, curve: ShownCurve) -> Markup:
     low, high = span(curve.heights[first], curve.heights[last])
     if curve.shape.name == "categories":
         values = (name_of(curve.value(place), 30) for place in curve.ends)
-        parts = zip((f" from {low} (", f" to {high} ("), values, strict=True)
-        return joined(feature, " moves ", subject, (joined(text, value, ")") for text, value in parts), ".")
+        parts = zip((f" goes from {low} (", f" to {high} ("), values, strict=True)
+        return joined("By ", feature, ", ", subject, (joined(text, value, ")") for text, value in parts), ".")
     ordered = curve.shape.monotonicity is not None
-    where = joined(" (", feature, f" from {curve.value(0)} to {curve.value(-1)}).") if ordered else "."
+    ends = f" goes from {curve.value(0)} to {curve.value(-1)}, "
+    start = joined("As ", feature, ends, subject) if ordered else joined("By ", feature, ", ", subject)
     if curve.turn is not None:
-        start, turn, stop = span(curve.heights[0], curve.heights[curve.turn], curve.heights[-1])
-        down, up = TURNS[curve.shape.name]
-        until = f" from {start} to {turn} until {curve.value(curve.turn)}, then {up} it to {stop}"
-        return joined(feature, f" {down} ", subject, until, where)
+        begin, turn, end = span(curve.heights[0], curve.heights[curve.turn], curve.heights[-1])
+        verb, then = TURNS[curve.shape.name]
+        return joined(
+            start, f" {verb} from {begin} to {turn} at {curve.value(curve.turn)}, then {then} to {end}."
+        )
     if curve.direction is None:
-        how = " hardly moves " if curve.shape.name == "flat" else " moves "
+        how = "hardly moves" if curve.shape.name == "flat" else "moves"
         between = " and ".join(span(float(curve.heights.min()), float(curve.heights.max())))
-        return joined(feature, how, subject, f" between {between}", where)
+        return joined(start, f" {how} between {between}.")
     mostly = "mostly " * (curve.shape.name == "wavy")
-    return joined(feature, f" {mostly}{VERBS[curve.direction]} ", subject, f" from {low} to {high}", where)
+    return joined(start, f" {mostly}{curve.direction} from {low} to {high}.")

@@ -168,7 +168,8 @@ def _cells(row: FeatureRow) -> tuple[str, ...]:
     shape = row.shape or ""
     small = row.direction is not None and row.shape in MONOTONE[row.direction]  # the shape in words allows it
     if row.violation > CLEAR * row.violation_error and not small:
-        shape += f", {short(row.violation)} against {row.direction} at {_fit(at_value(row.violation_start))}"
+        moves = "falls" if row.direction == "rising" else "rises"
+        shape += f", {moves} by {short(row.violation)} from {_fit(at_value(row.violation_start))}"
     partner = "none" if row.partner is None else f"{_fit(row.partner)} ({number(row.partner_strength)})"
     missing = percent(row.missing) if row.missing else "0 %"
     strength = with_error(row.strength, row.standard_error)

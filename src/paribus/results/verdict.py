@@ -31,6 +31,7 @@ from paribus.results.shape import Monotonicity, Shape
 NOISE = 2.0  # standard errors that a movement against a direction must exceed
 SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
 REVERSED = 0.1  # share of the range of a curve that a reversal must exceed: less is a wiggle,
+TURNING = 0.5  # and share above which a curve has no prevailing direction,
 REVERSED_OF = 0.01  # and of the largest range of all curves: less cannot be seen in a prediction
 LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
 THIN = 0.01  # share of the data at the points that have least of it,
@@ -89,11 +90,16 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
                 moves = "falls" if own.direction == "rising" else "rises"
                 form = "U-shaped" if shape.name == "U" else "hump-shaped"
                 text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
-            else:
-                named = "" if shape.name == own.direction else f" ({shape.name})"
+            elif share > TURNING:
+                moves = "falls" if own.direction == "rising" else "rises"
                 text = (
-                    f"the curve of {shape.feature}{of}{named} is mostly {own.direction}, but moves against "
-                    f"that by {number(own.violation)}, {share:.0%} of its range,"
+                    f"the curve of {shape.feature}{of} goes up and down: it {moves} by "
+                    f"{number(own.violation)}, {share:.0%} of its range,"
+                )
+            else:
+                text = (
+                    f"the curve of {shape.feature}{of} is mostly {own.direction}, but moves against that by "
+                    f"{number(own.violation)}, {share:.0%} of its range,"
                 )
             text = f"{text} {_where(own)}"
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)

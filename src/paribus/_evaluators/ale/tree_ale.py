@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -281,7 +282,42 @@ class RowBins:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeAle(AlePass):
+class TreePass(AlePass):
+    """Base class of evaluators that read ALE from the trees."""
+
+    request: AleRequest
+    trees: Trees
+    n_outputs: int
+
+    structure: ClassVar[type | None] = Trees
+    shortcut: ClassVar[bool] = True
+    how: ClassVar[str] = "exact, from the trees"
+    threaded: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.n_outputs
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough for several threads, and fewer with many features or outputs."""
+        shared = min(BLOCK_ROWS, -(-self.request.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
+        return int(max(1, shared // self.request.block_cut))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: prepared rows, codes, and margins."""
+        return self.block_rows * (self.trees.ensemble.prepared_bytes + self._row_bytes) + self.state_bytes
+
+    @property
+    @abstractmethod
+    def _row_bytes(self) -> int:
+        """Memory of a row while its block is evaluated."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeAle(TreePass):
     """The differences of brute force for single features, computed from the trees in one pass.
 
     Many rows are evaluated together: unchanged, and with each tested feature at the lower and at the upper
@@ -290,19 +326,12 @@ class TreeAle(AlePass):
     branch.
     """
 
-    request: AleRequest
-    trees: Trees
     tree_groups: tuple[MaskedTrees | WalkedTrees, ...]
     places: tuple[int, ...]
-    n_outputs: int
     _edges: dict[int, CodeColumn] = field(default_factory=dict, init=False, repr=False)
 
     name: ClassVar[str] = "tree_ale"
-    structure: ClassVar[type | None] = Trees
-    shortcut: ClassVar[bool] = True
     most_features: ClassVar[int] = 1
-    how: ClassVar[str] = "exact, from the trees"
-    threaded: ClassVar[bool] = True
 
     @classmethod
     def build(cls, model: Model, request: AleRequest) -> TreeAle:
@@ -323,18 +352,7 @@ class TreeAle(AlePass):
             kernels(),
         )
         places = tuple(order.index(number) for number in range(len(grids)))
-        return cls(request, trees, groups, places, model.n_outputs)
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.n_outputs
-
-    @property
-    def block_rows(self) -> int:
-        """Rows per block: few enough for several threads, and fewer with many features or outputs."""
-        shared = min(BLOCK_ROWS, -(-self.request.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
-        return int(max(1, shared // self.request.block_cut))
+        return cls(request, trees, model.n_outputs, groups, places)
 
     @property
     def _row_bytes(self) -> int:
@@ -342,11 +360,6 @@ class TreeAle(AlePass):
         targets = sum(group.moves.size for group in self.tree_groups)
         margins = 8 * (targets + 12) * max(self.trees.ensemble.n_margins, self.outputs)
         return margins + 4 * sum(group.columns for group in self.tree_groups) + 40 * len(self.places) + 64
-
-    @property
-    def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: prepared rows, codes, and margins of all moves."""
-        return self.block_rows * (self.trees.ensemble.prepared_bytes + self._row_bytes) + self.state_bytes
 
     @property
     def held_bytes(self) -> int:
@@ -358,7 +371,7 @@ class TreeAle(AlePass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        block.for_reading(len(self.request.ale_grids))
+        block.for_reading(len(self.request.ale_grids))  # later reads of columns use its copy
         cells = [self._located(number, block) for number in range(len(self.request.ale_grids))]
         changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Flags, Floats
 from paribus._data.rows import Block
-from paribus._evaluators.ale.accumulate import AlePass, AleRequest, collected, columns_of
+from paribus._evaluators.ale.accumulate import AleRequest, collected, columns_of
 from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.ale.tree_ale import (
-    BLOCK_BYTES,
-    BLOCK_ROWS,
-    BLOCKS,
+    TreePass,
     codes_of_values,
     packed_walk,
     some_trees,
@@ -33,8 +31,8 @@ from paribus._states import CellMoments, Counts, Keyed
 class PairTrees:
     """Trees that a second difference of two features depends on.
 
-    ``walk`` moves rows along the first feature. ``values`` are, for each feature, its columns with the codes
-    of its values.
+    ``walk`` moves rows along the first feature; pairs with the same trees share its arrays. ``values`` are,
+    for each feature, its columns with the codes of its values.
     """
 
     ensemble: Ensemble
@@ -67,7 +65,7 @@ class PairTrees:
 
 
 @dataclass(frozen=True, eq=False)
-class TreePairAle(AlePass):
+class TreePairAle(TreePass):
     r"""The second differences of brute force for two features, from the trees.
 
     .. math:: f(z_k, u_l) - f(z_{k-1}, u_l) - f(z_k, u_{l-1}) + f(z_{k-1}, u_{l-1})
@@ -77,16 +75,9 @@ class TreePairAle(AlePass):
     both features add zero to the second difference of a sum, and are left out.
     """
 
-    request: AleRequest
-    trees: Trees
     pairs: tuple[PairTrees | None, ...]
-    n_outputs: int
 
     name: ClassVar[str] = "tree_pair_ale"
-    structure: ClassVar[type | None] = Trees
-    shortcut: ClassVar[bool] = True
-    how: ClassVar[str] = "leads the rows down the trees with both features at the edges of their cells"
-    threaded: ClassVar[bool] = True
 
     @classmethod
     def covers(cls, request: Any) -> tuple[int, ...]:
@@ -99,34 +90,25 @@ class TreePairAle(AlePass):
         trees, grids = trees_of(model), request.ale_grids
         requests, axes = moved_values(grids)
         values = trees.ensemble.values(requests)
+        shared: dict[bytes, tuple[Ensemble, Walk]] = {}
         pairs: list[PairTrees | None] = []
         for grid, own in zip(grids, axes, strict=True):
             features = grid.axes[0].feature, grid.axes[1].feature
             if trees.ensemble.preparation is not None:
                 trees.ensemble.preparation.refuse_joined(features)
-            ensemble = _trees_of_pair(trees, features)
-            if grid.silent or ensemble is None:
+            if grid.silent:
                 pairs.append(None)
                 continue
-            walk = packed_walk(ensemble, features[:1])
-            numbers = [values[axis] for axis in own]
-            pairs.append(
-                PairTrees(
-                    ensemble, walk, codes_of_values(walk.columns, ensemble, features, numbers, kernels())
-                )
+            which = _trees_of_pair(trees, features)
+            if which.tobytes() not in shared:
+                ensemble = some_trees(trees.ensemble, which) if trees.link.linear else trees.ensemble
+                shared[which.tobytes()] = ensemble, packed_walk(ensemble, ())
+            ensemble, walk = shared[which.tobytes()]
+            codes = codes_of_values(
+                walk.columns, ensemble, features, [values[axis] for axis in own], kernels()
             )
-        return cls(request, trees, tuple(pairs), model.n_outputs)
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.n_outputs
-
-    @property
-    def block_rows(self) -> int:
-        """Rows per block: few enough for several threads, and fewer with many columns or outputs."""
-        shared = min(BLOCK_ROWS, -(-self.request.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
-        return int(max(1, shared // self.request.block_cut))
+            pairs.append(PairTrees(ensemble, _moving(walk, ensemble, features[0]), codes))
+        return cls(request, trees, model.n_outputs, tuple(pairs))
 
     @property
     def _row_bytes(self) -> int:
@@ -136,19 +118,16 @@ class TreePairAle(AlePass):
         return 40 * columns + 32 * widest * max(self.trees.ensemble.n_margins, self.outputs) + 64
 
     @property
-    def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: prepared rows, codes, and margins of one pair."""
-        return self.block_rows * (self.trees.ensemble.prepared_bytes + self._row_bytes) + self.state_bytes
-
-    @property
     def held_bytes(self) -> int:
-        """Memory of the trees of all pairs."""
-        walks = (pair.walk for pair in self.pairs if pair is not None)
-        return sum(walk.nodes.nbytes + walk.value.nbytes for walk in walks)
+        """Memory of the trees of all pairs, which may share them."""
+        walks = {id(pair.walk.nodes): pair.walk for pair in self.pairs if pair is not None}
+        return sum(walk.nodes.nbytes + walk.value.nbytes for walk in walks.values())
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell of every grid."""
         block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, (grid, pair) in enumerate(zip(self.request.ale_grids, self.pairs, strict=True)):
             located = grid.locate(block)
@@ -163,15 +142,25 @@ class TreePairAle(AlePass):
         return Keyed(states)
 
 
-def _trees_of_pair(trees: Trees, features: tuple[int, int]) -> Ensemble | None:
-    """Return all trees, or for a sum those that test both features, without the baseline; None if none do."""
+def _trees_of_pair(trees: Trees, features: tuple[int, int]) -> Flags:
+    """Return which trees are walked: all, or for a sum those that test both features, and at least one."""
     ensemble = trees.ensemble
+    which = np.ones(len(ensemble.roots), dtype=bool)
     if not trees.link.linear:
-        return ensemble
+        return which
     feature = np.array([encoding.feature for encoding in ensemble.encodings], np.int64)
     inner = ensemble.column != LEAF
-    both = np.ones(len(ensemble.roots), dtype=bool)
     for own in features:
         tests = ensemble.tree[inner][feature[ensemble.column[inner]] == own]
-        both &= np.bincount(tests, minlength=len(both)) > 0
-    return some_trees(ensemble, both) if both.any() else None
+        which &= np.bincount(tests, minlength=len(which)) > 0
+    if not which.any():
+        which[:1] = True  # so that rows are read, and refused as by other evaluators
+    return which
+
+
+def _moving(walk: Walk, ensemble: Ensemble, feature: int) -> Walk:
+    """Return a walk with the same arrays that moves rows along one feature."""
+    owners = [0 if ensemble.encodings[column.encoding].feature == feature else -1 for column in walk.columns]
+    moving = replace(walk, owner=np.array(owners, np.int32), features=1)
+    vars(moving)["packed"] = walk.packed
+    return moving

@@ -355,7 +355,7 @@ class TreeCrossings(CrossedInteractions):
     structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     threaded: ClassVar[bool] = True
-    how: ClassVar[str] = "exact, from the trees, for all pairs of rows"
+    how: ClassVar[str] = "from the trees, each row with the values of each other row"
 
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeCrossings:
