@@ -1,9 +1,11 @@
 """The same work by each library: a function per peer and kind of work, and the one of paribus.
 
 A function takes a `Case` and returns numbers in one layout per kind, so that results can be compared:
-``curves`` (features, points), ``surface`` (points, points), ``ice`` (rows, points), ``ale`` (features, edges)
-and ``h`` (pairs, in the order of `itertools.combinations`). Every call begins with the model and the table
-and ends with numbers, so constructors are part of it. Peers are imported when they are called.
+``curves`` (features, points), ``surface`` (points, points), ``ice`` (rows, points), ``ale`` (features,
+edges), ``h`` (pairs, in the order of `itertools.combinations`), ``regions`` (features, the standard
+deviation of individual curves) and ``explain`` (the share of the variance that curves explain). Every call
+begins with the model and the table and ends with numbers, so constructors are part of it. Peers are imported
+when they are called.
 """
 
 from collections.abc import Callable
@@ -76,6 +78,19 @@ def paribus_h(case):
     found = paribus.h_statistic(case.model, case.X, case.features, subsample=None, overall=False, **OURS)
     by_pair = dict(zip(found["feature_pairs"], found["h_squared_pairwise"], strict=True))
     return np.array([float(np.ravel(by_pair[pair])[0]) for pair in combinations(case.features, 2)])
+
+
+def paribus_regions(case):
+    import paribus
+
+    found = paribus.regions(case.model, case.X, case.features, **OURS)
+    return np.array([found[f"x{j}"].heterogeneity ** 0.5 for j in case.features])
+
+
+def paribus_explain(case):
+    import paribus
+
+    return paribus.explain(case.model, case.X, **OURS).explained.curves
 
 
 def sklearn_curves(case, **options):
@@ -205,6 +220,21 @@ def effector_ale(case):
     return np.array([effect.eval(j, case.grids[j], centering=False) for j in case.features])
 
 
+def effector_regions(case):
+    import effector
+
+    effect = effector.PDP(case.X, case.model.predict, nof_instances="all")
+    effect.find_regions(features=list(case.features))
+    return np.array([effect.heter_score(j) for j in case.features])
+
+
+def effector_explain(case):
+    import effector
+
+    report = effector.explain(case.X, case.model.predict, nof_instances="all")
+    return np.array([report.explained_variance["gam_r2"]])
+
+
 def pyale_ale(case):
     from PyALE import ale
 
@@ -309,11 +339,15 @@ OURS_BY_KIND = {
     "ice": paribus_ice,
     "ale": paribus_ale,
     "h": paribus_h,
+    "regions": paribus_regions,
+    "explain": paribus_explain,
 }
 PATHS = "no: weights branches by training data, not by the rows of X; for boosting without the baseline"
 EVERY = "always computes every feature"
 KERNEL = "no: averages differences of all rows by a Gaussian kernel, not of the rows in each bin"
 AXIS = "up to a constant: not centered on the data; compared from the first edge"
+EVENLY = "no: individual curves are weighted evenly along the axis, not by the data; splits have other bounds"
+LESS = "no: curves are interpolated on an even grid; without ALE, H and extrapolation"
 MIDDLES = "up to a constant: centered by the middles of bins; compared from the first edge"
 
 CALLS = {
@@ -343,6 +377,8 @@ CALLS = {
     "effector": {
         "curves": Call(effector_curves, more="nof_instances='all', its default is 10,000 rows"),
         "ale": Call(effector_ale, AXIS, edges="width", origin=True),
+        "regions": Call(effector_regions, EVENLY, more="nof_instances='all'"),
+        "explain": Call(effector_explain, LESS, more="nof_instances='all'"),
     },
     "PyALE": {"ale": Call(pyale_ale, MIDDLES, more="with confidence intervals", origin=True)},
     "alibi": {

@@ -126,6 +126,8 @@ def size(task):
         "ice": f"{task['points']} points",
         "ale": f"{task['features']} of {task['columns']} features, {task['points']} bins",
         "h": f"{task['features']} of {task['columns']} features, every row crossed with every row",
+        "regions": f"{task['features']} of {task['columns']} features, at most two splits lead to a region",
+        "explain": f"{task['columns']} features",
     }
     return f"{task['rows']:,} rows, {what[task['kind']]}"
 

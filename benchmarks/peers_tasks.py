@@ -48,6 +48,8 @@ TASKS = (
          ("PyALE", "effector", "alibi")),
     Task("H of one pair, gradient boosting", "h", "boosting", 500, 30, 2, 0, ("naive H", "artemis")),
     Task("H of 45 pairs, gradient boosting", "h", "boosting", 300, 30, 10, 0, ("naive H", "artemis")),
+    Task("Regions of 5 features, gradient boosting", "regions", "boosting", 10_000, 30, 5, 0, ("effector",)),
+    Task("A whole explanation, gradient boosting", "explain", "boosting", 10_000, 30, 30, 0, ("effector",)),
     Task("One curve, a small table, gradient boosting", "curves", "boosting", 200, 5, 1, POINTS,
          (BRUTE, PATHS, "woodelf", "alibi tree")),
     Task("One curve, neural network", "curves", "network", 10_000, 30, 1, POINTS,
@@ -94,7 +96,7 @@ def grids(kind, X, features, points, edges):
     from scipy.stats.mstats import mquantiles
 
     found = {}
-    for j in features:
+    for j in features if points else ():
         column = np.sort(X[:, j])
         if kind != "ale":
             found[j] = np.linspace(*mquantiles(column, (0.05, 0.95)), points)
@@ -103,4 +105,4 @@ def grids(kind, X, features, points, edges):
         else:
             at = [max(math.ceil(round(len(column) * k / points, 6)) - 1, 0) for k in range(points + 1)]
             found[j] = column[at]
-    return found if kind != "h" else {}
+    return found
