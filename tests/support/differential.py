@@ -292,6 +292,7 @@ def _catboost(rng, task, frame):
     options = {"iterations": 6, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
     options |= {"cat_features": [name for name in frame if not is_number(frame[name])], "one_hot_max_size": 9}
     options["grow_policy"] = _pick(rng, "SymmetricTree", "Depthwise")
+    options |= {"one_hot_max_size": _pick(rng, 1, 9), "max_ctr_complexity": 1}
     if task in ("two", "three"):
         loss = "Logloss" if task == "two" else "MultiClass"
         return "catboost classifier", catboost.CatBoostClassifier(loss_function=loss, **options), frame

@@ -176,9 +176,9 @@ def _lightgbm_texts(known, target):
 
 def _catboost_texts(frame, target):
     options = {"iterations": 3, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
-    for growth in ("SymmetricTree", "Depthwise"):
+    for growth, size in (("SymmetricTree", 9), ("Depthwise", 9), ("SymmetricTree", 1)):
         model = catboost.CatBoostRegressor(
-            **options, grow_policy=growth, cat_features=["word"], one_hot_max_size=9
+            **options, grow_policy=growth, cat_features=["word"], one_hot_max_size=size, max_ctr_complexity=1
         ).fit(frame, target)
         whole = json.loads(catboost_reader._exported(model))
         whole["model_info"] = {"params": {"loss_function": {"type": "RMSE"}}}  # the rest is not read

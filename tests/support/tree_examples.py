@@ -220,6 +220,16 @@ MODELS = {
         TEXT,
         PREDICT,
     ),
+    "catboost, statistics": (
+        lambda: by_categories(
+            catboost.CatBoostRegressor(
+                **CAT, cat_features=["level"], one_hot_max_size=1, max_ctr_complexity=1
+            ),
+            TEXT,
+        ),
+        TEXT,
+        PREDICT,
+    ),
     "catboost, lossguide": (
         lambda: catboost.CatBoostRegressor(**CAT | {"depth": 6}, grow_policy="Lossguide", max_leaves=9).fit(
             GAPS, SIGNAL
@@ -276,14 +286,8 @@ class OwnForest(forests.RandomForestRegressor):
 
 
 def unreadable():
-    by_level = MIXED["level"].cat.codes.to_numpy() % 3 + 0.1 * FULL[:, 0]
     return {
         "linear trees": (lgb.LGBMRegressor(**LGB, linear_tree=True).fit(FULL, SIGNAL), FULL, "linear trees"),
-        "statistics": (
-            catboost.CatBoostRegressor(**CAT, cat_features=["level"], one_hot_max_size=2).fit(TEXT, by_level),
-            TEXT,
-            "target statistics",
-        ),
         "median": (
             forests.AdaBoostRegressor(n_estimators=4, random_state=0).fit(FULL, SIGNAL),
             FULL,

@@ -13,6 +13,7 @@ import pytest
 from paribus._data.read import table_of
 from paribus._models.ensemble import LEAF
 from paribus._models.libraries import catboost as reader
+from paribus._models.libraries.catboost import CatBoost
 from paribus.errors import ModelError, RefusalError
 
 catboost = pytest.importorskip("catboost")
@@ -177,6 +178,73 @@ def test_one_hot_categories(growth):
     check(model, polars.with_columns(pl.col("city").cast(pl.Enum([*CITIES, "never", "seen"]))))
     again = pickle.loads(pickle.dumps(ensemble))
     assert np.array_equal(again.numbers(table_of(both, None)), ensemble.numbers(table_of(both, None)))
+
+
+def fit_statistics(frame, loss="RMSE", **options):
+    """Return a model that splits by statistics of categories, which interact with each other and a number."""
+    places = frame["city"].map({city: place for place, city in enumerate(CITIES)})
+    y = np.sin(3.0 * places + frame["count"]) * (1 + (frame["size"] > 0)) + 0.5 * frame["flag"]
+    options = QUIET | {"iterations": 25, "one_hot_max_size": 1, "max_ctr_complexity": 1} | options
+    named = {"cat_features": ["city", "flag", "count"], **options}
+    if loss == "RMSE":
+        return catboost.CatBoostRegressor(**named).fit(frame, y)
+    classes = pd.qcut(y, 2 if loss == "Logloss" else 3, labels=False)
+    return catboost.CatBoostClassifier(loss_function=loss, **named).fit(frame, classes)
+
+
+KINDS = [
+    {},
+    {"simple_ctr": ["Buckets:TargetBorderCount=3", "Counter"]},
+    {"simple_ctr": ["BinarizedTargetMeanValue:TargetBorderCount=4:Prior=0.3"]},
+    {"simple_ctr": ["Borders:TargetBorderCount=5:Prior=0.3"], "counter_calc_method": "Full"},
+    {"loss": "Logloss"},
+    {"loss": "MultiClass"},
+    {"loss": "MultiClass", "simple_ctr": ["Borders", "Counter:Prior=2"]},
+]
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("options", KINDS)
+def test_target_statistics_of_single_columns(options, growth):
+    frame = levels_frame()
+    model = fit_statistics(frame, **options, **growth)
+    unseen = frame.head(40).assign(city=["never", "seen"] * 20, count=range(40))
+    both = pd.concat([frame, unseen], ignore_index=True)
+    ensemble = check(model, both)
+    columns = {encoding.feature for encoding in ensemble.encodings[4:]}
+    assert len(columns) > 1  # the first four are the columns themselves
+    assert (ensemble.column >= 4).sum() > 10
+    check(model, pl.DataFrame(both.to_dict("list")))
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert np.array_equal(again.numbers(table_of(both, None)), ensemble.numbers(table_of(both, None)))
+
+
+def test_damaged_target_statistics_are_refused():
+    model = fit_statistics(levels_frame())
+    text = reader._exported(model)
+
+    def damaged(change):
+        dump = json.loads(text)
+        (first, *_), tables = dump["features_info"]["ctrs"], dump["ctr_data"]
+        change(first, tables[first["identifier"]])
+        with CatBoost().reading():
+            return reader.parsed(model, json.dumps(dump).encode())
+
+    for change, message in (
+        (lambda one, held: one.update(slope=1), "target statistics with 'slope'"),
+        (lambda one, held: held["hash_map"].pop(), "incomplete"),
+        (lambda one, held: held.update(hash_stride=1), "number of fields of 1"),
+        (lambda one, held: one.update(target_border_idx=9), "target border of 9"),
+        (lambda one, held: one.update(borders=[*one["borders"][::-1], 0.0]), "do not ascend"),
+        (lambda one, held: one.update(identifier="none"), "none"),
+    ):
+        with pytest.raises(RefusalError, match=message):
+            damaged(change)
+    other = json.loads(text)
+    for one in other["features_info"]["ctrs"]:
+        one["ctr_type"] = "FloatTargetMeanValue"
+    with pytest.raises(RefusalError, match="of the kind FloatTargetMeanValue"):
+        reader.parsed(model, json.dumps(other).encode())
 
 
 def test_a_level_that_is_known_is_not_asked_again():
@@ -347,8 +415,8 @@ def test_refused_responses():
 def test_refused_models():
     X, y = data()
     frame = levels_frame()
-    with pytest.raises(RefusalError, match="target statistics of the categories of 'city'"):
-        reader.read(fit_levels(frame.drop(columns="size").assign(size=0.0), one_hot_max_size=2))
+    with pytest.raises(RefusalError, match=r"target statistics of combinations of '.*max_ctr_complexity=1"):
+        reader.read(fit_statistics(frame, max_ctr_complexity=4, iterations=100))
     words = pd.DataFrame({"said": np.where(y > 0, "good thing", "bad thing indeed"), "x": X[:, 3]})
     text = catboost.CatBoostClassifier(text_features=["said"], **QUIET).fit(words, y > 0)
     with pytest.raises(RefusalError, match="text features"):
@@ -369,9 +437,9 @@ def test_refused_models():
 
 
 def test_refused_trees():
-    columns = reader.Columns.of({})
+    columns = reader.Columns.of({}, {})
     with pytest.raises(RefusalError, match="of the kind Other"):
-        columns.splits([{"split_type": "Other"}])
+        columns.splits([{"split_type": "Other", "split_index": 0}])
     with pytest.raises(RefusalError, match="has no trees"):
         reader._catboost_forest({"oblivious_trees": []}, columns)
 

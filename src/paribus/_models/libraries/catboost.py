@@ -123,7 +123,10 @@ PROBABILITY = {
 }
 LOG_LINK = ("Poisson", "Tweedie")  # losses for which CatBoostRegressor.predict returns the exponential
 UNTESTED = -1.0  # number of categories that no split tests
+MOST_CLASSES = 65_536  # of a target, plus the hash: fields of an entry of a table of target statistics
 MOST_SPLITS = 16  # of a symmetric tree, which has 2 ** splits leaves
+# Hash of a single category in a table of target statistics: the category's own hash, times this factor.
+TABLE_FACTOR = 0x4906BA494954CB65**2
 # Fields of each part of the JSON. CatBoost does not export text and embedding features.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
 FEATURES = {"categorical_features", "ctrs", "float_features"}
@@ -131,7 +134,26 @@ NUMERIC = {"borders", "feature_id", "feature_index", "flat_feature_index", "has_
 CATEGORICAL = {"feature_id", "feature_index", "flat_feature_index", "values"}
 SYMMETRIC = {"leaf_values", "leaf_weights", "splits"}
 NESTED = {"left", "right", "split", "value", "weight"}
-SPLIT = {"border", "cat_feature_index", "float_feature_index", "split_index", "split_type", "value"}
+SPLIT = {
+    "border",
+    "cat_feature_index",
+    "ctr_target_border_idx",
+    "float_feature_index",
+    "split_index",
+    "split_type",
+    "value",
+}
+STATISTIC = {
+    "borders",
+    "ctr_type",
+    "elements",
+    "identifier",
+    "prior_denomerator",
+    "prior_numerator",
+    "scale",
+    "shift",
+    "target_border_idx",
+}
 
 
 class CatBoost(Library):
@@ -200,7 +222,7 @@ def catboost_ensemble(
 ) -> Ensemble:
     """Return the ensemble of an exported model."""
     CatBoost.refuse_unknown("models", model, MODEL)
-    columns = Columns.of(model["features_info"])
+    columns = Columns.of(model["features_info"], model.get("ctr_data") or {})
     forest = _catboost_forest(model, columns)
     scale, bias = model["scale_and_bias"]
     value = forest.value * real_numbers("scales", [scale])
@@ -290,8 +312,9 @@ class Columns:
     """Columns of a model, and the positions of its numeric and categorical features among them.
 
     CatBoost treats NaN as below all borders or, with another setting, above. Hence NaN is encoded as an
-    infinity. ``tests`` has the kind, the feature, and the border or hash of each split by its number.
-    ``statistics`` names the categorical features with target statistics.
+    infinity. ``tests`` has the kind, the feature or statistic, and the border or hash of each split by its
+    number. A target statistic is a column that encodes its categorical feature by numbers. ``statistics`` are
+    their positions among the columns, or the names of several features that one combines.
     """
 
     encodings: tuple[Encoding, ...]
@@ -299,11 +322,11 @@ class Columns:
     categorical: Mapping[int, int]
     category_sets: tuple[CategorySet, ...]
     tests: tuple[tuple[str, int, Any], ...]
-    statistics: str
+    statistics: tuple[int | str, ...]
 
     @classmethod
-    def of(cls, info: Mapping[str, Any]) -> Columns:
-        """Read the section about features."""
+    def of(cls, info: Mapping[str, Any], tables: Mapping[str, Any]) -> Columns:
+        """Read the section about features, and the tables of target statistics."""
         numeric, categorical = info.get("float_features") or [], info.get("categorical_features") or []
         CatBoost.refuse_unknown("features", info, FEATURES)
         for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
@@ -325,19 +348,24 @@ class Columns:
             for feature in numeric
             for border in _borders(feature)
         ]
-        elements = [element for ctr in info.get("ctrs") or () for element in ctr["elements"]]
-        behind = {element.get("cat_feature_index") for element in elements}
+        statistics = [_statistic(one, tables, categorical) for one in info.get("ctrs") or ()]
+        alone = [one for one in statistics if isinstance(one, Encoding)]
+        places = iter(range(len(encodings), len(encodings) + len(alone)))
         return cls(
-            tuple(encodings),
+            (*encodings, *alone),
             {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in numeric},
             {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in categorical},
             tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in tested),
-            (*borders, *(("OneHotFeature", feature, value) for feature, value, _ in tested)),
-            ", ".join(
-                repr(feature.get("feature_id") or f"column {feature['flat_feature_index']}")
-                for feature in categorical
-                if feature["feature_index"] in behind
+            (
+                *borders,
+                *(("OneHotFeature", feature, value) for feature, value, _ in tested),
+                *(
+                    ("OnlineCtr", number, border)
+                    for number, one in enumerate(info.get("ctrs") or ())
+                    for border in _borders(one)
+                ),
             ),
+            tuple(next(places) if isinstance(one, Encoding) else one for one in statistics),
         )
 
     def splits(self, found: list[dict[str, Any]]) -> Splits:
@@ -348,30 +376,40 @@ class Columns:
         borders = sum(kind == "FloatFeature" for kind, _, _ in self.tests)
         columns, thresholds, category_sets = [], [], []
         for split in found:
-            kind = split["split_type"]
+            kind, number = split["split_type"], split["split_index"]
+            CatBoost.refuse_unknown("splits", split, SPLIT)
+            known = type(number) is int and 0 <= number < len(self.tests)
             if kind == "FloatFeature":
                 said = kind, split["float_feature_index"], split["border"]
             elif kind == "OneHotFeature":
                 said = kind, split["cat_feature_index"], split["value"]
-            elif kind == "OnlineCtr":
-                raise RefusalError(
-                    f"its trees split by target statistics of the categories of {self.statistics}; fitted "
-                    "with a larger one_hot_max_size they would split by the categories themselves"
-                )
+            elif kind == "OnlineCtr":  # the split does not name its statistic
+                said = kind, self.tests[number][1] if known else -1, split["border"]
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
-            CatBoost.refuse_unknown("splits", split, SPLIT)
-            number = split["split_index"]
-            if type(number) is not int or not 0 <= number < len(self.tests) or self.tests[number] != said:
+            if not known or self.tests[number] != said:
                 raise RefusalError(
                     f"its trees cannot be read: split_index {number!s:.60} is not the test of its split"
                 )
-            by_border = kind == "FloatFeature"
-            columns.append((self.numeric if by_border else self.categorical)[said[1]])
-            thresholds.append(said[2] if by_border else 0.0)
-            category_sets.append(-1 if by_border else number - borders)
+            columns.append(self._tested(kind, said[1]))
+            thresholds.append(0.0 if kind == "OneHotFeature" else said[2])
+            category_sets.append(number - borders if kind == "OneHotFeature" else -1)
         threshold = np.array(thresholds, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(category_sets, dtype=np.int64))
+
+    def _tested(self, kind: str, feature: int) -> int:
+        """Return the column of a split, or refuse statistics of several features."""
+        if kind == "FloatFeature":
+            return self.numeric[feature]
+        if kind == "OneHotFeature":
+            return self.categorical[feature]
+        column = self.statistics[feature]
+        if isinstance(column, str):
+            raise RefusalError(
+                f"its trees split by target statistics of {column}; fitted with max_ctr_complexity=1 they "
+                "would split by those of single columns"
+            )
+        return column
 
 
 def _borders(feature: Mapping[str, Any]) -> list[float]:
@@ -395,6 +433,68 @@ def _hashed_encoding(feature: Mapping[str, Any]) -> Encoding:
     categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
     position = feature["flat_feature_index"]
     return Encoding(position, categories=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
+
+
+def _statistic(
+    statistic: Mapping[str, Any], tables: Mapping[str, Any], categorical: list[dict[str, Any]]
+) -> Encoding | str:
+    """Return the encoding of a categorical feature by a target statistic.
+
+    Return a description of the statistic if it combines several features, or is of another kind.
+    """
+    CatBoost.refuse_unknown("target statistics", statistic, STATISTIC)
+    elements = statistic["elements"]
+    named = {one["feature_index"]: one for one in categorical}
+    plain = all(set(one) == {"cat_feature_index", "combination_element"} for one in elements)
+    if len(elements) != 1 or not plain:
+        features = [named[one["cat_feature_index"]] for one in elements if "cat_feature_index" in one]
+        names = [repr(one.get("feature_id") or f"column {one['flat_feature_index']}") for one in features]
+        return f"combinations of {', '.join(names)}" + " and numbers" * (len(names) < len(elements))
+    feature = named[elements[0]["cat_feature_index"]]
+    table = tables[statistic["identifier"]]
+    stride = counted("a number of fields", table["hash_stride"], 2, MOST_CLASSES)
+    held = table["hash_map"]
+    if len(held) % stride:
+        raise RefusalError("its trees cannot be read: a table of target statistics is incomplete")
+    counts = real_numbers("target statistics", (x for i, x in enumerate(held) if i % stride))
+    zero = np.zeros((1, stride - 1))
+    values = _statistic_values(
+        statistic, np.concatenate([zero, counts.reshape(-1, stride - 1)]), table["counter_denominator"]
+    )
+    if values is None:
+        return f"{feature.get('feature_id')!r} of the kind {statistic['ctr_type']!s:.60}"
+    inverse = pow(TABLE_FACTOR, -1, 2**64)
+    hashes = (int(key) * inverse % 2**64 for key in held[::stride])
+    signed = (key - 2**64 if key >= 2**63 else key for key in hashes)
+    known = Hashed(dict(zip(signed, values[1:].tolist(), strict=True)))
+    return Encoding(
+        feature["flat_feature_index"],
+        categories=known,
+        unseen=float(values[0]),
+        missing=-np.inf,
+        accepts_missing=False,
+    )
+
+
+def _statistic_values(statistic: Mapping[str, Any], counts: Floats, denominator: Any) -> Floats | None:
+    """Return the statistic of each row of counts, in single precision; None for an unknown kind."""
+    kind, border = statistic["ctr_type"], statistic["target_border_idx"]
+    classes = counts.shape[1]
+    if kind in ("Borders", "Buckets"):
+        border = counted("a target border", border, 0, classes - 1)
+        part = counts[:, border + 1 :].sum(axis=1) if kind == "Borders" else counts[:, border]
+        total = counts.sum(axis=1)
+    elif kind == "Counter":
+        part, total = counts[:, 0], np.full(len(counts), real_numbers("denominators", [denominator])[0])
+    elif kind == "BinarizedTargetMeanValue" and classes == 2:
+        part, total = counts.T
+    else:
+        return None
+    names = ("prior_numerator", "prior_denomerator", "shift", "scale")
+    prior, more, shift, scale = real_numbers("priors", [statistic[name] for name in names]).astype(np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (part.astype(np.float32) + prior) / (total.astype(np.float32) + more)
+    return np.asarray((ratio + shift) * scale, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
