@@ -32,8 +32,12 @@ from interaction_examples import (
     bits,
     hist,
 )
+from paribus._api import prediction_budget
+from paribus._data.read import table_of
 from paribus._evaluators.interactions import tree_passes
 from paribus._kernels import reference
+from paribus._models import adapt, trees_of
+from paribus._models.ensemble import LEAF
 
 # What libraries say of themselves.
 pytestmark = [
@@ -113,7 +117,20 @@ def test_kernels_in_numpy_give_the_same(monkeypatch):
     alike(found, paribus.h_statistic(model, GAPS[:20]), 1e-12)
 
 
-def test_rows_are_drawn_and_their_number_can_be_chosen():
+def test_number_of_rows_depends_on_leaves_pairs_and_memory():
+    model = adapt(hist("Classifier").fit(TRAIN, TWO), table_of(TRAIN))
+    leaves = int((trees_of(model).ensemble.column == LEAF).sum())
+    most = prediction_budget.MOST_CROSSED
+    assert prediction_budget.crossed_rows(model, 2, 3, 2**34) == most
+    crossings = prediction_budget.CROSSED_LEAVES // (leaves * 1_000**2)
+    assert prediction_budget.crossed_rows(model, 2, crossings, 2**34) == pytest.approx(1_000, abs=2)
+    assert prediction_budget.crossed_rows(model, 2, 4 * crossings, 2**34) == 500
+    assert prediction_budget.crossed_rows(model, 10, 3, 4 * 8 * 10 * 700**2) == 700
+    assert prediction_budget.crossed_rows(model, 10, 3, 1_000) == 500
+
+
+def test_rows_are_drawn_and_their_number_can_be_chosen(monkeypatch):
+    monkeypatch.setattr(prediction_budget, "CROSSED_LEAVES", 1)
     model = hist("Classifier").fit(TRAIN, TWO)
     found = paribus.h_statistic(model, MANY, [0, 1])
     assert found.provenance.sampled_rows == 500
@@ -130,7 +147,7 @@ def test_no_prediction_is_counted_or_bounded():
     assert bits(bounded) == bits(paribus.h_statistic(model, MANY, [0, 1]))
     cost = paribus.estimate_cost(model, MANY, [0, 1], verb="h_statistic")
     assert (cost.evaluator, cost.predictions, cost.calls) == ("tree_crossed", 0, 0)
-    assert (cost.rows, cost.points) == (560, 500)
+    assert (cost.rows, cost.points) == (560, 560)
     assert 0 < cost.seconds < 60
     verified = paribus.h_statistic(model, MANY, [0, 1], verify=True).provenance
     assert verified.verified_difference < 1e-12

@@ -126,8 +126,9 @@ def h_statistic(
     Standard errors treat the rows as a random sample, both as points where the effects are evaluated and as
     the background data.
 
-    Brute force takes n² predictions per pair, and probabilities of boosted trees n² margins; these cases use
-    500 rows by default. The provenance, the repr and the plots report the number of rows.
+    Brute force takes n² predictions per pair, and uses 500 rows by default. Probabilities of boosted trees
+    take n² margins, and use 500 to 4,000 rows: as many as take some seconds. The provenance, the repr and the
+    plots report the number of rows.
 
     Examples
     --------

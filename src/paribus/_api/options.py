@@ -374,6 +374,7 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
             method=self.method,
             verify=self.verify,
             max_predictions=prediction_limit(self.max_predictions),
+            crossed_rows=None,
         )
 
 

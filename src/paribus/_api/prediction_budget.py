@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from paribus._api.run import ModelEstimates, Rounds, RunContext
+from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.planner import PredictionBound, RowsNeededError, reading_predictions
-from paribus._models import Model, structure_of
+from paribus._models import Model, structure_of, trees_of
 from paribus._models.combination import Combination
+from paribus._models.ensemble import LEAF
 from paribus.errors import RefusalError
 from paribus.notes import Note, NoteCode
 from paribus.results import Provenance
 
-SUBSAMPLE = 500  # default number of rows that are crossed with each other
+SUBSAMPLE = 500  # rows that are crossed with each other if the model predicts them
+CROSSED_LEAVES = 400_000_000_000  # leaves times crossed rows squared, if trees are read: some seconds
+MOST_CROSSED = 4_000  # rows that are crossed at most
 
 
 def crosses(model: Model) -> bool:
@@ -30,6 +35,20 @@ def crosses(model: Model) -> bool:
     except RefusalError:
         return True
     return isinstance(structure, Combination) or not structure.link.linear
+
+
+def crossed_rows(model: Model, features: int, crossings: int, memory: int) -> int:
+    """Return the number of rows to cross with each other if the trees of a model are read.
+
+    They take some seconds, and a quarter of the memory for the curves of single features.
+    """
+    try:
+        leaves = int(np.count_nonzero(trees_of(model).ensemble.column == LEAF))
+    except RefusalError:
+        return SUBSAMPLE
+    by_time = CROSSED_LEAVES // (crossings * max(1, leaves))
+    by_memory = memory // (4 * FLOAT * features * model.n_outputs)
+    return max(SUBSAMPLE, min(MOST_CROSSED, math.isqrt(min(by_time, by_memory))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.prediction_budget import SUBSAMPLE, PredictionBudget, bound_note, crosses, share_of_largest
+from paribus._api.prediction_budget import (
+    SUBSAMPLE,
+    PredictionBudget,
+    bound_note,
+    crossed_rows,
+    crosses,
+    share_of_largest,
+)
 from paribus._api.run import (
     STRONGEST_PAIRS,
     Fact,
@@ -34,6 +41,7 @@ from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
+from paribus._models import Model
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
@@ -84,9 +92,10 @@ class InteractionStatistic:
     """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
 
     ``size`` is the number of rows to sample, None for all, or "auto" for ``crossed_rows`` if rows are
-    crossed. ``paired`` limits the features whose pairs are evaluated by crossing rows. ``with_importance``
-    returns both results. ``varied`` names the fact that restricts the features. ``ranks_pairs`` yields the
-    strongest pairs as a fact. With ``only_crossed``, the result is None if no model needs crossed rows.
+    crossed. If that is None, it is the default, and larger if trees are read. ``paired`` limits the features
+    whose pairs are evaluated by crossing rows. ``with_importance`` returns both results. ``varied`` names the
+    fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a fact. With
+    ``only_crossed``, the result is None if no model needs crossed rows.
     """
 
     verb: str
@@ -100,7 +109,7 @@ class InteractionStatistic:
     method: str = AUTO
     verify: bool = False
     max_predictions: int | None = None
-    crossed_rows: int = SUBSAMPLE
+    crossed_rows: int | None = SUBSAMPLE
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
@@ -204,7 +213,7 @@ class InteractionStatistic:
         estimated = yield from evaluate_model(
             context,
             model,
-            partial(self._requested, context, bound),
+            partial(self._requested, context, bound, model),
             self.method,
             label(self.verb, index, len(context.models)),
             sample=partial(self._sample, context),
@@ -215,7 +224,7 @@ class InteractionStatistic:
     def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:
         """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
-        few = replace(self._requested(context, None, None, rows), threeway=0, sampled_from=None)
+        few = replace(self._requested(context, None, one.model, None, rows), threeway=0, sampled_from=None)
         (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
@@ -249,6 +258,7 @@ class InteractionStatistic:
         self,
         context: RunContext,
         bound: PredictionBound | None,
+        model: Model,
         candidate: type[Any] | None,
         some: Rows | None = None,
     ) -> InteractionRequest:
@@ -256,7 +266,7 @@ class InteractionStatistic:
         crosses, predicts = (
             (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
         )
-        rows = some or self._rows(context, bound, crosses, predicts)
+        rows = some or self._rows(context, bound, model, crosses, predicts)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -273,11 +283,20 @@ class InteractionStatistic:
         )
 
     def _rows(
-        self, context: RunContext, bound: PredictionBound | None, crosses: bool, predicts: bool
+        self,
+        context: RunContext,
+        bound: PredictionBound | None,
+        model: Model,
+        crosses: bool,
+        predicts: bool,
     ) -> Background:
         """Return all rows or a sample; raise `RowsNeededError` if the sample is not available yet."""
-        rows = context.rows
-        size = self.crossed_rows if self.size == AUTO and crosses else self.size
+        rows, size = context.rows, self.size
+        if self.size == AUTO and crosses:
+            size = self.crossed_rows or SUBSAMPLE
+        if self.size == AUTO and crosses and not predicts and self.crossed_rows is None:
+            crossings = self._crossings(self.threeway)
+            size = crossed_rows(model, len(self.features), crossings, context.memory)
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):
@@ -324,7 +343,7 @@ class InteractionStatistic:
 
     def _noted(self, context: RunContext, estimated: list[ModelEstimates], result: Found) -> Found:
         """Return a result with a note if ``max_predictions`` reduced the number of rows."""
-        requested = self.crossed_rows if self.size == AUTO else self.size
+        requested = (self.crossed_rows or SUBSAMPLE) if self.size == AUTO else self.size
         wanted = (
             min(requested, context.rows.n_weighted) if isinstance(requested, int) else context.rows.n_weighted
         )
