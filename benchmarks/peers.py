@@ -100,6 +100,7 @@ def run(python, scratch, script, *arguments, threads=ONE_THREAD, kernels="kernel
     own = {"PYTHONPATH": str(ROOT / "src"), "PARIBUS_CACHE_DIR": str(scratch / kernels), "MPLBACKEND": "agg"}
     command = [str(python), "-W", "ignore", str(HERE / script), *map(str, arguments)]
     environment = {**os.environ, **threads, **own}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process would compile all modules
     with (scratch / "printed.log").open("w+") as printed, (scratch / "errors.log").open("a") as errors:
         try:
             code = subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "peers.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
+IDLE = 1.0  # load average of other programs up to which a machine is called idle
 ROUNDING = 1e-5  # of the range: what equal estimands may differ by; some peers use single precision
 
 HEAD = """# Benchmarks against other libraries
@@ -235,7 +236,7 @@ def conditions(record):
         f" {on['system']}, Python {on['python']}. {versions}."
     )
     yield ""
-    busy = max(record["load_before"], record["load_after"] - 1) > on["cores"]  # one is the run itself
+    busy = max(record["load_before"], record["load_after"] - 1) > IDLE  # one is the run itself
     state = (
         "Other programs kept the machine **busy**: they slow memory and caches, so ratios are rough"
         if busy
