@@ -133,15 +133,15 @@ def insurance():
     save(paribus.effects(model, X, pairs, grid_resolution=25), "pairs")
 
 
-def tutorial():
-    """Draw what the tutorial shows, by running it."""
-    page = (HERE.parent / "tutorial.md").read_text()
+def page(name, results):
+    """Draw results of a page of the documentation, by running it."""
+    text = (HERE.parent / f"{name}.md").read_text()
     made: dict = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for block in page.split("```python\n")[1:]:
+        for block in text.split("```python\n")[1:]:
             exec(block.split("\n```")[0], made)
-    for name, result in (("effects", "effects"), ("ice", "fan"), ("ldl", "compared")):
-        save(made[result], f"tutorial-{name}")
+    for picture, result in results.items():
+        save(made[result], f"{name}-{picture}")
 
 
 if __name__ == "__main__":
@@ -149,6 +149,7 @@ if __name__ == "__main__":
     save(loans()["effects"], "effects", k=6, title="Mortgage approvals: the six strongest effects")
     first_screen()
     insurance()
-    tutorial()
+    page("quickstart", {"effects": "effects"})
+    page("tutorial", {"effects": "effects", "ice": "fan", "ldl": "compared"})
     noise_of_a_subsample()
     height_and_weight()

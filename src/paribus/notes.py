@@ -129,7 +129,7 @@ class NoteCode(StrEnum):
     POOR_CALIBRATION = (
         "PAR310",
         "issue",
-        "poor calibration: the observed average differs from the predicted one overall",
+        "poor calibration: the slope, or the ratio of observed to predicted, differs from 1",
         LAST,
     )
     NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does", FIRST
@@ -183,7 +183,7 @@ class NoteCode(StrEnum):
     DIRECTION_REVERSED = (
         "PAR411",
         "tip",
-        "part of a curve moves against its prevailing direction",
+        "a curve reverses its prevailing direction",
         ALWAYS_IN_UNITS,
     )
     HIDDEN_INTERACTION = (
@@ -198,7 +198,7 @@ class NoteCode(StrEnum):
     CURVES_INCOMPLETE = (
         "PAR416",
         "tip",
-        "the curves alone do not reproduce the whole variance of the prediction",
+        "the curves alone reproduce less than 90 % of the variance of the prediction",
         WITH_PAIRS,
     )
     REGIONS_FOUND = "PAR417", "tip", "an effect differs between regions of the data"

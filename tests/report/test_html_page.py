@@ -116,7 +116,7 @@ def test_sections_have_what_they_are_for(page):
         "The strongest pairs",
         "mean squared error",
         "Calibration",
-        "Observed against expected",
+        "Observed against predicted by cell",
         "Training curves",
         "squared_error",
         "Not shown on this page",

@@ -53,7 +53,16 @@ def test_the_text_is_a_table_with_the_worst_findings_below():
     assert lines[0] == "Explanation of predict: 5 features, strongest first (prediction)"
     assert lines[1].startswith("  the curves alone reproduce ")
     assert "300 rows" in lines[2]
-    assert lines[3].split() == ["feature", "strength", "shape", "strongest", "partner", "support", "missing"]
+    assert lines[3].split() == [
+        "feature",
+        "strength",
+        "shape",
+        "strongest",
+        "interaction",
+        "values",
+        "missing",
+        "curve",
+    ]
     assert lines[4].split()[0] == "a"
     assert lines[4].endswith("▁▂▃▄▅▆▇█") or lines[4].rstrip().endswith("█")
     starts = {line.index(word) for line, word in zip(lines[3:5], ("shape", "rising"), strict=True)}

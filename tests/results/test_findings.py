@@ -52,7 +52,7 @@ def test_violation_of_a_declared_direction():
 def test_reversal_of_the_prevailing_direction():
     (note,) = direction_notes((shape(1.5, 0.1, declared=False),))
     assert (note.code, note.severity) == (NoteCode.DIRECTION_REVERSED, "tip")
-    assert note.startswith("the curve of a is mostly rising, but moves against that by 1.5, 15% of its range")
+    assert note.startswith("the curve of a mostly rises, but falls by 1.5, 15% of its range")
     small, noise = shape(0.9, 0.1, declared=False), shape(1.5, 0.8, declared=False)
     rare = shape(1.5, 0.1, 0.009, declared=False)
     flat = replace(shape(1.5, 0.1, declared=False), name="flat")

@@ -50,10 +50,10 @@ def test_features_with_the_same_caveat_are_one_finding(found):
     # d is missing less often than c, but matters more.
     assert missing.feature == "d"
     assert missing.startswith("d is missing in 11.2% of the data")
-    assert missing.endswith("; likewise 1 other feature: c")
+    assert missing.endswith("; also found for 1 other feature: c")
     assert missing.value == pytest.approx(0.112)
     assert notes[NoteCode.EXTRAPOLATION].endswith(
-        ("likewise 1 other feature: a", "likewise 1 other feature: b")
+        ("also found for 1 other feature: a", "also found for 1 other feature: b")
     )
 
 
@@ -165,7 +165,7 @@ def test_other_features_have_their_numbers_in_units():
     first, *others = sorted((name for name in violations if name != "x0"), key=violations.get, reverse=True)
     assert (note.feature, note.value) == (first, violations[first])
     listed = ", ".join(f"{name} ({violations[name]:.4g})" for name in others)
-    assert note.endswith(f"; likewise 2 other features: {listed}")
+    assert note.endswith(f"; also found for 2 other features: {listed}")
 
 
 @pytest.mark.parametrize("made", [HistGradientBoostingRegressor, HistGradientBoostingClassifier])

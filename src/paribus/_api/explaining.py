@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from paribus._api.by_group import GroupedStatistic, GroupPerformance
-from paribus._api.data import By
+from paribus._api.data import By, InMemoryData
 from paribus._api.model_facts import (
     data_files,
     declared_features,
@@ -160,10 +160,15 @@ class ExplainOptions(Options[Explanation]):
     def likely(self, subject: Subject) -> list[Statistic]:
         """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet.
 
-        Regions are left out, because they are searched in a bounded number of rows.
+        Out of core, regions are left out, because they are searched in one sample of bounded size.
         """
-        every = [one for name, one in self.statistics(subject).items() if name != "regions"]
-        return [replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one for one in every]
+        every = self.statistics(subject)
+        if not isinstance(subject.data, InMemoryData):
+            every.pop("regions", None)
+        return [
+            replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one
+            for one in every.values()
+        ]
 
     def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
         """Return the statistic of interactions, or of strengths alone without pairs."""

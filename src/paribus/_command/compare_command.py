@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Compare two explanations: of two models on the same rows, or of one model on rows of two periods.
-A table of the changes is printed. The exit code is 1 if a change exceeds the bound of --fail-above, or if the
-model predicts worse by more than --fail-metric. --calibrate proposes bounds from refits of OLD.
+A table of the changes is printed. The exit code is 1 if a change exceeds --fail-above or --fail-rows, or if a
+metric is worse by more than --fail-metric. --calibrate proposes bounds from refits of OLD.
 """
 EPILOG = """\
 examples:
@@ -41,7 +41,7 @@ The bound is a share of the spread of the old predictions: twice their standard 
                  the largest change at a point
   each pair      strength of the interaction
 
-Same rows: changes are exact, and only the bound counts.
+Same rows: these changes have no sampling error, and only the bound counts.
 Different rows: a change must also exceed a multiple of its standard error. The multiple is printed, and grows
 with the number of comparisons. Standard errors cover the sampling of rows, not refits of the model.
 
@@ -122,12 +122,12 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.95,
         metavar="P",
-        help="probability that sampling error alone passes; default: 0.95",
+        help="probability that a comparison without a real change passes; default: 0.95",
     )
     parser.add_argument(
         "--independent",
         action="store_true",
-        help="assumption that OLD and NEW share no rows, for smaller standard errors",
+        help="declaration that OLD and NEW share no rows; standard errors are then smaller",
     )
 
 

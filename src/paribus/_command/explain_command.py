@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
-    parser.add_argument("--tables", action="store_true", help="number tables in print; default: off")
+    parser.add_argument("--tables", action="store_true", help="print tables of numbers, too; default: off")
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
         "--trust",
@@ -83,7 +83,7 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=(0.05, 0.95),
         metavar=("LOW", "HIGH"),
-        help="range of the plots, as quantiles; default: 0.05 0.95",
+        help="plotted range as two quantiles; default: 0.05 0.95",
     )
     parser.add_argument("--title", help="title of the report")
     parser.add_argument(

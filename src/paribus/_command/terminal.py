@@ -60,7 +60,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="number of threads; default: all cores, one for predictions",
+        help="number of threads; default: all cores, or one if the model is called",
     )
     parser.add_argument(
         "--max-memory", metavar="SIZE", help="memory limit, such as 2GB; default: half of the free memory"

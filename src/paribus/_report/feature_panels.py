@@ -94,15 +94,15 @@ def _feature_facts(refs: References, name: str) -> Markup:
             ("Highest at", at(shape.highest)),
         ]
         moved = against(shape)
-        known += [("Turns back by", moved)] * (moved != NONE)
+        known += [("Largest reversal", moved)] * (moved != NONE)
     if own.partner is not None:
         strongest = joined(refs.feature(own.partner), f" {brief(own.partner_strength)}")
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
         known.append(("Extrapolates", share(effect.extrapolation.share)))
-    known += [("Values", own.support), ("Data on the curve", share(own.inside))]
+    known += [("Values", own.support), ("Rows near the curve", share(own.inside))]
     if (tails := trimmed(effect).tails) is not None:
-        known.append(("Data beyond the plot", share(tails.share)))
+        known.append(("Rows outside the plot", share(tails.share)))
     known.append(("Missing", share(own.missing)))
     return facts(known)
 
@@ -121,7 +121,11 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
     spread, compared = feature_figures(effect, ale, averages)
     outputs, drawn = len(effect.output_names), len(drawn_outputs(effect))
     some = "" if drawn == outputs else f" Drawn: {drawn} of {outputs} outputs, those that move most."
-    rows = "" if effect.quantiles is None or drawn < outputs else " Gray: the middle 80 % of rows."
+    rows = (
+        ""
+        if effect.quantiles is None or drawn < outputs
+        else " Gray: quantiles 0.1 to 0.9 of the individual curves."
+    )
     caption = joined("Partial dependence on ", shown, ".", rows, some)
     yield figure(spread, caption, f"{key}-pd", readouts=readouts, class_="appendix" if compared else None)
     if compared:
@@ -225,7 +229,9 @@ def average_columns(averages: Marginal) -> Columns:
             if not many or key == "observed":
                 last = None if missing is None else getattr(missing, f"{key}_error")[output]
                 curve = averages[f"{key}_error"][output]
-                columns.append(_number_column(averages, f"{head}{key} error", curve, last, error_digits))
+                columns.append(
+                    _number_column(averages, f"{head}{key}, standard error", curve, last, error_digits)
+                )
     last = None if missing is None else missing.rows
     return [*columns, _number_column(averages, "rows", averages.rows, last, lambda rows: f"{rows:.0f}")]
 

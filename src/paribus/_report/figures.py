@@ -321,8 +321,8 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
             " [ f(z", _sub("k"), ", x", _sub("i, −j"), ") − f(z", _sub("k−1"), ", x", _sub("i, −j"), ") ]",
             " − c",
         ),
-        "Changes between neighboring values z of the rows that lie between them, added up; c makes the "
-        "average over the data zero.",
+        "The average change of the prediction when the rows of a bin move from its lower to its upper edge, "
+        "summed over bins. The constant c makes the average over the data zero.",
     ),
     (
         "Strength",
@@ -337,8 +337,8 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Movement against a direction",
         ("max", _sub("a ≤ b"), " ( PD(a) − PD(b) )"),
-        "For a curve that should rise, and the same of −PD for one that should fall. Its standard error is "
-        "that of the differences of the same rows at both values.",
+        "This is for a curve that should rise; for one that should fall, PD is replaced by −PD. The standard "
+        "error is that of the differences of the same rows at both values.",
     ),
     (
         "Strength of a pair, and H²",
@@ -359,11 +359,11 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
 
 NOT_SHOWN = (
     "Causes. Curves show the predictions for changed values, not the consequences of a change in the world.",
-    "Single rows. The page shows averages, quantiles and counts. The numbers saved in it also have the "
-    "predictions, weights and target of up to 2,000 rows, without their columns, for comparisons row by row.",
-    "Validity on other data. Curves may combine values that do not occur together; PAR101 lists them.",
+    "Single rows are not listed. An average near a value may be that of one row. The numbers saved in the "
+    "page include the predictions, weights and target of up to 2,000 rows, for comparisons row by row.",
+    "Extrapolation. Curves may combine values that do not occur together; PAR101 names the features.",
     "Interactions of three or more features.",
-    "Uncertainty of the fit. Standard errors are those of the rows, not of the training.",
+    "Uncertainty of the fit. Standard errors cover the sampling of rows, not the training.",
     "Fairness, privacy, the quality of the data, or whether the model suits a purpose.",
     "Compliance with any rule or standard.",
 )

@@ -159,7 +159,11 @@ def before_section(refs: References, limitations: Sequence[Markup]) -> Markup:
         element("h2", title),
         *lines,
         _limits_line(refs.explanation, limitations),
-        element("p", "An issue can change a decision; a tip adds context.", class_="small"),
+        element(
+            "p",
+            "An issue can change a decision; a tip adds context. In text and tables, ± is a standard error.",
+            class_="small",
+        ),
         id="before",
         aria_label=title,
     )
@@ -172,7 +176,8 @@ def _findings_line(refs: References, kinds: Mapping[NoteCode, list[Note]], sever
         return None
     meaning = next(iter(own)).meaning
     more = f"; and {count(len(own) - 1, 'other kind')}" if len(own) > 1 else ""
-    head = joined(element("strong", count(len(own), severity)), ": ", element("span", meaning, more))
+    found = count(sum(map(len, own.values())), severity)
+    head = joined(element("strong", found), ": ", element("span", meaning, more))
     listed = (_finding_item(refs, code, notes) for code, notes in own.items())
     return folded(head, element("ol", *listed, class_="findings"), class_=f"line {severity}")
 

@@ -123,9 +123,9 @@ def region_section(refs: References) -> Markup | None:
     if regions is None:
         return None
     text = (
-        "Individual curves of a feature, centered, differ between rows where the feature interacts with "
-        "others. A split of the rows by another feature is kept if it reduces that spread on other rows. "
-        "The reduction must exceed chance, a share of the spread, and a share of the prediction variance."
+        "The spread of a feature is the standard deviation of its centered individual curves. It is zero "
+        "without interactions. A split of the rows is selected on one half of them. It is kept if it reduces "
+        "the spread of the other half by more than chance and by enough to matter."
     )
     split = [one for one in regions.values() if one.splits]
     none = [name for name, one in regions.items() if not one.splits]
@@ -153,7 +153,7 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
             name_of(region.text, 120),
             f"{region.rows:,}",
             brief(math.sqrt(region.heterogeneity)),
-            f"{brief(math.sqrt(one.heterogeneity))} to {brief(math.sqrt(one.heterogeneity_within))}",
+            f"{brief(math.sqrt(one.heterogeneity))} → {brief(math.sqrt(one.heterogeneity_within))}",
             share(one.explained[0]),
         ]
         for one in split
@@ -164,7 +164,7 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
         "Region",
         "Rows",
         "Spread of curves",
-        "Spread of all, to within regions",
+        "Spread, all rows → within regions",
         "Share of variance gained",
     ]
     return table("Regions of each feature", heads, rows)

@@ -118,7 +118,7 @@ def page_of(
         _page_header(explanation, heading, about),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *(joined(section, "\n") for section in shown.values())),
-        element("footer", element("p", made, " Names come from the data and the model.")),
+        element("footer", element("p", made, " Names are those of the data and the model.")),
     )
     return _html_document(heading, body, payload, tables)
 

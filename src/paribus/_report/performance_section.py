@@ -119,6 +119,7 @@ def _calibration_table(calibration: Calibration) -> Markup:
 
 def _observed_expected_table(refs: References, cells: ObservedExpected) -> Markup:
     several = len(refs.explanation.output_names) > 1
+    large = np.flatnonzero(cells.rows >= CELL_ROWS)
     rows = [
         [
             refs.feature(cells.feature[place]),
@@ -130,17 +131,17 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
             measured(float(cells.difference[place]), float(cells.standard_error[place])),
             error_digits(abs(float(cells.in_errors[place]))),
         ]
-        for place in np.flatnonzero(cells.rows >= CELL_ROWS)[:WORST].tolist()
+        for place in large[:WORST].tolist()
     ]
     heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
     heads += ["Observed minus predicted", "Standard errors"]
     return element(
         "div",
-        element("h3", "Observed against expected"),
+        element("h3", "Observed against predicted by cell"),
         element(
             "p",
-            f"The {len(rows)} of {len(cells):,} cells whose averages differ most, among those with at least "
-            f"{CELL_ROWS} rows. Among many cells, a few differ by several standard errors by chance.",
+            f"{len(large):,} of {len(cells):,} cells have at least {CELL_ROWS} rows. Those that differ most "
+            "are listed. Among many cells, a few differ by several standard errors by chance.",
         ),
         table("Cells that differ most, worst first", heads, rows, sortable=True),
         class_="appendix",
@@ -190,8 +191,8 @@ def pairs_section(refs: References) -> Markup:
             element(
                 "p",
                 _headline(refs),
-                "Strength is the root mean square of the part of a joint effect that both curves miss, in "
-                "units of the prediction. H² is its share of the variance of the joint effect. It is "
+                "Strength is the root mean square of the joint effect minus the sum of both curves, in units "
+                "of the prediction. H² is its square, divided by the variance of the joint effect. H² is "
                 "unreliable where the joint effect is small.",
             ),
             *_pair_strengths(refs, interactions),

@@ -180,8 +180,11 @@ def _estimation_facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "Method of the model", provenance.response
     yield "Evaluator", f"{provenance.evaluator}: {provenance.how}"
     yield "Why", provenance.why
-    yield "Predicted rows", fact(provenance.predictions)
-    yield "Grid", f"{fact(provenance.grid_resolution)} values, percentiles {fact(provenance.percentiles)}"
+    yield "Rows passed to predict", fact(provenance.predictions)
+    yield (
+        "Grid",
+        f"{fact(provenance.grid_resolution)} values between quantiles {fact(provenance.percentiles)}",
+    )
     yield "Rows of standard errors", fact(provenance.standard_error_rows)
     yield "Error of quantile ranks", "0, exact" if provenance.rank_error == 0 else fact(provenance.rank_error)
     verified = provenance.verified_difference
@@ -206,7 +209,7 @@ def _evaluators_table(explanation: Explanation) -> Markup:
     rows = (
         [
             name,
-            one.estimand.value,
+            NONE if name == "Performance" else one.estimand.value,
             one.evaluator,
             sentence(one.how),
             fact(one.standard_error_rows),
@@ -264,8 +267,8 @@ def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
             "p",
             "The file contains every number in full precision. ",
             load,
-            " returns them without the model or the data, and refuses a changed payload. Writing the "
-            "report again with the same title and text gives identical bytes, so edits can be detected. "
+            " returns them without the model or the data, and refuses a damaged payload. To detect edits of "
+            "the page, write the report again with the same arguments and compare the bytes. "
             "Dates, durations, threads and folders of the run are left out.",
         ),
     )

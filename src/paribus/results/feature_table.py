@@ -150,7 +150,7 @@ class FeatureTable(Sequence[FeatureRow]):
 
     def lines(self, most: int) -> Iterator[str]:
         """Yield the table as aligned text, at most so many rows of it."""
-        head = ("feature", "strength", "shape", "strongest partner", "support", "missing", "")
+        head = ("feature", "strength", "shape", "strongest interaction", "values", "missing", "curve")
         shown = shown_of(len(self.rows), most)
         cells = [head, *(_cells(row) for row in self.rows[:shown])]
         widths = [max(_width(cell) for cell in column) for column in zip(*cells, strict=True)]

@@ -312,7 +312,7 @@ def explained_text(shares: VarianceShares, outputs: tuple[str, ...], features: i
         text += f", pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
     if shares.regions is not None and shares.regions_error is not None:
         added = _percents(shares.regions, shares.regions_error, outputs)
-        text += f"; without pairs, regions of one feature add {added}"
+        text += f", or regions of the best feature {added}"
     return text
 
 

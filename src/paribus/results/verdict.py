@@ -90,16 +90,12 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
                 moves = "falls" if own.direction == "rising" else "rises"
                 form = "U-shaped" if shape.name == "U" else "hump-shaped"
                 text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
-            elif share > TURNING:
-                moves = "falls" if own.direction == "rising" else "rises"
-                text = (
-                    f"the curve of {shape.feature}{of} goes up and down: it {moves} by "
-                    f"{number(own.violation)}, {share:.0%} of its range,"
-                )
             else:
+                moves, against = ("rises", "falls") if own.direction == "rising" else ("falls", "rises")
+                course = "goes up and down: it" if share > TURNING else f"mostly {moves}, but"
                 text = (
-                    f"the curve of {shape.feature}{of} is mostly {own.direction}, but moves against that by "
-                    f"{number(own.violation)}, {share:.0%} of its range,"
+                    f"the curve of {shape.feature}{of} {course} {against} by {number(own.violation)}, "
+                    f"{share:.0%} of its range,"
                 )
             text = f"{text} {_where(own)}"
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
@@ -366,7 +362,7 @@ def calibration_notes(performance: Performance) -> Iterator[Note]:
             code = NoteCode.SHRUNKEN_PREDICTIONS
             text += ": predictions vary too little, which is typical of training rows; check held-out rows"
         elif metric.name == SLOPE:
-            text += ": predictions vary too much, as those of an overfitted model on new rows"
+            text += ": predictions vary too much, which is typical of an overfitted model on held-out rows"
         yield Note(code, text, value=off)
 
 
@@ -603,7 +599,7 @@ def _grouped(notes: list[Note], sizes: Sizes) -> Note:
         more = f"{worst}; and {count(len(others), 'more note')} of this kind"
     else:
         listed = ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
-        more = f"{worst}; likewise {count(len(names), 'other feature')}: {listed}"
+        more = f"{worst}; also found for {count(len(names), 'other feature')}: {listed}"
     return Note(worst.code, more, worst.feature, worst.value)
 
 
