@@ -249,6 +249,15 @@ def test_many_hours_are_refused_unless_confirmed(run, monkeypatch):
     assert run("explain", "old.txt", "my data.csv", "--yes", "--quiet")[0] == 0
 
 
+def test_rows_may_be_left_out_of_files(run, folder):
+    made = ("-o", "bare.html", "--save", "bare.json", "--target", "target", "--quiet", "--without-rows")
+    assert run("explain", "old.txt", "my data.csv", *made)[0] == 0
+    for name in ("bare.html", "bare.json"):
+        found = paribus.load(folder / name)
+        assert found.predictions.predicted.shape == (1, 0)
+        assert found.performance is not None
+
+
 def test_report_names_model_file_target_objective_and_data_files(run, folder):
     about = ("--about", "purpose=Tariff of motor cars", "--about", f"limitations={'Not for fleets. ' * 20}")
     for data in ("my data.csv", "data.parquet"):

@@ -511,6 +511,26 @@ def test_predictions_of_several_models_and_of_drawn_rows_are_kept(X):
     assert drift.rows is None
 
 
+def test_explanations_without_rows_keep_averages_and_compare(tmp_path):
+    _, y, one, other = scored(0.4, n=200)
+    bare = one.without_rows()
+    bare.report(tmp_path / "report.html")
+    found = paribus.load(tmp_path / "report.html")
+    assert found.predictions.predicted.shape == (1, 0)
+    assert found.predictions.observed is None
+    assert np.array_equal(found.effects["x0"].average, one.effects["x0"].average)
+    assert [metric.value for metric in found.performance.metrics] == [
+        metric.value for metric in one.performance.metrics
+    ]
+    for pair in ((bare, other), (other, found), (bare, found)):
+        drift = pair[0].compare(pair[1])
+        assert drift.same_data
+        assert drift.rows is None
+        assert not any(metric.paired for metric in drift.metrics)
+        assert "one is without rows" in drift.notes[0]
+    assert len(one.predictions.numbers) == len(y)
+
+
 def scored(noise, n=900):
     """Return rows, a target, and two explanations: of a good model and of one with more ``noise``."""
     table = np.random.default_rng(0).normal(size=(n, 3))

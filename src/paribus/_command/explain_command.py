@@ -56,6 +56,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
     _add_statistic_options(parser)
     parser.add_argument("--tables", action="store_true", help="print tables of numbers, too; default: off")
+    parser.add_argument(
+        "--without-rows",
+        action="store_true",
+        help="no predictions and targets of single rows in the files; default: up to 2,000 rows",
+    )
     parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
     parser.add_argument(
         "--trust",
@@ -196,7 +201,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
             target=tuple(replace(one, name=arguments.target) for one in explanation.target),
             files=(FileRecord(name_of(arguments.data), data.rows, None),),
         )
-    return explanation
+    return explanation.without_rows() if arguments.without_rows else explanation
 
 
 def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespace) -> None:

@@ -360,7 +360,7 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
 NOT_SHOWN = (
     "Causes. Curves show the predictions for changed values, not the consequences of a change in the world.",
     "Single rows are not listed. An average near a value may be that of one row. The numbers saved in the "
-    "page include the predictions, weights and target of up to 2,000 rows, for comparisons row by row.",
+    "page include the predictions, weights and target of up to 2,000 rows, unless they were left out.",
     "Extrapolation. Curves may combine values that do not occur together; PAR101 names the features.",
     "Interactions of three or more features.",
     "Uncertainty of the fit. Standard errors cover the sampling of rows, not the training.",

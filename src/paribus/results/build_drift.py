@@ -398,9 +398,13 @@ def _interpolated(old: Explanation, new: Explanation, name: str) -> bool:
 
 
 def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
-    """Return the change of the predictions that both keep; None if ``max_predictions`` drew other rows."""
+    """Return the change of the predictions that both keep; None without any.
+
+    There are none if ``max_predictions`` drew other rows, or after `Explanation.without_rows`.
+    """
     one, two = old.predictions, new.predictions
-    if one.rows != two.rows or not np.array_equal(one.numbers, two.numbers):
+    same = one.rows == two.rows and np.array_equal(one.numbers, two.numbers)
+    if not same or not len(one.numbers):
         return None
     change = two.predicted - one.predicted
     largest = np.abs(change).max(axis=1, keepdims=True)

@@ -36,8 +36,8 @@ ROWS_FACTOR = (
 )
 GATED = ("log loss", "R²")  # metrics that a gate is about by default
 OTHER_ROWS = (
-    "which are not compared because the two explanations are over other rows, or one over rows in memory and "
-    "the other over rows that were read"
+    "which are not compared because the two explanations are over other rows, one over rows in memory and "
+    "the other over rows that were read, or one is without rows"
 )
 
 

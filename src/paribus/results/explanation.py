@@ -213,6 +213,35 @@ class Explanation(ReportMixin, CorrectionMixin):
         """
         return self.effects.plot(k=k, **options)
 
+    def without_rows(self) -> Explanation:
+        """Return the explanation without the predictions, weights and targets of single rows.
+
+        An explanation keeps those of up to 2,000 rows, and saves them with results and reports, to compare
+        models row by row. Averages over the rows near a value remain; near a rare value that is one row.
+
+        Returns
+        -------
+        Explanation
+            The same numbers otherwise. It compares with others as on different samples of rows.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> explanation = paribus.explain(lambda X: X[:, 0] * X[:, 1], X)
+        >>> explanation.predictions.predicted.shape, explanation.without_rows().predictions.predicted.shape
+        ((1, 50), (1, 0))
+        """
+        kept = self.predictions
+        none = replace(
+            kept,
+            numbers=kept.numbers[:0],
+            weights=kept.weights[:0],
+            predicted=kept.predicted[:, :0],
+            observed=None,
+        )
+        return replace(self, predictions=none)
+
     def compare(self, new: Explanation, *, independent: bool = False) -> Drift:
         r"""Return the change from this explanation to another: of a challenger, or of rows of another time.
 

@@ -273,8 +273,9 @@ class ReportMixin(NotebookReprMixin):
         """Write the explanation to one self-contained HTML file.
 
         It opens without a network and without scripts. It contains every number, and `paribus.load` returns
-        the explanation from it. It contains averages, quantiles and counts, but no row of the data. The same
-        explanation gives a byte-identical file: facts that differ between runs (date, duration, threads,
+        the explanation from it. It contains averages, quantiles and counts. It also contains predictions and
+        targets of up to 2,000 rows, without their columns; `Explanation.without_rows` leaves them out. The
+        same explanation gives a byte-identical file: facts that differ between runs (date, duration, threads,
         folders) are left out; see `Provenance.reproducible`.
 
         Parameters
