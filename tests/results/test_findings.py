@@ -234,7 +234,7 @@ def test_calibration(X):
 
     slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
     (note,) = notes(slope)
-    overfitted = ": predictions vary too much, as those of an overfitted model on new rows"
+    overfitted = ": predictions vary too much, which is typical of an overfitted model on held-out rows"
     assert note == f"the calibration slope is 0.7 ± 0.05, not 1{overfitted}"
     assert notes(slope, replace(slope, output="no", value=1.0)) == [
         f"the calibration slope of yes is 0.7 ± 0.05, not 1{overfitted}"
