@@ -120,13 +120,16 @@ def test_kernels_in_numpy_give_the_same(monkeypatch):
 def test_number_of_rows_depends_on_leaves_pairs_and_memory():
     model = adapt(hist("Classifier").fit(TRAIN, TWO), table_of(TRAIN))
     leaves = int((trees_of(model).ensemble.column == LEAF).sum())
-    most = prediction_budget.MOST_CROSSED
-    assert prediction_budget.crossed_rows(model, 2, 3, 2**34) == most
+    rows = prediction_budget.tree_crossed_rows
+    assert rows([model], 2, 3, None) == prediction_budget.MOST_CROSSED
     crossings = prediction_budget.CROSSED_LEAVES // (leaves * 1_000**2)
-    assert prediction_budget.crossed_rows(model, 2, crossings, 2**34) == pytest.approx(1_000, abs=2)
-    assert prediction_budget.crossed_rows(model, 2, 4 * crossings, 2**34) == 500
-    assert prediction_budget.crossed_rows(model, 10, 3, 4 * 8 * 10 * 700**2) == 700
-    assert prediction_budget.crossed_rows(model, 10, 3, 1_000) == 500
+    assert rows([model], 2, crossings, None) == pytest.approx(1_000, abs=2)
+    assert rows([model], 2, 4 * crossings, None) == 500
+    assert rows([model], 10, 3, 8 * 8 * 10 * 700**2) == 700
+    assert rows([model], 10, 3, 1_000) == 500
+    assert rows([model], 20, 3, None) == rows([model], 20, 3, 2**40) == 1_264
+    deep = adapt(hist("Classifier", max_iter=60).fit(TRAIN, TWO), table_of(TRAIN))
+    assert rows([model, deep], 2, crossings, None) == rows([deep], 2, crossings, None) < 1_000
 
 
 def test_rows_are_drawn_and_their_number_can_be_chosen(monkeypatch):

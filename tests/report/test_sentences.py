@@ -48,6 +48,11 @@ def test_sentence_of_a_monotone_effect_has_both_ends():
     assert plain == "As age goes from 0 to 80, the average prediction rises from 132 to 212."
 
 
+def test_sentence_of_a_wavy_effect_has_the_heights_at_the_ends():
+    first, *_ = sentences(described(lambda age: np.interp(age, [0, 20, 60, 80], [40, 0, 100, 60])))
+    assert re.search(r"As .*age.* goes from 0 to 80, the .* mostly rises from 40 to 60\.$", first)
+
+
 def test_sentence_of_a_u_has_its_turn():
     first, *_ = sentences(described(lambda age: (age - 40) ** 2))
     assert re.search(r"falls from 1600 to \S+ at (3\d|4\d)(\.\d)?, then rises to 1600\.$", first)

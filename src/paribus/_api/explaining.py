@@ -160,10 +160,10 @@ class ExplainOptions(Options[Explanation]):
     def likely(self, subject: Subject) -> list[Statistic]:
         """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet.
 
-        Out of core, regions are left out, because they are searched in one sample of bounded size.
+        With many rows, regions are left out, because they are searched in a sample of bounded size.
         """
         every = self.statistics(subject)
-        if not isinstance(subject.data, InMemoryData):
+        if not isinstance(subject.data, InMemoryData) or len(subject.data.rows) > REGION_ROWS:
             every.pop("regions", None)
         return [
             replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one

@@ -87,7 +87,7 @@ def h_statistic(
         Names of the columns of an array.
     subsample : int, None or "auto"
         Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows for sums of
-        trees, and 500 where rows are crossed with each other; see Notes.
+        trees, and 500 to 4,000 where rows are crossed with each other; see Notes.
     random_state : int or numpy Generator, optional
         Seed of the subsample; None means 0, so that results are reproducible.
     overall : bool

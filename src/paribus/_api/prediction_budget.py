@@ -22,6 +22,7 @@ from paribus.results import Provenance
 
 SUBSAMPLE = 500  # rows that are crossed with each other if the model predicts them
 CROSSED_LEAVES = 400_000_000_000  # leaves times crossed rows squared, if trees are read: some seconds
+CURVE_BYTES = 256_000_000  # memory of the curves of single features at crossed rows, at most
 MOST_CROSSED = 4_000  # rows that are crossed at most
 
 
@@ -37,18 +38,22 @@ def crosses(model: Model) -> bool:
     return isinstance(structure, Combination) or not structure.link.linear
 
 
-def crossed_rows(model: Model, features: int, crossings: int, memory: int) -> int:
-    """Return the number of rows to cross with each other if the trees of a model are read.
+def tree_crossed_rows(models: Sequence[Model], features: int, crossings: int, memory: int | None) -> int:
+    """Return the number of rows to cross with each other if the trees of models are read.
 
-    They take some seconds, and a quarter of the memory for the curves of single features.
+    They take some seconds, and limited memory for the curves of single features: an eighth of ``memory`` if
+    that is given. All models use the same rows.
     """
-    try:
-        leaves = int(np.count_nonzero(trees_of(model).ensemble.column == LEAF))
-    except RefusalError:
-        return SUBSAMPLE
-    by_time = CROSSED_LEAVES // (crossings * max(1, leaves))
-    by_memory = memory // (4 * FLOAT * features * model.n_outputs)
-    return max(SUBSAMPLE, min(MOST_CROSSED, math.isqrt(min(by_time, by_memory))))
+    most = CURVE_BYTES if memory is None else min(CURVE_BYTES, memory // 8)
+    sizes = []
+    for model in models:
+        try:
+            leaves = int(np.count_nonzero(trees_of(model).ensemble.column == LEAF))
+        except RefusalError:
+            return SUBSAMPLE
+        by_time = CROSSED_LEAVES // (crossings * max(1, leaves))
+        sizes.append(min(by_time, most // (FLOAT * features * model.n_outputs)))
+    return max(SUBSAMPLE, min(MOST_CROSSED, math.isqrt(min(sizes))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,7 +98,7 @@ def _row_changes(drift: Drift) -> Content:
     """Return the text about changes of the predictions of single rows."""
     rows = drift.rows
     if rows is None:
-        return "not compared, because the rows differ"
+        return "not compared: the rows differ, or were left out"
     shares = rows.share_above(NOTICEABLE * drift.spread)
     return joined(
         joined(

@@ -121,11 +121,10 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
     spread, compared = feature_figures(effect, ale, averages)
     outputs, drawn = len(effect.output_names), len(drawn_outputs(effect))
     some = "" if drawn == outputs else f" Drawn: {drawn} of {outputs} outputs, those that move most."
-    rows = (
-        ""
-        if effect.quantiles is None or drawn < outputs
-        else " Gray: quantiles 0.1 to 0.9 of the individual curves."
-    )
+    rows = ""
+    if effect.quantiles is not None and drawn == outputs:
+        chances = effect.quantiles.probabilities
+        rows = f" Gray: quantiles {min(chances):g} to {max(chances):g} of the individual curves."
     caption = joined("Partial dependence on ", shown, ".", rows, some)
     yield figure(spread, caption, f"{key}-pd", readouts=readouts, class_="appendix" if compared else None)
     if compared:

@@ -180,4 +180,5 @@ def _effect_sentence(refs: References, name: str, curve: ShownCurve) -> Markup:
         between = " and ".join(span(float(curve.heights.min()), float(curve.heights.max())))
         return joined(start, f" {how} between {between}.")
     mostly = "mostly " * (curve.shape.name == "wavy")
-    return joined(start, f" {mostly}{curve.direction} from {low} to {high}.")
+    begin, end = span(curve.heights[0], curve.heights[-1])
+    return joined(start, f" {mostly}{curve.direction} from {begin} to {end}.")

@@ -551,7 +551,8 @@ def bounds_of(
         drift = old.compare(refit)
         if drift.rows is None:
             raise InputError(
-                f"refit {number} is over other rows than the model; explain all on the same rows"
+                f"refit {number} is over other rows than the model, or rows were left out; explain all on "
+                "the same rows, without without_rows()"
             )
         for change in drift.ranked(measure):
             key, before = change.kind == "rows", largest.get(change.kind == "rows")

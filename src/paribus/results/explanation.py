@@ -222,7 +222,8 @@ class Explanation(ReportMixin, CorrectionMixin):
         Returns
         -------
         Explanation
-            The same numbers otherwise. It compares with others as on different samples of rows.
+            The same numbers otherwise. Compared with others, predictions of single rows are not compared, and
+            differences of metrics are not paired.
 
         Examples
         --------

@@ -236,14 +236,26 @@ def test_damaged_target_statistics_are_refused():
         (lambda one, held: held.update(hash_stride=1), "number of fields of 1"),
         (lambda one, held: one.update(target_border_idx=9), "target border of 9"),
         (lambda one, held: one.update(borders=[*one["borders"][::-1], 0.0]), "do not ascend"),
-        (lambda one, held: one.update(identifier="none"), "none"),
+        (lambda one, held: one.update(identifier="none"), "cannot be read"),
+        (lambda one, held: one.update(ctr_type="Counter"), "the table of another"),
+        (lambda one, held: one.update(target_border_idx=1), "target border of 1"),
+        (lambda one, held: held["hash_map"].__setitem__(0, "-5"), "other keys than hashes"),
+        (lambda one, held: held["hash_map"].__setitem__(0, 1.5), "other keys than hashes"),
     ):
         with pytest.raises(RefusalError, match=message):
             damaged(change)
     other = json.loads(text)
+    tested = [split for tree in other["oblivious_trees"] for split in tree["splits"]]
+    next(one for one in tested if one["split_type"] == "OnlineCtr")["ctr_target_border_idx"] += 1
+    with pytest.raises(RefusalError, match="is not the test of its split"):
+        reader.parsed(model, json.dumps(other).encode())
+    other = json.loads(text)
     for one in other["features_info"]["ctrs"]:
-        one["ctr_type"] = "FloatTargetMeanValue"
-    with pytest.raises(RefusalError, match="of the kind FloatTargetMeanValue"):
+        elements, one["ctr_type"] = one["elements"], "FeatureFreq"
+        name = json.dumps({"identifier": elements, "type": "FeatureFreq"})
+        other["ctr_data"][name] = other["ctr_data"][one["identifier"]]
+        one["identifier"] = name
+    with pytest.raises(RefusalError, match="of the kind FeatureFreq"):
         reader.parsed(model, json.dumps(other).encode())
 
 

@@ -16,9 +16,9 @@ from paribus._api.prediction_budget import (
     SUBSAMPLE,
     PredictionBudget,
     bound_note,
-    crossed_rows,
     crosses,
     share_of_largest,
+    tree_crossed_rows,
 )
 from paribus._api.run import (
     STRONGEST_PAIRS,
@@ -41,7 +41,6 @@ from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
-from paribus._models import Model
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
@@ -213,7 +212,7 @@ class InteractionStatistic:
         estimated = yield from evaluate_model(
             context,
             model,
-            partial(self._requested, context, bound, model),
+            partial(self._requested, context, bound),
             self.method,
             label(self.verb, index, len(context.models)),
             sample=partial(self._sample, context),
@@ -224,7 +223,7 @@ class InteractionStatistic:
     def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:
         """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
-        few = replace(self._requested(context, None, one.model, None, rows), threeway=0, sampled_from=None)
+        few = replace(self._requested(context, None, None, rows), threeway=0, sampled_from=None)
         (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
@@ -258,7 +257,6 @@ class InteractionStatistic:
         self,
         context: RunContext,
         bound: PredictionBound | None,
-        model: Model,
         candidate: type[Any] | None,
         some: Rows | None = None,
     ) -> InteractionRequest:
@@ -266,7 +264,7 @@ class InteractionStatistic:
         crosses, predicts = (
             (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
         )
-        rows = some or self._rows(context, bound, model, crosses, predicts)
+        rows = some or self._rows(context, bound, crosses, predicts)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -283,12 +281,7 @@ class InteractionStatistic:
         )
 
     def _rows(
-        self,
-        context: RunContext,
-        bound: PredictionBound | None,
-        model: Model,
-        crosses: bool,
-        predicts: bool,
+        self, context: RunContext, bound: PredictionBound | None, crosses: bool, predicts: bool
     ) -> Background:
         """Return all rows or a sample; raise `RowsNeededError` if the sample is not available yet."""
         rows, size = context.rows, self.size
@@ -296,7 +289,8 @@ class InteractionStatistic:
             size = self.crossed_rows or SUBSAMPLE
         if self.size == AUTO and crosses and not predicts and self.crossed_rows is None:
             crossings = self._crossings(self.threeway)
-            size = crossed_rows(model, len(self.features), crossings, context.memory)
+            memory = context.memory if context.memory_was_given else None
+            size = tree_crossed_rows(context.models, len(self.features), crossings, memory)
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -360,7 +362,7 @@ class Columns:
                 *borders,
                 *(("OneHotFeature", feature, value) for feature, value, _ in tested),
                 *(
-                    ("OnlineCtr", number, border)
+                    ("OnlineCtr", number, (border, one["target_border_idx"]))
                     for number, one in enumerate(info.get("ctrs") or ())
                     for border in _borders(one)
                 ),
@@ -384,7 +386,8 @@ class Columns:
             elif kind == "OneHotFeature":
                 said = kind, split["cat_feature_index"], split["value"]
             elif kind == "OnlineCtr":  # the split does not name its statistic
-                said = kind, self.tests[number][1] if known else -1, split["border"]
+                value = split["border"], split["ctr_target_border_idx"]
+                said = kind, self.tests[number][1] if known else -1, value
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
             if not known or self.tests[number] != said:
@@ -392,7 +395,7 @@ class Columns:
                     f"its trees cannot be read: split_index {number!s:.60} is not the test of its split"
                 )
             columns.append(self._tested(kind, said[1]))
-            thresholds.append(0.0 if kind == "OneHotFeature" else said[2])
+            thresholds.append(0.0 if kind == "OneHotFeature" else split["border"])
             category_sets.append(number - borders if kind == "OneHotFeature" else -1)
         threshold = np.array(thresholds, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(category_sets, dtype=np.int64))
@@ -406,8 +409,8 @@ class Columns:
         column = self.statistics[feature]
         if isinstance(column, str):
             raise RefusalError(
-                f"its trees split by target statistics of {column}; fitted with max_ctr_complexity=1 they "
-                "would split by those of single columns"
+                f"its trees split by target statistics of {column}; fitted with max_ctr_complexity=1 and "
+                "default statistics it would be read"
             )
         return column
 
@@ -451,6 +454,8 @@ def _statistic(
         names = [repr(one.get("feature_id") or f"column {one['flat_feature_index']}") for one in features]
         return f"combinations of {', '.join(names)}" + " and numbers" * (len(names) < len(elements))
     feature = named[elements[0]["cat_feature_index"]]
+    if json.loads(statistic["identifier"]) != {"identifier": elements, "type": statistic["ctr_type"]}:
+        raise RefusalError("its trees cannot be read: a target statistic has the table of another")
     table = tables[statistic["identifier"]]
     stride = counted("a number of fields", table["hash_stride"], 2, MOST_CLASSES)
     held = table["hash_map"]
@@ -462,8 +467,12 @@ def _statistic(
         statistic, np.concatenate([zero, counts.reshape(-1, stride - 1)]), table["counter_denominator"]
     )
     if values is None:
-        return f"{feature.get('feature_id')!r} of the kind {statistic['ctr_type']!s:.60}"
+        return f"the kind {statistic['ctr_type']!s:.60}"
     inverse = pow(TABLE_FACTOR, -1, 2**64)
+    if not all(isinstance(key, str) and re.fullmatch("[0-9]{1,20}", key) for key in held[::stride]):
+        raise RefusalError(
+            "its trees cannot be read: a table of target statistics has other keys than hashes"
+        )
     hashes = (int(key) * inverse % 2**64 for key in held[::stride])
     signed = (key - 2**64 if key >= 2**63 else key for key in hashes)
     known = Hashed(dict(zip(signed, values[1:].tolist(), strict=True)))
@@ -481,10 +490,10 @@ def _statistic_values(statistic: Mapping[str, Any], counts: Floats, denominator:
     kind, border = statistic["ctr_type"], statistic["target_border_idx"]
     classes = counts.shape[1]
     if kind in ("Borders", "Buckets"):
-        border = counted("a target border", border, 0, classes - 1)
+        border = counted("a target border", border, 0, classes - 1 - (kind == "Borders"))
         part = counts[:, border + 1 :].sum(axis=1) if kind == "Borders" else counts[:, border]
         total = counts.sum(axis=1)
-    elif kind == "Counter":
+    elif kind == "Counter" and classes == 1:
         part, total = counts[:, 0], np.full(len(counts), real_numbers("denominators", [denominator])[0])
     elif kind == "BinarizedTargetMeanValue" and classes == 2:
         part, total = counts.T
@@ -690,5 +699,8 @@ def category_hash(category: Any) -> int:
         category = category.encode()
     if not isinstance(category, bytes):
         raise ModelError(f"{category!r} is not a category for CatBoost, which supports text and integers")
-    low = city_hash(category) % 2**32
+    low = _cached_hash(category) % 2**32
     return low - 2**32 if low >= 2**31 else low
+
+
+_cached_hash = lru_cache(2**16)(city_hash)  # statistics of a column hash the same categories
