@@ -47,7 +47,7 @@ def test_curve_that_turns_back_in_the_tails_has_an_issue():
     assert note.severity == "issue"
     assert note.feature == "x"
     assert "turns back beyond" in note
-    assert "beyond the grid" in str(effect)
+    assert "beyond the cells of the grid" in str(effect)
 
 
 def test_curve_that_goes_on_as_before_has_no_note_unless_it_leaves_its_range_far():

@@ -13,12 +13,12 @@ from paribus._report.markup import NONE, Markup, at, brief, joined, name_of, spa
 from paribus._text import count
 from paribus.results.partial_dependence import trimmed
 from paribus.results.shape import Shape
+from paribus.results.verdict import TURNING
 
 LEVEL = 0.05  # share of the range of a curve within which it is called flat,
 PART = 0.15  # and share of the data that a flat part must have to be mentioned
 POINTS = 5  # of fewer points, no part of a curve is called flat
 STEP = 0.05  # share of the points within which a movement is a step
-MOSTLY = 0.5  # share of the range: a larger movement against a direction leaves none to name
 SENTENCES = 3
 UNORDERED = {"categories": "differs by category", "flat": "flat", "undefined": "undefined"}
 TURNS = {"U": ("falls", "rises"), "inverted U": ("rises", "falls")}
@@ -65,7 +65,7 @@ class ShownCurve:
         if self.shape.name in UNORDERED:
             return None
         for verb, heights in (("rises", self.heights), ("falls", -self.heights)):
-            if float((np.maximum.accumulate(heights) - heights).max()) <= MOSTLY * self.range:
+            if float((np.maximum.accumulate(heights) - heights).max()) <= TURNING * self.range:
                 return verb
         return None
 
@@ -158,11 +158,10 @@ def _every_sentence(refs: References) -> Iterator[Markup]:
 
 def _effect_sentence(refs: References, name: str, curve: ShownCurve) -> Markup:
     """Return the sentence of the effect of one feature."""
-    feature, (first, last) = name_of(name, 40), curve.ends
-    scale = refs.explanation.provenance.scale
+    feature, scale = name_of(name, 40), refs.explanation.provenance.scale
     subject = joined("the average ", name_of(scale.label(curve.shape.output), 60))
-    low, high = span(curve.heights[first], curve.heights[last])
     if curve.shape.name == "categories":
+        low, high = span(*curve.heights[list(curve.ends)])
         values = (name_of(curve.value(place), 30) for place in curve.ends)
         parts = zip((f" goes from {low} (", f" to {high} ("), values, strict=True)
         return joined("By ", feature, ", ", subject, (joined(text, value, ")") for text, value in parts), ".")

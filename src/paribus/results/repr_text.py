@@ -139,7 +139,7 @@ def _tails(effect: Part) -> Iterator[str]:
             for low, high in zip(tails.average.min(axis=1), tails.average.max(axis=1), strict=True)
         )
         shown = ", ".join(list(moved)[:OUTPUTS])
-        yield f"beyond the grid, {tails.share:.1%} of the data, {' to '.join(ends)}: {shown}"
+        yield f"beyond the cells of the grid, {tails.share:.1%} of the data, {' to '.join(ends)}: {shown}"
 
 
 def _quantiles(effect: Part) -> Iterator[str]:

@@ -287,10 +287,10 @@ class InteractionStatistic:
         rows, size = context.rows, self.size
         if self.size == AUTO and crosses:
             size = self.crossed_rows or SUBSAMPLE
-        if self.size == AUTO and crosses and not predicts and self.crossed_rows is None:
-            crossings = self._crossings(self.threeway)
-            memory = context.memory if context.memory_was_given else None
-            size = tree_crossed_rows(context.models, len(self.features), crossings, memory)
+            if self.crossed_rows is None and not predicts:
+                memory = context.memory if context.memory_was_given else None
+                crossings = self._crossings(self.threeway)
+                size = tree_crossed_rows(context.models, len(self.features), crossings, memory)
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):

@@ -131,7 +131,8 @@ MOST_SPLITS = 16  # of a symmetric tree, which has 2 ** splits leaves
 TABLE_FACTOR = 0x4906BA494954CB65**2
 # Fields of each part of the JSON. CatBoost does not export text and embedding features.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
-FEATURES = {"categorical_features", "ctrs", "float_features"}
+# The names of hashed categories (cat_features_hash) are only written with a pool, and are not read.
+FEATURES = {"cat_features_hash", "categorical_features", "ctrs", "float_features"}
 NUMERIC = {"borders", "feature_id", "feature_index", "flat_feature_index", "has_nans", "nan_value_treatment"}
 CATEGORICAL = {"feature_id", "feature_index", "flat_feature_index", "values"}
 SYMMETRIC = {"leaf_values", "leaf_weights", "splits"}
@@ -468,12 +469,10 @@ def _statistic(
     )
     if values is None:
         return f"the kind {statistic['ctr_type']!s:.60}"
-    inverse = pow(TABLE_FACTOR, -1, 2**64)
-    if not all(isinstance(key, str) and re.fullmatch("[0-9]{1,20}", key) for key in held[::stride]):
-        raise RefusalError(
-            "its trees cannot be read: a table of target statistics has other keys than hashes"
-        )
-    hashes = (int(key) * inverse % 2**64 for key in held[::stride])
+    inverse, keys = pow(TABLE_FACTOR, -1, 2**64), held[::stride]
+    if not all(isinstance(key, str) and re.fullmatch("[0-9]{1,20}", key) for key in keys):
+        raise RefusalError("its trees cannot be read: target statistics have other keys than hashes")
+    hashes = (int(key) * inverse % 2**64 for key in keys)
     signed = (key - 2**64 if key >= 2**63 else key for key in hashes)
     known = Hashed(dict(zip(signed, values[1:].tolist(), strict=True)))
     return Encoding(
