@@ -4,13 +4,21 @@ from collections import Counter
 from dataclasses import fields, is_dataclass
 from functools import cache
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import paribus
 from paribus._api import cost, explaining
@@ -284,6 +292,50 @@ def test_classes_are_explained_together():
     assert len(found.shapes) == 9
     assert found.interactions.provenance.sampled_rows == 60
     assert found.performance is not None
+
+
+def classifiers():
+    X = table()
+    numbers, classes = X[["a", "b", "n"]], X["y"] > X["y"].median()
+    counts = np.round(np.exp(X["a"] * 0.3 + X["b"] * 0.2))
+    return {
+        "two classes": HistGradientBoostingClassifier(max_iter=8).fit(numbers, classes),
+        "three classes": HistGradientBoostingClassifier(max_iter=5).fit(
+            numbers, pd.qcut(X["y"], 3).cat.codes
+        ),
+        "counts": lightgbm.LGBMRegressor(objective="poisson", n_estimators=8, verbose=-1).fit(
+            numbers, counts
+        ),
+        "additive": make_pipeline(StandardScaler(), LogisticRegression()).fit(numbers, classes),
+    }
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "counts", "additive"])
+def test_interactions_of_margins_are_those_of_the_decision_function(kind, tmp_path):
+    model, X = classifiers()[kind], table()[["a", "b", "n", "w"]]
+    found = paribus.explain(model, X, sample_weight="w", **QUIET)
+    margins = found.margin_interactions
+    want = paribus.h_statistic(model, X, sample_weight="w", response_method="decision_function", **QUIET)
+    assert differing(margins, want) == []
+    assert margins.provenance.sampled_rows is None
+    assert (kind == "additive") == (not margins.pairwise.strength.any())
+    assert found.interactions.pairwise.strength.any()
+    found.save(tmp_path / "found.json")
+    assert differing(paribus.load(tmp_path / "found.json").margin_interactions, margins) == []
+    found.report(tmp_path / "report.html")
+    assert "H² of the margin" in (tmp_path / "report.html").read_text()
+
+
+def test_margins_that_are_predictions_or_are_not_read_have_no_interactions(tmp_path):
+    X = table()
+    boosted, classes = classifiers()["two classes"], X["n"] // 2
+    voting = VotingClassifier([("one", boosted), ("two", LogisticRegression())], voting="soft")
+    models = [trees(), product, voting.fit(X[["a", "b", "n"]], classes), boosted.predict_proba]
+    for model in models:
+        found = paribus.explain(model, X[NAMES if model is trees() else ["a", "b", "n"]], **QUIET)
+        assert found.margin_interactions is None
+        found.report(tmp_path / "report.html")
+        assert "H² of the margin" not in (tmp_path / "report.html").read_text()
 
 
 def test_max_predictions_bounds_all_of_it():

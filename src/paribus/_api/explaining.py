@@ -122,14 +122,7 @@ class ExplainOptions(Options[Explanation]):
         found: dict[str, Statistic] = {
             "effects": curves,
             "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
-            "interactions": replace(
-                self._interactions(subject, wanted, paired),
-                crossed_rows=rows,
-                paired=None if models > 1 else PAIRED,  # the strongest pairs of each model differ
-                with_importance=True,
-                varied=VARIED,
-                ranks_pairs=surfaces,
-            ),
+            **self._interactions(subject, wanted, rows, paired, surfaces),
             "ale": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
             # Averages share the axes of the curves, which are laid out once.
             "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
@@ -170,8 +163,10 @@ class ExplainOptions(Options[Explanation]):
             for one in every.values()
         ]
 
-    def _interactions(self, subject: Subject, features: Any, paired: bool) -> InteractionStatistic:
-        """Return the statistic of interactions, or of strengths alone without pairs."""
+    def _interactions(
+        self, subject: Subject, features: Any, rows: int, paired: bool, ranked: bool
+    ) -> dict[str, Statistic]:
+        """Return the statistics of interactions and of those of margins, or of strengths without pairs."""
         kind = HStatisticOptions if paired else ImportanceOptions
         options = kind(
             features=features,
@@ -181,7 +176,20 @@ class ExplainOptions(Options[Explanation]):
         )
         statistic = options.statistic(subject)
         assert isinstance(statistic, InteractionStatistic)
-        return statistic
+        statistic = replace(statistic, varied=VARIED)
+        several = len(subject.estimators) > 1  # the strongest pairs of each model differ
+        found: dict[str, Statistic] = {
+            "interactions": replace(
+                statistic,
+                crossed_rows=rows,
+                paired=None if several else PAIRED,
+                with_importance=True,
+                ranks_pairs=ranked,
+            )
+        }
+        if paired:
+            found["margins"] = replace(statistic, margins=True, max_predictions=None)
+        return found
 
     def _regions(self, subject: Subject, points: Any) -> dict[str, Statistic]:
         """Return the search of regions; none with a bound on predictions."""
@@ -269,6 +277,7 @@ def explanation_of(
         shapes_of(effects, found["shapes"], directions),
         performance,
         regions=found.get("regions"),
+        margin_interactions=found.get("margins"),
     )
     if "by effects" in found:
         parts = replace(parts, by_group=compare_groups(found["by effects"], found["by performance"]))

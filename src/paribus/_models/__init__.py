@@ -3,6 +3,7 @@
 from paribus._models.adapter import adapt, adapt_models, as_model_list, require_single_model
 from paribus._models.predictor import Model
 from paribus._models.structure import (
+    margins_of,
     model_of_part,
     prefetch_structure,
     rounding_notes,
@@ -17,6 +18,7 @@ __all__ = [
     "adapt",
     "adapt_models",
     "as_model_list",
+    "margins_of",
     "model_of_part",
     "prefetch_structure",
     "require_single_model",

@@ -194,6 +194,7 @@ def pairs_section(refs: References) -> Markup:
                 "Strength is the root mean square of the joint effect minus the sum of both curves, in units "
                 "of the prediction. H² is its square, divided by the variance of the joint effect. H² is "
                 "unreliable where the joint effect is small.",
+                _margin_sentence(refs),
             ),
             *_pair_strengths(refs, interactions),
             *_pair_surfaces(refs),
@@ -205,6 +206,18 @@ def _headline(refs: References) -> str:
     """Return the share of the variance that curves and pairs explain, as a sentence."""
     headline = refs.explanation.headline
     return f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
+
+
+def _margin_sentence(refs: References) -> str:
+    """Return the meaning of the column of margins, if there is one."""
+    margins = refs.explanation.margin_interactions
+    if margins is None:
+        return ""
+    rows = margins.provenance.points
+    return (
+        f" H² of the margin is before the link to the prediction, on {rows:,} rows. Where it is near zero, "
+        "the pair interacts by the link alone."
+    )
 
 
 def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
@@ -255,7 +268,7 @@ def _map_table(interactions: HStatistics, output: int) -> Markup:
 
 
 def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
-    several = len(interactions.output_names) > 1
+    several, margins = len(interactions.output_names) > 1, refs.explanation.margin_interactions
     surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
     rows = []
     for one in interactions.strongest(LISTED):
@@ -267,9 +280,13 @@ def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
                 measured(one.strength, one.standard_error),
                 measured(one.h_squared, one.standard_error_h_squared),
             ]
+            if margins is not None:
+                own = margins.interaction(*one.features, output=one.output)
+                numbers.append(measured(own.h_squared, own.standard_error_h_squared))
             outputs = [name_of(one.output, 40)] if several else []
             rows.append([refs.features(features), *outputs, *numbers, link])
-    heads = ["Features", *["Output"] * several, "Strength", "H²", "Surface"]
+    of_margins = ["H² of the margin"] * (margins is not None)
+    heads = ["Features", *["Output"] * several, "Strength", "H²", *of_margins, "Surface"]
     return table(f"The strongest pairs, at most {LISTED}", heads, rows, sortable=True)
 
 

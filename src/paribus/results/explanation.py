@@ -93,6 +93,9 @@ class Explanation(ReportMixin, CorrectionMixin):
     regions : Regions or None
         Regions for the features whose curves differ most between rows. None for models whose structure is not
         read, for lists, with ``max_predictions`` and without interactions.
+    margin_interactions : HStatistics or None
+        H-statistics of the margins, before a link such as the sigmoid. None without such a link, and for
+        models whose structure is not read.
     """
 
     stored = "explanation"
@@ -114,6 +117,7 @@ class Explanation(ReportMixin, CorrectionMixin):
     files: tuple[FileRecord, ...] = ()
     by_group: GroupComparison | None = None
     regions: Regions | None = None
+    margin_interactions: HStatistics | None = None
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))

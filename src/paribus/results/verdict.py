@@ -437,6 +437,7 @@ class Parts:
     performance: Performance | None
     by_group: GroupComparison | None = None
     regions: Regions | None = None
+    margin_interactions: HStatistics | None = None
 
     @property
     def results(self) -> list[Any]:

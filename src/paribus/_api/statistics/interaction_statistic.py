@@ -41,8 +41,9 @@ from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
+from paribus._models import margins_of
 from paribus._typing import AUTO
-from paribus.errors import FeatureError, OptionError
+from paribus.errors import FeatureError, MemoryBoundError, OptionError, RefusalError
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
@@ -94,7 +95,8 @@ class InteractionStatistic:
     crossed. If that is None, it is the default, and larger if trees are read. ``paired`` limits the features
     whose pairs are evaluated by crossing rows. ``with_importance`` returns both results. ``varied`` names the
     fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a fact. With
-    ``only_crossed``, the result is None if no model needs crossed rows.
+    ``only_crossed``, the result is None if no model needs crossed rows. With ``margins``, the result is about
+    the margins of the models, and None if they are not read, or are the predictions themselves.
     """
 
     verb: str
@@ -114,6 +116,7 @@ class InteractionStatistic:
     varied: str | None = None
     ranks_pairs: bool = False
     only_crossed: bool = False
+    margins: bool = False
     _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
@@ -143,6 +146,8 @@ class InteractionStatistic:
         """Evaluate every model, and verify on a few rows if requested."""
         if self.only_crossed and not any(map(crosses, context.models)):
             return lambda: None
+        if self.margins:
+            return (yield from self._of_margins(context))
         if self.varied is not None:
             features = yield Needed(self.varied)
             return (yield from self._among(self.features if features is None else features).evaluate(context))
@@ -166,6 +171,17 @@ class InteractionStatistic:
             some = yield from context.subsample(VERIFIED, self.seed, self.verb)
             verified = [self._verified(context, one, some) for one in estimated]
         return partial(self._result, context, estimated, verified)
+
+    def _of_margins(self, context: RunContext) -> Steps:
+        """Evaluate the margins of every model, from their structure."""
+        models = tuple(margins for model in context.models if (margins := margins_of(model)) is not None)
+        if len(models) < len(context.models):
+            return lambda: None
+        exact = replace(self, method="exact", margins=False, verb=f"{self.verb}-margins")
+        try:
+            return (yield from exact.evaluate(replace(context, models=models)))
+        except (RefusalError, MemoryBoundError):  # those of predictions are the result
+            return lambda: None
 
     def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
         """Run rounds; with ``ranks_pairs``, yield the strongest pairs once, as soon as they are known."""
