@@ -87,6 +87,36 @@ def check_local(case):
             case.compare(f"ALE in bin {k}", local.local[:, k - 1], change, 2 * slack)
 
 
+def check_pair(case):
+    """Compare the average second differences of a pair of numbers in each cell that has rows."""
+    pair = [case.feature, case.other]
+    columns = [case.frame[name] for name in pair]
+    if not all(is_number(x) and x.nunique() > 2 for x in columns):
+        return
+    found = paribus.accumulated_local_effects(
+        case.model, case.table, [tuple(pair)], grid_resolution=4, **case.options
+    )[tuple(pair)]
+    slack = sum(note.value for note in found.notes if note.code == "PAR313")
+    cells = [
+        np.searchsorted(edges, x.to_numpy(), side="left").clip(1, len(edges) - 1)
+        for edges, x in zip(found.grid_values, columns, strict=True)
+    ]
+    edges = [case.values(own) for own in found.grid_values]
+    corners = {
+        (a, b): case.predict(replaced(case.frame, **dict(zip(pair, (edges[0][a], edges[1][b]), strict=True))))
+        for a in range(len(edges[0]))
+        for b in range(len(edges[1]))
+    }
+    weights = np.ones(len(case.frame)) if case.weights is None else case.weights
+    known = columns[0].notna().to_numpy() & columns[1].notna().to_numpy() & (weights > 0)
+    for a, b in ((a, b) for a in range(1, len(edges[0])) for b in range(1, len(edges[1]))):
+        inside = known & (cells[0] == a) & (cells[1] == b)
+        if inside.any():
+            second = corners[a, b] - corners[a - 1, b] - corners[a, b - 1] + corners[a - 1, b - 1]
+            change = average(second[inside], weights[inside])
+            case.compare(f"ALE in cell {a}, {b}", found.local[:, a - 1, b - 1], change, 4 * slack)
+
+
 def check_strengths(case):
     """Compare H of a pair, and the standard deviation of effects; slow, so that it is of few rows."""
     pair = [case.feature, case.other]
@@ -110,12 +140,12 @@ class Case:
 
     slack = 0.0
 
-    def __init__(self, rng):
+    def __init__(self, rng, makers):
         self.frame, self.target = random_frame(rng)
         kind, self.weights = str(rng.choice(["pandas", "pandas", "polars", "arrow", "numpy"])), None
         if rng.random() < 0.4:
             self.weights = rng.random(len(self.frame)) * (rng.random(len(self.frame)) < 0.9) + 1e-3
-        self.label, self.model, self.response, self.frame = random_model(rng, self.frame, self.target)
+        self.label, self.model, self.response, self.frame = random_model(rng, makers, self.frame, self.target)
         numbers = all(map(is_number, (self.frame[name] for name in self.frame)))
         kind = "pandas" if kind == "numpy" and not (numbers and "pipeline" not in self.label) else kind
         self.numpy = kind == "numpy"
@@ -171,6 +201,9 @@ def random_frame(rng):
     if rng.random() < 0.5:
         frame["word"] = rng.choice(["a", "b", "c d"], rows)
         signal = signal + (frame["word"] == "a") * 1.0
+    if rng.random() < 0.3:
+        frame["city"] = rng.choice([f"city {number}" for number in range(12)], rows)
+        signal = signal + (frame["city"] < "city 3") * 1.0
     return frame, np.array(signal + rng.normal(size=rows) / 4)
 
 
@@ -189,12 +222,12 @@ def as_table(frame, kind):
     return frame
 
 
-def random_model(rng, frame, target):
+def random_model(rng, makers, frame, target):
     """Return a name, an unfitted model, its response and the rows in the types it takes.
 
     The target is changed in place to what the objective takes.
     """
-    maker = MAKERS[rng.integers(len(MAKERS))]
+    maker = makers[rng.integers(len(makers))]
     task = str(rng.choice(["mean", "mean", "count", "two", "two", "three"]))
     name, model, frame = maker(rng, task, frame)
     task = "mean" if name.endswith("(mean)") else task
@@ -374,6 +407,21 @@ def _calibrated(rng, name, model, dummies):
     return f"calibrated by {method} {name}", CalibratedClassifierCV(model, method=method, cv=2), dummies
 
 
+def _projected(rng, task, frame):
+    from sklearn import decomposition, linear_model, pipeline, preprocessing
+
+    dummies = pd.get_dummies(frame, dtype=float).fillna(0.25)
+    few = int(rng.integers(1, dummies.shape[1]))
+    project = _pick(
+        rng, decomposition.PCA(few, whiten=bool(rng.integers(2))), decomposition.TruncatedSVD(few)
+    )
+    model = linear_model.LogisticRegression(max_iter=50)
+    if task in ("mean", "count"):
+        model = linear_model.PoissonRegressor() if task == "count" else linear_model.Ridge()
+    scale = _pick(rng, preprocessing.StandardScaler(), preprocessing.MinMaxScaler())
+    return f"pipeline of {project} and {model}", pipeline.make_pipeline(scale, project, model), dummies
+
+
 def _cube(values):
     return values**3
 
@@ -382,16 +430,28 @@ def _same(values):
     return values
 
 
-MAKERS = (_sklearn, _hist, _xgboost, _lightgbm, _catboost, _pipeline, _pipeline, _wrapped, _wrapped)
+MAKERS = (
+    _sklearn,
+    _hist,
+    _xgboost,
+    _lightgbm,
+    _catboost,
+    _pipeline,
+    _pipeline,
+    _projected,
+    _wrapped,
+    _wrapped,
+)
 
 
-def run_model(seed):
+def run_model(seed, makers=MAKERS):
     """Check one random model; return its library and how it was evaluated, or that it was refused."""
     rng = np.random.default_rng(seed)
-    case = Case(rng)
+    case = Case(rng, makers)
     try:
         evaluator = check_effects(case)
         check_local(case)
+        check_pair(case)
         if rng.random() < 0.3 and len(case.frame) <= 60:
             check_strengths(case)
     except paribus.ParibusError as error:
@@ -526,11 +586,15 @@ def main():
     parser.add_argument("--models", type=int, default=1_000)
     parser.add_argument("--files", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    kinds = {maker.__name__[1:]: maker for maker in MAKERS}
+    parser.add_argument("--kinds", nargs="*", choices=kinds, default=list(kinds), help="kinds of models")
     parser.add_argument("--minutes", type=float, default=120, help="when to stop, finished or not")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     stop = time.time() + 60 * given.minutes
-    passed = run("models", range(given.seed, given.seed + given.models), run_model, stop)
+    makers = [kinds[kind] for kind in given.kinds]
+    models = range(given.seed, given.seed + given.models)
+    passed = run("models", models, lambda seed: run_model(seed, makers), stop)
     with tempfile.TemporaryDirectory() as folder:
         files = range(given.seed, given.seed + given.files)
         passed &= run("damaged files", files, lambda seed: run_file(seed, folder), stop)
