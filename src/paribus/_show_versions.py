@@ -17,7 +17,7 @@ from paribus.errors import OptionError
 
 NEEDED = ("numpy", "narwhals", "pyarrow", "numba", "psutil", "xxhash", "tqdm")
 EXTRAS = ("matplotlib", "plotly", "xarray", "dask", "distributed", "skops")
-TABLES = ("pandas", "polars", "duckdb")
+TABLES = ("pandas", "polars", "duckdb", "deltalake", "pyiceberg")
 FURTHER_MODELS = ("glum", "statsmodels", "skrub")
 BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose versions must match
 

@@ -1,6 +1,7 @@
 """Rows in an object store: the same bits as from a disk, or one sentence in bounded time."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pyarrow import fs
 import paribus
 from object_store import BUCKET, ObjectStore
 from paribus.__main__ import main
+from paribus._data.read import source_of
 from paribus._data.scan import listing, parquet
 from paribus._data.scan.listing import listed
 from paribus._data.scan.parquet import parquet_files
@@ -114,6 +116,29 @@ def test_table_with_a_log_is_refused_in_object_store(store, local, tmp_path):
         with pytest.raises(paribus.errors.SourceError, match="files of a Delta Lake table"):
             listed(f"s3://{BUCKET}/lake/table{path}")
     assert len(listed(f"s3://{BUCKET}/lake/table/year=2025/x.parquet")[1]) == 1  # a file that is named
+
+
+def test_tables_of_formats_are_read_with_their_credentials(store, tmp_path, monkeypatch):
+    import deltalake
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    address = f"http://127.0.0.1:{store.port}"  # deltalake keeps the GIL, which the proxy would wait for
+    table = pa.Table.from_pandas(frame(), preserve_index=False)
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+    options = keys | {"AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
+    own = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}
+    for name in store.environment:  # only the tables have the address and the keys
+        monkeypatch.delenv(name)
+    where = f"s3://{BUCKET}/delta table"
+    deltalake.write_deltalake(where, table, storage_options=options)
+    warehouse = {"uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"s3://{BUCKET}/warehouse"}
+    catalog = SqlCatalog("local", **warehouse, **own, **{"s3.endpoint": address})
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", table.schema).append(table)
+    for X in (deltalake.DeltaTable(where, storage_options=options), catalog.load_table("n.t")):
+        pickle.loads(pickle.dumps(source_of(X, "raise"))).head(("a",))  # as a worker reads
+        check(X, weighted=True)
+    catalog.close()
 
 
 def test_folders_target_and_weights_are_those_of_disk(store, local):

@@ -153,10 +153,10 @@ def test_folder_names_are_what_dataset_says_they_are(tmp_path):
 
 
 LOGS = {
-    "_delta_log": ("_delta_log/00000000000000000000.json", "Delta Lake", "to_pyarrow_dataset"),
+    "_delta_log": ("_delta_log/00000000000000000000.json", "Delta Lake", r"deltalake\.DeltaTable"),
     "hoodie": (".hoodie/hoodie.properties", "Hudi", "a reader of the format"),
-    "iceberg": ("metadata/v1.metadata.json", "Iceberg", "to_arrow_batch_reader"),
-    "compressed iceberg": ("metadata/00001-a.metadata.json.gz", "Iceberg", "polars.scan_iceberg"),
+    "iceberg": ("metadata/v1.metadata.json", "Iceberg", "the pyiceberg table"),
+    "compressed iceberg": ("metadata/00001-a.metadata.json.gz", "Iceberg", "the pyiceberg table"),
 }
 
 

@@ -177,7 +177,7 @@ LOG = re.compile(r"(.*?)/(?:(_delta_log|\.hoodie)(?:/.*)?|(metadata)/[^/]*\.meta
 WITH_LOG = {
     "_delta_log": (
         "Delta Lake",
-        "DeltaTable(path).to_pyarrow_dataset() of deltalake, or polars.scan_delta(path)",
+        "deltalake.DeltaTable(path)",
     ),
     ".hoodie": (
         "Hudi",
@@ -185,7 +185,7 @@ WITH_LOG = {
     ),
     "metadata": (
         "Iceberg",
-        "lambda: table.scan().to_arrow_batch_reader() of a pyiceberg table, or polars.scan_iceberg(table)",
+        "the pyiceberg table, catalog.load_table(name)",
     ),
 }
 
@@ -255,8 +255,8 @@ def _check_no_log(shown: str, filesystem: Any, folder: str, files: list[str], li
         if any(file.startswith(f"{root}/") for file in files):
             kind, way_out = WITH_LOG[match[2] or match[3]]
             raise SourceError(
-                f"X={shown!r} has files of a {kind} table, of which some may have been replaced or removed: "
-                f"the log in {root}/{match[2] or match[3]} says which count. Pass {way_out}"
+                f"X={shown!r} has files of a {kind} table, of which some may have been replaced or removed, "
+                f"as only the log in {root}/{match[2] or match[3]} says; pass {way_out}"
             )
 
 

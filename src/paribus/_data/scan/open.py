@@ -14,7 +14,7 @@ from paribus._data.frame import FrameTable
 from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sample_of
 from paribus._data.scan.listing import is_path
 from paribus._data.scan.model_table import ModelTable
-from paribus._data.scan.parquet import ParquetFiles, files_of, parquet_files, without_index
+from paribus._data.scan.parquet import ParquetFiles, files_of, folder_columns, parquet_files, without_index
 from paribus._data.scan.reading import PartitionBlocks, Partitions, ReadBlocks, TableReader
 from paribus._data.scan.streams import (
     Stream,
@@ -24,6 +24,7 @@ from paribus._data.scan.streams import (
     from_lazy_frame,
     from_reader,
 )
+from paribus._data.scan.table_formats import from_delta, from_iceberg
 from paribus.errors import TableError
 
 TAKE_ROWS = 65_536  # rows read at a time when only some are kept
@@ -163,6 +164,10 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
         return from_reader(X)
     if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
         return (_files_of_dataset(X, on_error) if kind == "FileSystemDataset" else None) or from_dataset(X)
+    if library == "deltalake" and hasattr(X, "get_add_actions"):
+        return from_delta(X, on_error)
+    if library == "pyiceberg" and (hasattr(X, "plan_files") or hasattr(X, "scan")):
+        return from_iceberg(X, on_error)
     if library == "polars" and kind == "LazyFrame":
         return from_lazy_frame(X)
     if library in ("duckdb", "_duckdb") and hasattr(X, "project"):
@@ -187,7 +192,8 @@ def _files_of_dataset(X: Any, on_error: str) -> ParquetFiles | None:
     keys = _partition_keys(X)
     if keys and type(X.partitioning).__name__ != "HivePartitioning":
         return None
-    files = files_of(X.filesystem, list(X.files), "" if keys else NOWHERE, on_error, only=keys)
+    described = folder_columns("" if keys else NOWHERE, keys)
+    files = files_of(X.filesystem, list(X.files), on_error, described)
     wanted = without_index(X.schema)
     own = ({field.name: field.type for field in schema} for schema in {file.schema for file in files.files})
     plain = {field.name: field.type for field in wanted if field.name not in keys}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -43,8 +43,11 @@ HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups of the head, and rows of each
 class File:
     """A Parquet file. ``groups`` are the numbers of rows of its row groups.
 
-    ``keys`` are the columns from folder names, with the value of all rows. ``footer`` is a digest of the
-    footer. ``version`` changes if the file is rewritten. ``stamp`` is a digest of footer, version and keys.
+    ``keys`` are the columns with one value for all rows, such as those from folder names. ``footer`` is a
+    digest of the footer. ``version`` changes if the file is rewritten. ``stamp`` is a digest of these.
+
+    A file of a table format has the ``schema`` of the table. Then ``names`` are the names in the file of the
+    columns that are read from it, and ``deleted`` the sorted numbers of rows that the table has removed.
     """
 
     path: str
@@ -53,7 +56,9 @@ class File:
     schema: Any
     footer: str
     version: str
-    stamp: str
+    stamp: str = ""
+    names: Mapping[str, str] | None = None
+    deleted: Any = None
 
     @cached_property
     def rows(self) -> int:
@@ -64,6 +69,20 @@ class File:
     def kind(self) -> tuple[Any, ...]:
         """The schema and the types of keys, which are equal for files of the same columns."""
         return (self.schema, *((name, type(value)) for name, value in self.keys))
+
+    def without_rows(self, deleted: Any) -> Self:
+        """Return the file without the rows of these sorted numbers."""
+        places = np.searchsorted(deleted, np.cumsum([0, *self.groups]))
+        groups = np.array(self.groups, dtype=np.int64) - np.diff(places)
+        return replace(self, groups=tuple(groups.tolist()), deleted=deleted)
+
+    def digested(self) -> Self:
+        """Return the file with its ``stamp``."""
+        parts: tuple[Any, ...] = (self.footer, self.version, self.keys)
+        if self.names is not None:
+            rows = None if self.deleted is None else self.deleted.tobytes()
+            parts = (*parts, dict(self.names), str(self.schema), rows)
+        return replace(self, stamp=xxhash.xxh3_128_hexdigest(repr(parts).encode()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,16 +249,24 @@ class ParquetFiles:
         schema = selected_schema(self.schema, columns)
         keys = dict(file.keys)
         inside = [name for name in columns if name not in keys]
+        own = inside if file.names is None else [file.names[name] for name in inside]
         with self._opened(file) as opened:
+            place = sum(opened.metadata.row_group(g).num_rows for g in range(low))
             row_bytes = sum(
                 opened.metadata.row_group(g).total_byte_size for g in range(low, high + 1)
             ) // max(1, sum(file.groups[low : high + 1]))
             size = max(1024, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
-            for batch in self._row_groups(opened, low, high + 1, size, inside):
-                rows = batch.slice(skip, left)
-                skip, left = max(0, skip - batch.num_rows), left - rows.num_rows
+            for batch in self._row_groups(opened, low, high + 1, size, own):
+                live = batch if file.deleted is None else _live_rows(batch, place, file.deleted)
+                place += batch.num_rows
+                rows = live.slice(skip, left)
+                skip, left = max(0, skip - live.num_rows), left - rows.num_rows
                 if rows.num_rows:
-                    table = _with_keys(pa.Table.from_batches([rows]), keys, schema, rows.num_rows)
+                    table = pa.Table.from_batches([rows])
+                    if inside and file.names is not None:  # selecting no columns would lose the rows
+                        typed = selected_schema(file.schema, inside)
+                        table = table.select(own).rename_columns(inside).cast(typed)
+                    table = _with_keys(table, keys, schema, rows.num_rows)
                     yield conformed(table, schema, file.path)
                 if not left:  # else the rest of the row group would be read too
                     break
@@ -282,19 +309,29 @@ def _changed_file_error(file: File) -> SourceError:
 def parquet_files(X: Any, on_error: str) -> ParquetFiles:
     """Read the footers of the files of a path, a folder, a pattern or a list of these."""
     filesystem, paths, base = listed(X)
-    return files_of(filesystem, paths, base, on_error)
+    return files_of(filesystem, paths, on_error, folder_columns(base))
+
+
+def folder_columns(base: str, only: set[str] | None = None) -> Callable[[File], File]:
+    """Return a function that adds the keys of folder names below ``base`` to a file, or ``only`` some."""
+
+    def described(file: File) -> File:
+        found = keys_of(file.path, base)
+        return replace(file, keys=tuple(one for one in found if only is None or one[0] in only))
+
+    return described
 
 
 def files_of(
-    filesystem: Any, paths: list[str], base: str, on_error: str, only: set[str] | None = None
+    filesystem: Any, paths: list[str], on_error: str, described: Callable[[File], File]
 ) -> ParquetFiles:
-    """Read footers; a file without one is an error or skipped. ``only`` are the folder keys to use."""
+    """Read footers; a file without one is an error or skipped. ``described`` adds columns to a file."""
     stopping = on_error != "skip" and not is_local(
         filesystem
     )  # a store that does not respond fails for every file
     found: list[File | SourceError] = []
     with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
-        for one in pool.map(lambda path: _read_file(filesystem, path, base, only), paths):
+        for one in pool.map(lambda path: _read_file(filesystem, path, described), paths):
             found.append(one)
             if stopping and isinstance(one, SourceError):
                 pool.shutdown(cancel_futures=True)
@@ -315,12 +352,12 @@ def files_of(
     )
 
 
-def _read_file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
+def _read_file(filesystem: Any, path: str, described: Callable[[File], File]) -> File | SourceError:
     """Return the file with its footer, or the error of the last attempt."""
     for number in range(TRIES):
         try:
-            return _read_footer(filesystem, path, base, only)
-        except MemoryError:
+            return described(_read_footer(filesystem, path)).digested()
+        except (ParibusError, MemoryError):
             raise
         except Exception as error:  # a filesystem in Python may raise any error
             if is_final(filesystem, error) or number + 1 == TRIES:
@@ -329,7 +366,7 @@ def _read_file(filesystem: Any, path: str, base: str, only: set[str] | None) -> 
     raise AssertionError("the last attempt returns")
 
 
-def _read_footer(filesystem: Any, path: str, base: str, only: set[str] | None) -> File:
+def _read_footer(filesystem: Any, path: str) -> File:
     import pyarrow.parquet as pq
 
     with filesystem.open_input_file(path) as handle:
@@ -337,10 +374,7 @@ def _read_footer(filesystem: Any, path: str, base: str, only: set[str] | None) -
         with closing(pq.ParquetFile(handle)) as opened:
             footer, schema = opened.metadata, without_index(opened.schema_arrow)
             groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
-    keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
-    own = _footer_digest(footer)
-    stamp = xxhash.xxh3_128_hexdigest(repr((own, version, keys)).encode())
-    return File(path, groups, keys, schema.remove_metadata(), own, version, stamp)
+    return File(path, groups, (), schema.remove_metadata(), _footer_digest(footer), version)
 
 
 def _footer_digest(metadata: Any) -> str:
@@ -370,7 +404,12 @@ def _file_problem(error: SourceError) -> str:
 
 
 def _typed_keys(files: list[File]) -> list[File]:
-    """Return files with keys as integers if all values of a key are integers, else as text."""
+    """Return files with keys as integers if all values of a key are integers, else as text.
+
+    Keys of table formats have types already.
+    """
+    if any(file.names is not None for file in files):
+        return files
     said: dict[str, list[Any]] = {}
     for file in files:
         for name, value in file.keys:
@@ -397,11 +436,13 @@ def _type_of(file: File, name: str) -> Any | None:
     """Return the type of a column of a file or of its keys; None if there is no such column."""
     import pyarrow as pa
 
-    keys = dict(file.keys)
-    if name in keys:
-        return pa.int64() if isinstance(keys[name], int) else pa.null() if keys[name] is None else pa.string()
     position = file.schema.get_field_index(name)
-    return None if position < 0 else file.schema.field(position).type
+    if position >= 0:
+        return file.schema.field(position).type
+    keys = dict(file.keys)
+    if name not in keys:
+        return None
+    return pa.int64() if isinstance(keys[name], int) else pa.null() if keys[name] is None else pa.string()
 
 
 def _by_kind(files: tuple[File, ...]) -> dict[tuple[Any, ...], list[File]]:
@@ -437,6 +478,12 @@ def _schema_difference(file: File, wanted: pa.Schema) -> str | None:
         if not fits(found, one.type):
             return f"has {one.name!r} as {found}, and other files have {one.type}"
     return None
+
+
+def _live_rows(batch: Any, place: int, deleted: Any) -> Any:
+    """Return a batch without deleted rows; ``place`` is the number of its first row in the file."""
+    first, stop = np.searchsorted(deleted, [place, place + batch.num_rows])
+    return batch.take(np.delete(np.arange(batch.num_rows), deleted[first:stop] - place))
 
 
 def _with_keys(table: pa.Table, keys: dict[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
