@@ -1,5 +1,6 @@
 """An engine of one's own: the threads of a pool, as ``executor=PoolExecutor(pool)``."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -11,6 +12,12 @@ from paribus._states import merge_in_order, ranges_of
 @dataclass(frozen=True)
 class PoolExecutor:
     pool: Any
+    progress: bool | None = None  # whether to show progress, and its text
+    task: str = "paribus"
+
+    @staticmethod
+    def accepts(obj):
+        return isinstance(obj, Executor)  # asked only if the entry point below is installed
 
     def describe(self):
         return f"a {type(self.pool).__name__}"

@@ -25,7 +25,7 @@ from paribus._models import Model, structure_digest, structure_of
 from paribus._models.adapter import describe, library_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
-from paribus._models.libraries import LIBRARIES, PACKAGES
+from paribus._models.libraries import PACKAGES, libraries_for
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.scoring.choose import objective_of
 from paribus._models.trees import Trees
@@ -209,8 +209,6 @@ WORDS: dict[str, Direction | None] = {
     "decreasing": "falling",
 }
 SIGNS: dict[int, Direction | None] = {1: "rising", -1: "falling", 0: None}
-# Names of monotonicity constraints in all libraries, without repetitions.
-PARAMETERS = tuple(dict.fromkeys(name for library in LIBRARIES for name in library.constraint_parameters))
 SPELLED = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1}  # other text declares no direction
 WAYS = "1, 'rising' or 'increasing', -1, 'falling' or 'decreasing', 0 or None for neither"
 
@@ -314,7 +312,8 @@ def _parameter(estimator: Any) -> Any:
     known = own() if callable(own) and not isinstance(estimator, type) else getattr(estimator, "params", {})
     if not isinstance(known, Mapping):
         return None
-    return next((known[name] for name in PARAMETERS if known.get(name) is not None), None)
+    names = (name for library in libraries_for(estimator) for name in library.constraint_parameters)
+    return next((known[name] for name in names if known.get(name) is not None), None)
 
 
 def _signs(constraints: Any, names: tuple[str, ...]) -> dict[str, int]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from paribus._contracts import Executor
 from paribus._executors.local import LocalExecutor
-from paribus.errors import OptionError
+from paribus._loading import load_plugin, plugins
+from paribus.errors import InputError, OptionError
 
 __all__ = ["LocalExecutor", "as_executor"]
 
@@ -14,7 +15,7 @@ __all__ = ["LocalExecutor", "as_executor"]
 def as_executor(
     executor: Any = None, *, threads: int = 1, progress: bool | None = None, doing: str = "paribus"
 ) -> Executor:
-    """Return the executor for a user's argument: None, a Dask client, or an `Executor`.
+    """Return the executor for a user's argument: None, a Dask client, an `Executor`, or that of a plugin.
 
     ``threads`` are those of this process; ``doing`` is the text of the progress bar.
 
@@ -29,7 +30,17 @@ def as_executor(
         return DaskExecutor(executor, progress, doing)
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
+    failed = ""
+    for point in plugins("paribus.executors"):
+        try:
+            kind = load_plugin(point, "accepts", "describe", "fold")
+        except InputError as error:
+            failed = f"; {error}"
+            continue
+        if kind.accepts(executor):
+            made: Executor = kind(executor, progress, doing)
+            return made
     raise OptionError(
         f"executor={executor!r} must be a dask.distributed Client, or an object with fold and describe; omit "
-        "it to compute locally on n_jobs threads"
+        f"it to compute locally on n_jobs threads{failed}"
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from typing import Any
 
+from paribus._loading import load_plugin, plugins
 from paribus._models.libraries.catboost import CatBoost
 from paribus._models.libraries.interpret import Interpret
 from paribus._models.libraries.library import Library
@@ -24,9 +27,28 @@ def library_for(model: Any, *, boosting: bool = False) -> Library | None:
     of_file = attribute(model, "file_library")
     if isinstance(of_file, Library):
         return of_file
-    known = {library.module: library for library in LIBRARIES if library.boosts or not boosting}
-    modules = (base.__module__.split(".")[0] for base in type(model).__mro__)
-    return next((known[module] for module in modules if module in known), None)
+    known = {library.module: library for library in LIBRARIES}
+    modules = dict.fromkeys(base.__module__.split(".")[0] for base in type(model).__mro__)
+    found = (known.get(module) or _plugin_library(module) for module in modules)
+    return next((one for one in found if one is not None and (one.boosts or not boosting)), None)
+
+
+@cache
+def _plugin_library(module: str) -> Library | None:
+    """Return the library of a plugin, whose entry point has the name of the library's module."""
+    if module in sys.stdlib_module_names:
+        return None
+    point = next((one for one in plugins("paribus.libraries") if one.name == module), None)
+    if point is None:
+        return None
+    library: Library = load_plugin(point, "module", "title", "read_trees")()
+    return library
+
+
+def libraries_for(model: Any) -> tuple[Library, ...]:
+    """Return the library of a model and all others of paribus, whose names of objectives wrappers use."""
+    own = library_for(model)
+    return LIBRARIES if own is None or own in LIBRARIES else (*LIBRARIES, own)
 
 
 def boosting_library(estimator: Any) -> Library | None:

@@ -13,7 +13,7 @@ from paribus._data.kinds import kind_of_objects, missing_objects, typed
 from paribus._data.rows import Rows
 from paribus._data.table import Table
 from paribus._models.adapter import RESPONSES
-from paribus._models.libraries import LIBRARIES, library_for
+from paribus._models.libraries import libraries_for, library_for
 from paribus._models.parameters import attribute, steps_of, value_text
 from paribus._models.predictor import Model
 from paribus._models.scoring.losses import (
@@ -148,11 +148,6 @@ def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
 
 CHOSEN_MODEL = "best_estimator_"  # attribute of searches
 OBJECTIVES = ("objective", "loss", "loss_function", "criterion")  # parameters that name the objective
-# Of all libraries, because other packages wrap their models and use the same names.
-POWERS = {name: power for library in LIBRARIES for name, power in library.deviance_powers.items()}
-CLASS_POWERS = {name: power for library in LIBRARIES for name, power in library.class_powers.items()}
-PROBABILITIES = tuple(name for library in LIBRARIES for name in library.probability_objectives)
-OTHER_SCALES = tuple(prefix for library in LIBRARIES for prefix in library.other_scale_objectives)
 TWEEDIE_POWER = 1.5  # default of boosting libraries
 
 
@@ -207,16 +202,18 @@ def family_of(estimator: Any) -> Family | None:
     inner = steps[-1] if steps else attribute(estimator, CHOSEN_MODEL)
     if inner is not None:
         return family_of(inner)
-    kind = type(estimator).__name__
-    if kind in CLASS_POWERS:
-        power = CLASS_POWERS[kind]
+    libraries, kind = libraries_for(estimator), type(estimator).__name__
+    class_powers = {name: power for library in libraries for name, power in library.class_powers.items()}
+    if kind in class_powers:
+        power = class_powers[kind]
         return _family_of_power(attribute(estimator, "power") if power is None else power)
     settings = _fit_settings(estimator)
     objective = _objective_name(settings)
-    name, _, option = (objective, "", "") if objective in POWERS else objective.partition(":")
-    if name not in POWERS:
+    powers = {name: power for library in libraries for name, power in library.deviance_powers.items()}
+    name, _, option = (objective, "", "") if objective in powers else objective.partition(":")
+    if name not in powers:
         return None
-    power = POWERS[name]
+    power = powers[name]
     return Family(power) if power is not None else _family_of_power(_tweedie_power(settings, option))
 
 
@@ -244,7 +241,8 @@ def other_scale(estimator: Any) -> str | None:
     if has_classes(estimator):
         return "predict returns labels of classes; request response_method='predict_proba'"
     objective = _objective_name(_fit_settings(estimator))
-    if not objective.startswith(OTHER_SCALES):
+    libraries = libraries_for(estimator)
+    if not any(objective.startswith(library.other_scale_objectives) for library in libraries):
         return None
     return f"predict of the objective {objective!r} returns margins, labels or scores, which y is not"
 
@@ -252,7 +250,8 @@ def other_scale(estimator: Any) -> str | None:
 def predicts_probability(estimator: Any) -> bool:
     """Return whether a native booster predicts one probability, by its objective."""
     native = not callable(attribute(estimator, "get_params"))
-    return native and _fit_settings(estimator).get("objective") in PROBABILITIES
+    objective, libraries = _fit_settings(estimator).get("objective"), libraries_for(estimator)
+    return native and any(objective in library.probability_objectives for library in libraries)
 
 
 def _family_of_power(power: Any) -> Family | None:
