@@ -339,6 +339,28 @@ def test_row_groups_without_live_rows_are_passed_over(delta, tmp_path):
     assert check(delta, delta.table, tmp_path)["row"].tolist() == [*range(250), *range(900, 2_399)]
 
 
+def test_deletion_vector_of_another_file_is_not_ignored(delta, monkeypatch):
+    delta.append(arrow(rows()))
+    own = pa.table({"filepath": ["file:///elsewhere/x.parquet"], "selection_vector": [[True, False]]})
+    features = type("Protocol", (), {"reader_features": ["deletionVectors"]})
+    monkeypatch.setattr(deltalake.DeltaTable, "protocol", lambda self: features)
+    monkeypatch.setattr(deltalake.DeltaTable, "deletion_vectors", lambda self: own.to_reader())
+    with pytest.raises(paribus.errors.SourceError, match=r"deletion vector of .*elsewhere/x\.parquet"):
+        effects(delta.table)
+
+
+def test_times_are_read_as_spark_writes_them(delta, tmp_path):
+    times = pd.Series(pd.date_range("1999-12-31", periods=len(rows()), freq="7h", tz="UTC", unit="us"))
+    table = arrow(rows()[["a", "b", "c", "w", "row"]].assign(at=times))
+    delta.append(table)
+    (file,) = (tmp_path / "delta table").glob("*.parquet")
+    old = table.set_column(5, "at", table.column("at").cast(pa.timestamp("us")))
+    pq.write_table(old, file, use_deprecated_int96_timestamps=True)
+    assert pq.read_schema(file).field("at").type == pa.timestamp("ns")
+    assert read(delta.table).schema.field("at").type == pa.timestamp("us", "UTC")
+    pd.testing.assert_series_equal(sorted_rows(read(delta.table))["at"], times, check_names=False)
+
+
 def test_delta_table_with_mapped_columns_is_refused(tmp_path):
     schema = {
         "type": "struct",
@@ -464,6 +486,19 @@ def test_other_files_of_iceberg_are_refused(iceberg, tmp_path, monkeypatch):
     other = FileScanTask(delete_file(tmp_path / "x", DataFileContent.DATA, FileFormat.ORC))
     monkeypatch.setattr(DataScan, "plan_files", lambda self: [other])
     with pytest.raises(paribus.errors.SourceError, match="x of X is a file of ORC"):
+        effects(iceberg.table)
+
+
+def test_iceberg_files_on_several_filesystems_are_refused(iceberg, monkeypatch):
+    iceberg.append(arrow(rows()))
+    plan = DataScan.plan_files
+    other = FileScanTask(
+        DataFile.from_args(
+            content=DataFileContent.DATA, file_path="s3://box/x.parquet", file_format=FileFormat.PARQUET
+        )
+    )
+    monkeypatch.setattr(DataScan, "plan_files", lambda self: [*plan(self), other])
+    with pytest.raises(paribus.errors.SourceError, match="several filesystems"):
         effects(iceberg.table)
 
 

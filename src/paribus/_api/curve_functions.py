@@ -162,9 +162,9 @@ def partial_dependence(
     **Data.** The model receives the kind of table that you pass, with the same dtypes. Columns are matched by
     name, additional ones are dropped with a note, and text is converted to the categories of the fit.
     Out-of-core data is read as often as needed and never loaded as a whole. It is a path, pattern or address
-    of Parquet files, a list of them, a ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars
-    ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function that returns an iterator of batches.
-    Only columns of the model are read, and it receives them as pandas (as polars from a ``LazyFrame``).
+    of Parquet files, a list of them, a ``deltalake.DeltaTable``, a table of ``pyiceberg``, a
+    ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask
+    data frame, or a function that returns an iterator of batches. Only columns of the model are read, and it receives them as pandas (as polars from a ``LazyFrame``).
     Weights of pandas are aligned with X by label; other labels are refused.
 
     **Groups of columns.** A mapping from a name to columns makes one feature of them, whose values are the

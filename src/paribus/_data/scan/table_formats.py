@@ -49,6 +49,11 @@ def from_delta(X: Any, on_error: str) -> ParquetFiles:
     partitions = dict(zip(paths, values, strict=True))
     schema = normal_schema(pa.schema(X.schema()))
     deleted = _deletion_vectors(X, root)
+    if not deleted.keys() <= partitions.keys():
+        raise SourceError(
+            f"X is a Delta Lake table with a deletion vector of {min(deleted.keys() - partitions.keys())}, "
+            "which is not one of its files; write its rows to Parquet and pass the folder"
+        )
 
     def described(file: File) -> File:
         values = partitions[file.path]
@@ -118,12 +123,18 @@ def from_iceberg(X: Any, on_error: str) -> ParquetFiles:
     storage = PyArrowFileIO(scan.io.properties)
     fields, schema = scan.projection().fields, normal_schema(scan.projection().as_arrow())
     mapping, specs = scan.table_metadata.name_mapping(), scan.table_metadata.specs()
-    tasks = {}
+    tasks, places = {}, set()
     for task in scan.plan_files():
         _check_iceberg_files(task)
-        scheme, host, path = storage.parse_location(task.file.file_path)
+        *place, path = storage.parse_location(task.file.file_path)
         tasks[path] = task
-    filesystem = storage.fs_by_scheme(scheme, host) if tasks else None
+        places.add(tuple(place))
+    if len(places) > 1:
+        raise SourceError(
+            "X is an Iceberg table with files on several filesystems; pass lambda: "
+            "table.scan().to_arrow_batch_reader()"
+        )
+    filesystem = storage.fs_by_scheme(*places.pop()) if places else None
 
     def described(file: File) -> File:
         own, task = _field_names(file, mapping), tasks[file.path]
