@@ -164,7 +164,8 @@ def partial_dependence(
     Out-of-core data is read as often as needed and never loaded as a whole. It is a path, pattern or address
     of Parquet files, a list of them, a ``deltalake.DeltaTable``, a table of ``pyiceberg``, a
     ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask
-    data frame, or a function that returns an iterator of batches. Only columns of the model are read, and it receives them as pandas (as polars from a ``LazyFrame``).
+    data frame, or a function that returns an iterator of batches. Only columns of the model are read, and it
+    receives them as pandas (as polars from a ``LazyFrame``).
     Weights of pandas are aligned with X by label; other labels are refused.
 
     **Groups of columns.** A mapping from a name to columns makes one feature of them, whose values are the
