@@ -140,6 +140,13 @@ def _boosting() -> Iterator[Family]:
             lambda y=y: ensemble.GradientBoostingClassifier(**TREES).fit(NUMBERS, y),
             both,
         )
+    first = ensemble.HistGradientBoostingClassifier(**few)
+    yield Family(
+        group,
+        "`GradientBoostingClassifier`, `init` a model",
+        lambda: ensemble.GradientBoostingClassifier(**TREES, init=first).fit(NUMBERS, TWO),
+        both,
+    )
     yield Family(
         group,
         "`HistGradientBoostingRegressor`, with categories",

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from differential import run_file, run_model
+from differential import _started, run_file, run_model
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -17,3 +17,15 @@ def test_random_models_are_explained_as_loops_explain_them():
 def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
     ends = Counter(run_file(seed, tmp_path) for seed in range(60))
     assert ends["refused"] > ends["read as its library"] > 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 206), marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("maker", "least"),
+    [(_started, 0.8)],
+    ids=["boosting from a model"],
+)
+def test_random_models_of_a_kind_are_explained_as_loops_explain_them(maker, least, seeds):
+    ends = Counter(run_model(seed, (maker,)) for seed in seeds)
+    assert sum(number for end, number in ends.items() if "exact" in end) >= least * len(seeds), ends

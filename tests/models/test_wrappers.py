@@ -15,6 +15,7 @@ from sklearn.ensemble import (
     BaggingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,
@@ -39,6 +40,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -55,6 +57,7 @@ from paribus._models import adapt, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, predicted
 from paribus._models.preprocessing.preparation import JoinedPreparation
+from paribus._models.structure import reads_single
 from paribus._models.trees import Trees
 from paribus.errors import RefusalError
 
@@ -85,6 +88,7 @@ boosted, boosted_classes = (
 forest = RandomForestRegressor(3, max_depth=4, random_state=0)
 forest_classes = RandomForestClassifier(3, max_depth=4, random_state=0)
 logistic = LogisticRegression()
+from_classes = GradientBoostingClassifier(n_estimators=4, init=boosted_classes)
 
 
 def behind(model):
@@ -215,6 +219,29 @@ CASES = {
     "one against the rest": (OneVsRestClassifier(behind(boosted_classes)), X, THREE, Combination),
     "one against the other": (OneVsRestClassifier(behind(boosted_classes)), X, TWO, Combination),
     "one against the rest, margins": (OneVsRestClassifier(behind(boosted_classes)), X, THREE, Trees, MARGIN),
+    "boosting from trees": (GradientBoostingRegressor(n_estimators=4, init=forest), X[NUMBERS], Y, Trees),
+    "boosting from steps between single numbers": (
+        GradientBoostingRegressor(n_estimators=4, init=HistGradientBoostingRegressor(max_iter=4)),
+        X[NUMBERS],
+        Y,
+        Trees,
+    ),
+    "boosting from rounded terms": (
+        behind(GradientBoostingRegressor(n_estimators=4, init=Ridge(), loss="huber")),
+        X,
+        Y,
+        Combination,
+    ),
+    "boosting from probabilities": (from_classes, X[NUMBERS], TWO, Combination),
+    "boosting from probabilities, margin": (from_classes, X[NUMBERS], TWO, Combination, MARGIN),
+    "boosting from three probabilities": (behind(from_classes), X, THREE, Combination),
+    "boosting from three probabilities, margin": (behind(from_classes), X, THREE, Combination, MARGIN),
+    "exponential boosting from probabilities": (
+        GradientBoostingClassifier(n_estimators=4, loss="exponential", init=boosted_classes),
+        X[NUMBERS],
+        TWO,
+        Combination,
+    ),
     "threshold": (FixedThresholdClassifier(behind(light_classes)), X, TWO, Trees),
     "tuned threshold": (behind(TunedThresholdClassifierCV(logistic, cv=2)), X, TWO, Additive),
 }  # fmt: skip
@@ -282,6 +309,28 @@ def test_a_model_made_of_models_is_one_structure_that_predicts_as_it_does(name):
         ),
         (BaggingClassifier(logistic, 2), X[NUMBERS], TWO, "predict", "BaggingClassifier predicts a class"),
         (CalibratedClassifierCV(logistic, cv=2), X[NUMBERS], TWO, "predict", "CalibratedClassifierCV predicts a"),
+        (from_classes, X[NUMBERS], TWO, "predict", "GradientBoostingClassifier predicts a class"),
+        (
+            GradientBoostingClassifier(n_estimators=2, init=xgboost.XGBClassifier(n_estimators=2, max_depth=2)),
+            X[NUMBERS],
+            TWO,
+            "predict_proba",
+            "starts from the log-odds of XGBClassifier, which amplify the rounding",
+        ),
+        (
+            GradientBoostingClassifier(n_estimators=2, init=RandomForestClassifier(2, random_state=0)),
+            X[NUMBERS],
+            TWO,
+            "predict_proba",
+            "its init predicts a probability within 1e-05 of 0 or 1",
+        ),
+        (
+            GradientBoostingRegressor(n_estimators=2, init=KNeighborsRegressor()),
+            X[NUMBERS],
+            Y,
+            "predict",
+            "KNeighborsRegressor is not among the tree ensembles",
+        ),
         (OneVsRestClassifier(logistic), X[NUMBERS], TWO, "predict", "OneVsRestClassifier predicts a class"),
         (OneVsOneClassifier(logistic), X[NUMBERS], pd.factorize(THREE)[0], "predict", "OneVsOneClassifier counts"),
         (FixedThresholdClassifier(logistic), X[NUMBERS], TWO, "predict", "FixedThresholdClassifier predicts a class"),
@@ -403,6 +452,47 @@ def test_a_function_that_fails_or_has_no_number_there_leaves_it_to_the_model():
 
     with pytest.raises(RefusalError, match="of the sum of its models fails: ValueError: no inverse"):
         replace(structure, function=failing).outputs([np.ones((1, 3))])
+
+
+def test_boosting_gives_its_init_rows_in_single_precision():
+    """A step between two single numbers moves to one of them; numbers in double precision lie between."""
+    rng = np.random.default_rng(0)
+    table = 1.0 + rng.integers(0, 40, size=(200, 2)) * 2.0**-26  # about five of them are one single number
+    target = table[:, 0] * 2.0**26 % 8 + table[:, 1]
+    start = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=2)
+    model = GradientBoostingRegressor(init=start, n_estimators=2).fit(table, target)
+    exact, brute = (
+        paribus.partial_dependence(model, table, 0, kind="individual", method=method, grid_resolution=40)
+        for method in ("exact", "brute")
+    )
+    assert np.ptp(brute.individual) > 0.1
+    np.testing.assert_allclose(exact.individual, brute.individual, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [VotingRegressor(**of(light, extreme)), GradientBoostingRegressor(n_estimators=4, init=Ridge())]
+)
+def test_verification_allows_for_single_precision_of_a_part(model):
+    effect = paribus.partial_dependence(model.fit(X[NUMBERS], Y), X[NUMBERS], "a", verify=True)
+    assert 1e-12 < effect.provenance.verified_difference < 1e-6
+    adapted = adapt(model, table_of(X[NUMBERS]))
+    assert not reads_single(adapted)  # unknown before it is read
+    structure_of(adapted)
+    assert reads_single(adapted)
+
+
+def test_boosting_from_probabilities_near_one_is_evaluated_itself():
+    """The rows of the check have moderate probabilities; a row that is far away has not."""
+    rng = np.random.default_rng(1)
+    table = np.c_[rng.normal(size=400), rng.normal(size=400)]
+    labels = (table[:, 0] + rng.normal(size=400) > 0).astype(int)
+    start = FrozenEstimator(LogisticRegression().fit(table, labels))
+    model = GradientBoostingClassifier(init=start, n_estimators=2).fit(table, labels)
+    table[7, 0] = 12.0
+    effect = paribus.partial_dependence(model, table, 1, kind="both", grid_resolution=4)
+    assert effect.provenance.evaluator == "brute"
+    refusals = [str(refusal) for refusal in effect.provenance.refusals.values()]
+    assert any("within 1e-05 of 0 or 1" in refusal for refusal in refusals)
 
 
 def test_temperature_is_given_probabilities_within_their_range():

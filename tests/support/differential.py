@@ -25,7 +25,7 @@ from pandas.api.types import is_numeric_dtype as is_number
 import paribus
 from library_predictions import predicted_by_library
 
-SINGLE = ("xgboost", "isotonic")  # whose predictions have single precision, or amplify it
+SINGLE = ("xgboost", "isotonic", "single")  # whose predictions have single precision, or amplify it
 
 
 def average(predicted, weights):
@@ -275,6 +275,38 @@ def _sklearn(rng, task, frame):
     return type(model).__name__, model, frame
 
 
+def _started(rng, task, frame):
+    """Return gradient boosting that starts from another model, which linear models predict in single precision."""
+    from sklearn import ensemble, linear_model, pipeline, preprocessing
+
+    frame = pd.get_dummies(frame, dtype=float).fillna(0.25)
+    few = {"n_estimators": 4, "max_depth": 2, "random_state": 0}
+    if task in ("two", "three"):
+        init = _pick(
+            rng,
+            ensemble.RandomForestClassifier(**few | {"min_samples_leaf": 8}),
+            ensemble.HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=4),
+            ensemble.GradientBoostingClassifier(**few),
+            linear_model.LogisticRegression(),
+        )
+        loss = _pick(rng, "log_loss", "exponential") if task == "two" else "log_loss"
+        model = ensemble.GradientBoostingClassifier(init=init, loss=loss, **few)
+        return f"boosting from {type(init).__name__}", model, frame
+    scaled = pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge())
+    init = _pick(
+        rng,
+        linear_model.LinearRegression(),
+        scaled,
+        ensemble.RandomForestRegressor(**few),
+        ensemble.HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=4),
+        ensemble.VotingRegressor([("a", linear_model.Ridge()), ("b", ensemble.ExtraTreesRegressor(**few))]),
+    )
+    loss = _pick(rng, "squared_error", "huber", "quantile")
+    model = ensemble.GradientBoostingRegressor(init=init, loss=loss, **few)
+    single = "" if type(init).__name__.endswith(("ForestRegressor", "BoostingRegressor")) else "single "
+    return f"boosting from {single}{type(init).__name__}", model, frame
+
+
 def _hist(rng, task, frame):
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -432,6 +464,7 @@ def _same(values):
 
 MAKERS = (
     _sklearn,
+    _started,
     _hist,
     _xgboost,
     _lightgbm,

@@ -23,7 +23,7 @@ from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
 from paribus._models.ensemble import LEAF
 from paribus._models.files.file_model import FileModel
-from paribus._models.structure import trees_of
+from paribus._models.structure import reads_single, trees_of
 from paribus._models.trees import MOST_ROWS, Trees, rounding_of
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
@@ -463,7 +463,8 @@ def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.
 
     ``more`` is added to the tolerance.
     """
-    rounding = 0.0 if model.sample_prediction is None else rounding_of(model.sample_prediction)
+    known = model.sample_prediction
+    rounding = 0.0 if known is None else rounding_of(known, single=reads_single(model))
     allowed = terms * rounding + more
     if not worst <= allowed:
         raise RefusalError(

@@ -69,6 +69,8 @@ def _apply_function(function: Function, sums: Floats) -> Floats:
     """Return a function of sums, or refuse if it fails or its values are not finite."""
     try:
         outputs = function(sums)
+    except RefusalError:
+        raise
     except Exception as error:  # of any class
         raise RefusalError(
             f"its function of the sum of its models fails: {failure(error)}", RefusalCode.DATA
@@ -213,6 +215,13 @@ def arrays_of(structure: Structure) -> Iterator[Array]:
         yield from (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value)
         yield from (nodes.base, nodes.output, nodes.category_set)
         yield from (one.listed for one in nodes.category_sets)
+
+
+def rounds_to_single(structure: Structure) -> bool:
+    """Return whether a model, or a part of it, predicts in single precision."""
+    if isinstance(structure, Combination):
+        return any(rounds_to_single(part.structure) for part in structure.parts)
+    return structure.single
 
 
 def predicted(structure: Structure, table: Table) -> Floats:

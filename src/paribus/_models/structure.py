@@ -19,7 +19,15 @@ from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
 from paribus._models.additive import Additive, ProjectedModel, additive_for, is_additive
 from paribus._models.columns import FittedColumns, PipelinePosition, columns_of
-from paribus._models.combination import Combination, Part, Structure, arrays_of, picked, predicted
+from paribus._models.combination import (
+    Combination,
+    Part,
+    Structure,
+    arrays_of,
+    picked,
+    predicted,
+    rounds_to_single,
+)
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
@@ -130,16 +138,15 @@ def _amplified_rounding(structure: Structure) -> float:
         return 0.0
     inner = max(_amplified_rounding(part.structure) for part in structure.parts)
     function = structure.function
-    if isinstance(function, CalibratedOutputs) and any(map(_sums_in_single, structure.parts)):
+    if isinstance(function, CalibratedOutputs) and rounds_to_single(structure):
         return max(inner, function.amplified(SINGLE_ROUNDING))
     return inner
 
 
-def _sums_in_single(part: Part) -> bool:
-    """Return whether a part, or a part of it, sums leaves in single precision."""
-    if isinstance(part.structure, Combination):
-        return any(map(_sums_in_single, part.structure.parts))
-    return isinstance(part.structure, Trees) and part.structure.ensemble.single_sum
+def reads_single(model: Model) -> bool:
+    """Return whether a model was read, and it or a part of it predicts in single precision."""
+    structure = _READ.get(model)
+    return structure is not None and not isinstance(structure, tuple) and rounds_to_single(structure)
 
 
 def prefetch_structure(model: Model) -> None:

@@ -191,7 +191,8 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
         single_sum=alone and all(ensemble.single_sum for ensemble in ensembles),
         preparation=preparation,
     )
-    return Trees(ensemble, Link(), None, bound_of(ensemble, Link()))
+    single = any(member.single for member in members)
+    return Trees(ensemble, Link(), None, bound_of(ensemble, Link()), single=single)
 
 
 def _joined_encodings(
@@ -260,7 +261,8 @@ class Trees:
 
     ``columns`` are the reported outputs of the link, None for all. ``bound`` is a number that no output
     exceeds, None if it is unknown. With ``both``, the link returns the probability of the second class, and
-    the probabilities of both classes are reported.
+    the probabilities of both classes are reported. ``single`` means that the model, or a part of it, predicts
+    in single precision.
     """
 
     ensemble: Ensemble
@@ -268,6 +270,7 @@ class Trees:
     columns: tuple[int, ...] | None
     bound: float | None
     both: bool = False
+    single: bool = False
 
     def outputs(self, margins: Floats, *, overwrite: bool = False) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which may be overwritten."""
@@ -295,7 +298,7 @@ def trees_for(
     picked = None if both else _reported_margins(ensemble, columns, prediction.shape[1])
     if picked is not None and link.linear:
         ensemble, picked = _with_margins(ensemble, picked), None
-    trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both)
+    trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both, ensemble.single_sum)
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(sample)).T).T
     except ModelError as error:
@@ -321,12 +324,20 @@ def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str =
         )
 
 
-def rounding_of(prediction: Floats) -> float:
-    """Return a bound of the rounding error of sums, by the precision of the predictions."""
+def rounding_of(prediction: Floats, *, single: bool = False) -> float:
+    """Return a bound of the rounding error of sums, by the precision of the predictions.
+
+    ``single`` means that a part of the model predicts in single precision.
+    """
     finite = prediction[np.isfinite(prediction)]
+    precision = SINGLE if single or is_single(finite) else DOUBLE
+    return precision * float(np.abs(finite).max(initial=0.0))
+
+
+def is_single(prediction: Floats) -> bool:
+    """Return whether predictions are numbers of single precision."""
     with np.errstate(over="ignore"):  # of numbers beyond single precision
-        single = bool((finite.astype(np.float32) == finite).all())
-    return (SINGLE if single else DOUBLE) * float(np.abs(finite).max(initial=0.0))
+        return np.array_equal(prediction.astype(np.float32), prediction, equal_nan=True)
 
 
 def _reported_margins(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,9 @@ from paribus._contracts import Floats, Integers
 from paribus._models.additive import behind_projections, is_linear, read_linear
 from paribus._models.columns import PipelinePosition
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
+from paribus._models.libraries.sklearn import boosting_links, starts_constant
 from paribus._models.parameters import package_of, replaced_method
-from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
+from paribus._models.preprocessing.dependencies import ColumnSubset, acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
 
 # Models that pass the table to one nested model, by the attribute of that model.
@@ -43,6 +45,8 @@ CONTINUOUS = 1e-9  # largest change of a continuous function between adjacent fl
 SMALL_SPREAD = 1e-3  # range to search relative to the size of predictions, if these do not vary
 AFFINE = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 BAGGING = ("BaggingClassifier", "BaggingRegressor")
+BOOSTING = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+EDGE = 1e-5  # smallest distance of a probability from 0 and 1 such that rounding hardly changes its log-odds
 SINGLE_TREES = (
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
@@ -61,6 +65,8 @@ def is_wrapper(target: Any) -> bool:
             type(member).__name__ not in SINGLE_TREES or package_of(member) != "sklearn"
             for member in target.estimators_
         )
+    if name in BOOSTING:  # with a constant start it is read as trees
+        return hasattr(target, "init_") and not starts_constant(target)
     return name in READERS or name in REFUSED
 
 
@@ -414,7 +420,52 @@ def _one_vs_rest(wrapper: Wrapper) -> Part:
     return transformed(beside, Shares(both), len(parts) + both, 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class InitialMargins:
+    """Margins of the initial probabilities of a boosted classifier, by the ``link`` of its loss."""
+
+    link: Any
+
+    def __call__(self, outputs: Floats) -> Floats:
+        """Return the margins ``(k, ...)``, one for two classes. Refuse probabilities close to 0 or 1."""
+        if np.minimum(outputs, 1.0 - outputs).min(initial=1.0) < EDGE:
+            raise RefusalError(
+                f"its init predicts a probability within {EDGE:g} of 0 or 1, whose log-odds amplify rounding",
+                RefusalCode.DATA,
+            )
+        given = outputs if self.link.is_multiclass else outputs[1:]
+        made = np.asarray(self.link.link(given.reshape(len(given), -1).T))
+        return np.ascontiguousarray(made.T).reshape(given.shape)
+
+
+def _boosted_from_model(wrapper: Wrapper) -> Part:
+    """Return the sum of the margins of ``init`` and of the trees, both of rows in single precision."""
+    target = wrapper.target
+    single = ColumnSubset(tuple(range(target.n_features_in_)), single=True)
+    place = wrapper.place.behind([single])
+    trees = copy(target)
+    trees.init_ = "zero"
+    if not hasattr(target, "classes_"):
+        parts = [wrapper.read_member(target.init_, place, "predict"), wrapper.member(trees)]
+        return wrapper.sum(parts, np.ones((1, 2)))
+    if wrapper.response == "predict":
+        raise wrapper.refusal("predicts a class, which is not a sum")
+    if target.init_.predict_proba(place.received[:1]).dtype == np.float32:
+        raise wrapper.refusal(
+            f"starts from the log-odds of {type(target.init_).__name__}, which amplify the rounding of "
+            "probabilities in single precision"
+        )
+    start = wrapper.read_member(target.init_, place, "predict_proba")
+    margins = target.n_trees_per_iteration_
+    parts = [transformed(start, InitialMargins(target._loss.link), margins, None)]
+    parts.append(wrapper.member(trees, "decision_function"))
+    total = wrapper.sum(parts, np.hstack([np.eye(margins)] * 2))
+    link = boosting_links(target)[0][wrapper.response]
+    return total if link.linear else linked(total, link, both=margins == 1)
+
+
 READERS: dict[str, Callable[[Wrapper], Part]] = {
+    **dict.fromkeys(BOOSTING, _boosted_from_model),
     "BaggingClassifier": _bagged_members,
     "BaggingRegressor": _bagged_members,
     "CalibratedClassifierCV": _calibrated_mean,

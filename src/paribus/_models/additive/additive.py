@@ -188,6 +188,8 @@ class Additive:
         Whether the probabilities of both classes are reported, while the link returns the second one.
     preparation : Preparation or None
         Preprocessing that computes the columns, None if the model receives the raw table.
+    single : bool
+        Whether the model predicts in single precision.
     """
 
     column_terms: Terms
@@ -197,6 +199,7 @@ class Additive:
     columns: tuple[int, ...] | None
     both: bool
     preparation: Preparation | None
+    single: bool
 
     @property
     def n_margins(self) -> int:

@@ -21,7 +21,7 @@ from paribus._models.additive.additive import (
 from paribus._models.parameters import attribute, package_of, replaced_method
 from paribus._models.predictor import Link
 from paribus._models.preprocessing.preparation import Preparation
-from paribus._models.trees import refuse_difference
+from paribus._models.trees import is_single, refuse_difference
 from paribus.errors import RefusalCode, RefusalError
 
 # By class name of a link in statsmodels and glum.
@@ -327,7 +327,7 @@ def additive_for(
     outputs = prediction.shape[1]
     both = columns is None and link.name == "sigmoid" and (margins, outputs) == (1, 2)
     picked = None if both or margins == outputs else _reported_classes(link, columns, margins, outputs)
-    additive = Additive(terms, intercept, owner, link, picked, both, preparation)
+    additive = Additive(terms, intercept, owner, link, picked, both, preparation, is_single(prediction))
     whole = additive.terms(additive.rows(sample), ())
     ours = additive.outputs(additive.rest(whole, [])).T
     refuse_difference(ours, prediction, f"on {len(sample)} rows", "terms")

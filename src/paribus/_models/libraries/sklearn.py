@@ -418,23 +418,28 @@ def _gradient_boosting(estimator: Any) -> Ensemble:
     trees = list(estimator.estimators_.ravel())  # by iteration, then by class
     value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
     encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
-    return _join_trees(trees).ensemble(value, base, encodings, *_boosting_links(estimator))
+    return _join_trees(trees).ensemble(value, base, encodings, *boosting_links(estimator))
 
 
 def _initial_margins(estimator: Any) -> Floats:
     """Return the margins before the first tree, or refuse an initial estimator that is not constant."""
-    init = estimator.init_
-    if not isinstance(init, str):
-        name = type(init).__name__
-        if package_of(init) != "sklearn" or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
-            raise RefusalError(
-                f"its trees correct another model, init={name}, whose predictions are not a sum over trees"
-            )
+    if not starts_constant(estimator):
+        name = type(estimator.init_).__name__
+        raise RefusalError(f"its trees correct another model, init={name}, which is read separately")
     rows = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
     return np.asarray(estimator._raw_predict_init(rows)[0], dtype=np.float64)
 
 
-def _boosting_links(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+def starts_constant(estimator: Any) -> bool:
+    """Return whether the margins before the first tree of gradient boosting are equal for all rows."""
+    init = estimator.init_
+    if isinstance(init, str):
+        return True
+    strategies = CONSTANT.get(type(init).__name__, ())
+    return package_of(init) == "sklearn" and getattr(init, "strategy", None) in strategies
+
+
+def boosting_links(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
     """Return links and refusals of a boosted model, by the link of its loss."""
     name = type(estimator._loss.link).__name__
     if name not in LINKS:
@@ -466,7 +471,7 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
         category_sets=category_sets,
     )
     value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
-    encodings, (links, refused) = _hist_encodings(estimator), _boosting_links(estimator)
+    encodings, (links, refused) = _hist_encodings(estimator), boosting_links(estimator)
     return forest.ensemble(value, base, encodings, links, refused)
 
 

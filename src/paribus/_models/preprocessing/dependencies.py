@@ -120,13 +120,19 @@ def by_number(function: Callable[..., Any], kind: type, options: dict[str, Any])
 
 @dataclass(frozen=True)
 class ColumnSubset:
-    """A step that selects columns in a given order, as an array or a sparse matrix."""
+    """A step that selects columns in a given order, as an array or a sparse matrix.
+
+    With ``single``, their numbers are rounded to single precision.
+    """
 
     columns: tuple[int, ...]
+    single: bool = False
 
     def transform(self, table: Any) -> Any:
         """Return the columns."""
         array = table.tocsr() if hasattr(table, "tocsr") else np.asarray(table)
+        with np.errstate(over="ignore"):  # the model refuses infinite numbers
+            array = array.astype(np.float32) if self.single else array
         return array[:, list(self.columns)]
 
 
