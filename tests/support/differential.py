@@ -335,6 +335,19 @@ def _xgboost(rng, task, frame):
     return f"xgboost {objective}", xgboost.XGBRegressor(objective=objective, **options), _categorical(frame)
 
 
+def _linear_booster(rng, task, frame):
+    import xgboost
+
+    frame = pd.get_dummies(frame, dtype=float)
+    options = {"n_estimators": 5, "booster": "gblinear", "n_jobs": 1, "updater": "coord_descent"}
+    if task in ("two", "three"):
+        return "xgboost linear classifier", xgboost.XGBClassifier(**options), frame
+    objective = "count:poisson" if task == "count" else "reg:squarederror"
+    # Sums of large numbers of Poisson models would overflow in single precision.
+    frame = frame.rank(pct=True) if task == "count" else frame
+    return f"xgboost linear {objective}", xgboost.XGBRegressor(objective=objective, **options), frame
+
+
 def _lightgbm(rng, task, frame):
     import lightgbm
 
@@ -465,6 +478,7 @@ def _same(values):
 MAKERS = (
     _sklearn,
     _started,
+    _linear_booster,
     _hist,
     _xgboost,
     _lightgbm,

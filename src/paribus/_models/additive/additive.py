@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from paribus.errors import RefusalCode, RefusalError
 
 
 class Terms(ABC):
-    """A function of each column."""
+    """A function of each column. With ``accepts_missing``, it has a value at NaN, too."""
+
+    accepts_missing: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -78,6 +80,24 @@ class LinearTerms(Terms):
     def of_stored(self, columns: Integers, stored: Any) -> Floats:
         """Return the sum of the products of all columns."""
         return np.ascontiguousarray((stored @ self.coefficients[:, columns].T).T)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleTerms(LinearTerms):
+    """Coefficients times the columns in single precision, zero for missing values."""
+
+    accepts_missing: ClassVar[bool] = True
+
+    def at(self, column: int, numbers: Floats) -> Floats:
+        """Return the products, or refuse numbers beyond single precision."""
+        with np.errstate(over="ignore"):
+            rounded = numbers.astype(np.float32).astype(np.float64)
+        _refuse_infinite(f"column {column} in single precision", rounded, accepts_missing=True)
+        return super().at(column, np.where(np.isnan(rounded), 0.0, rounded))
+
+    def of_stored(self, columns: Integers, stored: Any) -> Floats:
+        """Return the sum of the products of all columns."""
+        return Terms.of_stored(self, columns, stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +281,7 @@ class Additive:
         return [self._own(table, feature) for table, (feature, _) in zip(made, requests, strict=True)]
 
     def _at(self, feature: int, cells: CellValues) -> Floats:
-        numbers = _finite_numbers(cells.column)
+        numbers = _finite_numbers(cells.column, self.column_terms.accepts_missing)
         term = np.zeros((self.n_margins, len(numbers)))
         for column in np.flatnonzero((self.owner == feature) & self._used).tolist():
             term += self.column_terms.at(column, numbers)
@@ -281,11 +301,12 @@ class Additive:
         columns = np.flatnonzero(self.owner == feature)
         if isinstance(made, SparseTable):
             stored = made.columns(columns)
-            _refuse_infinite("what its preprocessing returns", stored.data)
+            accepted = self.column_terms.accepts_missing
+            _refuse_infinite("what its preprocessing returns", stored.data, accepted)
             return self.column_terms.of_stored(columns, stored)
         term = np.zeros((self.n_margins, len(made)))
         for column in columns.tolist():
-            numbers = _finite_column(made, column)
+            numbers = _finite_column(made, column, self.column_terms.accepts_missing)
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
@@ -308,28 +329,29 @@ def _add_exactly(high: Floats, low: Floats, added: Floats) -> None:
     high[...] = total
 
 
-def _finite_column(made: Any, column: int) -> Floats:
-    """Return a column as finite numbers, or refuse."""
+def _finite_column(made: Any, column: int, accepts_missing: bool) -> Floats:
+    """Return a column as finite numbers, and NaN if missing values are accepted, or refuse."""
     floats = made.floats(column)
     if floats is None:
-        return _finite_numbers(made.column(column))
+        return _finite_numbers(made.column(column), accepts_missing)
     numbers: Floats = floats.astype(np.float64, copy=False)
-    _refuse_infinite(repr(made.names[column]), numbers)
+    _refuse_infinite(repr(made.names[column]), numbers, accepts_missing)
     return numbers
 
 
-def _finite_numbers(column: Column) -> Floats:
-    if column.missing.any():
+def _finite_numbers(column: Column, accepts_missing: bool) -> Floats:
+    if column.missing.any() and not accepts_missing:
         raise RefusalError(f"{column.name!r} has missing values, which it does not accept", RefusalCode.DATA)
     if column.values.dtype.kind not in "biuf":
         raise RefusalError(f"{column.name!r} does not hold numbers", RefusalCode.DATA)
-    numbers = np.asarray(column.values, dtype=np.float64)
-    _refuse_infinite(repr(column.name), numbers)
+    numbers = np.full(len(column.missing), np.nan)
+    numbers[~column.missing] = column.values
+    _refuse_infinite(repr(column.name), numbers, accepts_missing)
     return numbers
 
 
-def _refuse_infinite(name: str, numbers: Floats) -> None:
-    if not np.isfinite(numbers).all():
+def _refuse_infinite(name: str, numbers: Floats, accepts_missing: bool) -> None:
+    if (np.isinf(numbers) if accepts_missing else ~np.isfinite(numbers)).any():
         raise RefusalError(
             f"{name} has missing or infinite values, which it does not accept", RefusalCode.DATA
         )

@@ -1,4 +1,4 @@
-"""Readers of additive models of scikit-learn, statsmodels and glum."""
+"""Readers of additive models of scikit-learn, statsmodels, glum and XGBoost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from paribus._data.table import Table
 from paribus._models.additive.additive import (
     Additive,
     LinearTerms,
+    SingleTerms,
     SquaredTerms,
     StepTerms,
     TableTerms,
     Terms,
 )
+from paribus._models.libraries.xgboost import is_linear_booster, read_linear_booster
 from paribus._models.parameters import attribute, package_of, replaced_method
 from paribus._models.predictor import Link
 from paribus._models.preprocessing.preparation import Preparation
@@ -297,7 +299,8 @@ def behind_projections(steps: Sequence[Any], model: Any) -> tuple[Sequence[Any],
 
 def is_additive(model: Any) -> bool:
     """Return whether a model belongs to a class of additive models that is supported."""
-    return isinstance(model, ProjectedModel) or is_linear(model) or is_naive_bayes(model) or is_glm(model)
+    known = (is_linear, is_naive_bayes, is_glm, is_linear_booster)
+    return isinstance(model, ProjectedModel) or any(one(model) for one in known)
 
 
 def additive_for(
@@ -340,6 +343,9 @@ def _read_terms(model: Any, response: str) -> tuple[Terms, Floats, Link]:
             return model.terms(response)
         if is_naive_bayes(model):
             return read_naive_bayes(model, response)
+        if is_linear_booster(model):
+            coefficients, intercept, link = read_linear_booster(model, response)
+            return SingleTerms(coefficients), intercept, link
         read = read_glm if is_glm(model) else read_linear
         coefficients, intercept, link = read(model, response)
     except AttributeError as error:

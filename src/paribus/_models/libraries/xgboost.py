@@ -22,9 +22,9 @@ from paribus._models.libraries.library import (
     whole,
     whole_numbers,
 )
-from paribus._models.parameters import attribute
+from paribus._models.parameters import attribute, package_of
 from paribus._models.predictor import Link, Predictor
-from paribus.errors import RefusalError
+from paribus.errors import RefusalCode, RefusalError
 
 Singles = NDArray[np.float32]
 Json = Mapping[str, Any]
@@ -69,6 +69,8 @@ KNOWN = {
         "sum_hessian",
         "tree_param",
     },
+    "linear gradient_booster": {"model", "name"},
+    "linear model": {"boosted_rounds", "weights"},
     "tree_param": {"num_deleted", "num_feature", "num_nodes", "size_leaf_vector"},
 }
 
@@ -163,14 +165,46 @@ class XGBoost(Library):
 
     def importance(self, model: Any) -> Any:
         """Return the importance of a wrapper, or the gain of a booster. Linear boosters are refused."""
-        config = json.loads(_booster(model).save_config())
-        if config["learner"]["gradient_booster"]["name"] == "gblinear":
+        if is_linear_booster(model):
             raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
         return _gains(model) if self.is_native(model) else super().importance(model)
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
         return read(model)
+
+
+def is_linear_booster(model: Any) -> bool:
+    """Return whether a fitted wrapper or native booster of XGBoost is linear."""
+    if package_of(model) != "xgboost" or not hasattr(_booster(model), "save_config"):
+        return False
+    config = json.loads(_booster(model).save_config())
+    return bool(config["learner"]["gradient_booster"]["name"] == "gblinear")
+
+
+def read_linear_booster(estimator: Any, response: str) -> tuple[Floats, Floats, Link]:
+    """Return coefficients ``(m, c)``, intercept ``(m,)`` and link of a linear booster, or refuse.
+
+    XGBoost adds the base score of the first margin to every margin of a linear booster.
+    """
+    _refuse_missing_value(estimator)
+    with XGBoost().reading():
+        learner = json.loads(_booster(estimator).save_raw("json"))["learner"]
+        booster = learner["gradient_booster"]
+        parts = {"learner": learner, "learner_model_param": learner["learner_model_param"]}
+        parts |= {"linear gradient_booster": booster, "linear model": booster["model"]}
+        for what, part in parts.items():
+            XGBoost.refuse_unknown(what, part, KNOWN[what])
+        objective = objective_in(learner)
+        links, refused = _xgboost_links(estimator, objective)
+        if response not in links:
+            raise RefusalError(
+                refused.get(response, f"its terms do not determine {response}"), RefusalCode.NONLINEAR_LINK
+            )
+        base = _base_margins(learner["learner_model_param"], OBJECTIVES[objective])
+        weights = np.array(booster["model"]["weights"], np.float32).astype(np.float64)
+        *coefficients, bias = weights.reshape(-1, len(base))
+    return np.array(coefficients).T, bias + base[0], links[response]
 
 
 def _booster(model: Any) -> Any:
@@ -312,7 +346,7 @@ def _refuse_missing_value(estimator: Any) -> None:
     if missing is not None and not np.isnan(missing):
         raise RefusalError(
             f"it was made with missing={missing!r}, so that this number is a missing value; "
-            "its trees are only read with missing=nan"
+            "it is only read with missing=nan"
         )
 
 
