@@ -366,6 +366,12 @@ def _wrapped() -> Iterator[Family]:
             ),
             (PROBABILITY if vote == "soft" else VALUE,),
         )
+    lines = [("a", linear_model.Ridge()), ("b", linear_model.LinearRegression())]
+    yield Family(
+        group,
+        "`VotingRegressor` of `Ridge` and `LinearRegression`",
+        lambda: ensemble.VotingRegressor(lines).fit(NUMBERS, Y),
+    )
     yield Family(
         group,
         "`BaggingRegressor` of `Ridge`",

@@ -76,6 +76,7 @@ TWO, THREE = Y.gt(Y.median()).astype(int), pd.qcut(Y, 3, labels=["u", "v", "w"])
 PAIR = np.c_[Y, -(Y**2)]
 
 prepared = ColumnTransformer([("n", StandardScaler(), NUMBERS), ("w", OneHotEncoder(), ["d"])])
+numeric = ColumnTransformer([("n", "passthrough", NUMBERS)])
 light = lightgbm.LGBMRegressor(n_estimators=4, num_leaves=5, min_child_samples=5, verbose=-1, n_jobs=1)
 light_classes = lightgbm.LGBMClassifier(
     n_estimators=4, num_leaves=5, min_child_samples=5, verbose=-1, n_jobs=1
@@ -145,7 +146,7 @@ CASES = {
         Trees,
     ),
     "bagging of single trees": (BaggingRegressor(DecisionTreeRegressor(max_depth=3), **bagged), X[NUMBERS], Y, Trees),
-    "bagging of terms": (behind(BaggingRegressor(Ridge(), **bagged)), X, Y, Combination),
+    "bagging of terms": (behind(BaggingRegressor(Ridge(), **bagged)), X, Y, Additive),
     "bagging of margins": (behind(BaggingClassifier(boosted_classes, **bagged)), X, THREE, Trees, MARGIN),
     "bagging of probabilities": (behind(BaggingClassifier(light_classes, **bagged)), X, THREE, Combination),
     "stacking of trees": (StackingRegressor(**of(behind(light), behind(forest), cv=2)), X, Y, Trees),
@@ -189,7 +190,7 @@ CASES = {
         Combination,
     ),
     "several targets": (MultiOutputRegressor(behind(light)), X, PAIR, Trees),
-    "several targets, terms": (MultiOutputRegressor(Ridge()), X[NUMBERS], PAIR, Combination),
+    "several targets, terms": (MultiOutputRegressor(Ridge()), X[NUMBERS], PAIR, Additive),
     "several targets of classes": (
         MultiOutputClassifier(behind(light_classes)),
         X,
@@ -242,6 +243,14 @@ CASES = {
         TWO,
         Combination,
     ),
+    "vote of terms of different columns": (
+        VotingRegressor(**of(behind(Ridge()), make_pipeline(numeric, LinearRegression()), weights=[3, 1])),
+        X,
+        Y,
+        Additive,
+    ),
+    "stacking of terms": (StackingRegressor(**of(behind(Ridge()), behind(LinearRegression()), cv=2)), X, Y, Additive),
+    "scaled target of terms": (TransformedTargetRegressor(behind(Ridge()), transformer=StandardScaler()), X, Y, Additive),
     "threshold": (FixedThresholdClassifier(behind(light_classes)), X, TWO, Trees),
     "tuned threshold": (behind(TunedThresholdClassifierCV(logistic, cv=2)), X, TWO, Additive),
 }  # fmt: skip
@@ -452,6 +461,22 @@ def test_a_function_that_fails_or_has_no_number_there_leaves_it_to_the_model():
 
     with pytest.raises(RefusalError, match="of the sum of its models fails: ValueError: no inverse"):
         replace(structure, function=failing).outputs([np.ones((1, 3))])
+
+
+def test_sums_of_linear_models_are_exact_on_all_rows_for_every_statistic():
+    model = VotingRegressor(**of(behind(Ridge()), make_pipeline(numeric, LinearRegression()))).fit(X, Y)
+    first, second = model.estimators_
+    scale = first[0].named_transformers_["n"].scale_[0]
+    slope = 0.5 * (first[-1].coef_[0] / scale + second[-1].coef_[0])
+    importance = paribus.feature_importance(model, X, ["a", "d"])
+    assert importance.provenance.evaluator == "additive_exact"
+    assert importance.provenance.sampled_rows is None
+    np.testing.assert_allclose(importance.values[0], abs(slope) * X["a"].std(ddof=0), rtol=1e-12)
+    found = paribus.h_statistic(model, X)
+    assert found.provenance.evaluator == "additive_exact"
+    assert not found["numerator_pairwise"].any()
+    pair = paribus.accumulated_local_effects(model, X, [("a", "b")])["a", "b"]
+    assert pair.provenance.evaluator == "additive_ale"
 
 
 def test_boosting_gives_its_init_rows_in_single_precision():

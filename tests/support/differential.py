@@ -152,7 +152,8 @@ class Case:
         if self.numpy:
             self.frame = self.frame.astype(self.frame.to_numpy().dtype)
         fitted = self.frame.to_numpy() if self.numpy else self.frame
-        self.model.fit(fitted, self.target)
+        several = self.label.startswith("several targets")
+        self.model.fit(fitted, np.c_[self.target, self.target**2] if several else self.target)
         self.table, self.label = as_table(self.frame, kind), f"{self.label} on {kind}"
         self.feature, self.other = rng.choice(list(self.frame.columns), 2, replace=False)
         self.options = {"sample_weight": self.weights, "response_method": self.response, "progress": False}
@@ -445,6 +446,36 @@ def _wrapped(rng, task, frame):
     return _pick(rng, ("rounded (mean)", rounded, dummies), ("quantiles (mean)", scaled, dummies))
 
 
+def _linear_sum(rng, task, frame):
+    """Return a sum of linear models behind separate steps, some with sparse columns."""
+    from sklearn import compose, ensemble, impute, linear_model, multioutput, pipeline, preprocessing
+
+    words = [name for name in frame if not is_number(frame[name])]
+    numbers = [name for name in frame if name not in words]
+
+    def part(columns):
+        filled = impute.SimpleImputer(add_indicator=bool(rng.integers(2)))
+        scaled = pipeline.make_pipeline(filled, _pick(rng, preprocessing.StandardScaler(), "passthrough"))
+        encode = preprocessing.OneHotEncoder(handle_unknown="ignore")
+        steps = [("numbers", scaled, columns), ("words", encode, words)]
+        prepare = compose.ColumnTransformer(steps, sparse_threshold=float(rng.integers(2)))
+        return pipeline.make_pipeline(prepare, linear_model.Ridge())
+
+    members = [("a", part(numbers)), ("b", part(numbers[1:]))]
+    prepare, ridge = members[0][1]
+    bag = ensemble.BaggingRegressor(ridge, 3, max_features=0.7, random_state=0)
+    scale = preprocessing.RobustScaler()
+    name, model = _pick(
+        rng,
+        ("vote", ensemble.VotingRegressor(members, weights=[1, 3])),
+        ("stack", ensemble.StackingRegressor(members, linear_model.Ridge(), cv=2)),
+        ("scaled target", compose.TransformedTargetRegressor(members[0][1], transformer=scale)),
+        ("several targets", multioutput.MultiOutputRegressor(members[0][1])),
+        ("bag", pipeline.make_pipeline(prepare, bag)),
+    )
+    return f"{name} of pipelines of linear models (mean)", model, frame
+
+
 def _calibrated(rng, name, model, dummies):
     from sklearn.calibration import CalibratedClassifierCV
 
@@ -479,6 +510,7 @@ MAKERS = (
     _sklearn,
     _started,
     _linear_booster,
+    _linear_sum,
     _hist,
     _xgboost,
     _lightgbm,

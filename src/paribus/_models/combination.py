@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._contracts import Array, Floats
 from paribus._data.table import Table
-from paribus._models.additive import Additive, refuse_overflow
+from paribus._models.additive import Additive, adds_terms, refuse_overflow, terms_sum
 from paribus._models.predictor import Link
 from paribus._models.trees import Trees, adds_up, tree_sum
 from paribus.errors import RefusalCode, RefusalError, failure
@@ -98,26 +98,24 @@ class Linked:
 
 
 def weighted_sum(parts: Sequence[Part], weights: Floats, constant: Floats, context: Table) -> Part:
-    """Return a weighted sum of structures. Trees with a linear link become one ensemble.
+    """Return a weighted sum of structures. Trees with a linear link become one ensemble, terms one sum.
 
     ``weights`` have the shape ``(o, k)`` for the k outputs of all parts; ``context`` has a few rows.
     """
     parts, weights, constant = _flattened_sum(parts, weights, constant)
-    own = _weights_by_part(parts, weights)
-    summed = [number for number, part in enumerate(parts) if adds_up(part.structure)]
-    others = [number for number in range(len(parts)) if number not in summed]
-    kept = [_with_used_outputs(parts[number], own[number], context) for number in others]
-    if not summed:
-        return _combined(kept, constant)
-    zero = np.zeros_like(constant)
-    trees = tree_sum(
-        [parts[number].structure for number in summed],
-        [own[number] for number in summed],
-        zero if others else constant,
-        context,
-    )
-    one = Part(trees, len(constant))
-    return _combined([(one, np.eye(len(constant))), *kept], constant) if others else one
+    others = list(zip(parts, _weights_by_part(parts, weights), strict=True))
+    sums: list[tuple[Part, Floats]] = []
+    for joins, add in ((adds_up, tree_sum), (adds_terms, terms_sum)):
+        chosen = [one for one in others if joins(one[0].structure)]
+        others = [one for one in others if not joins(one[0].structure)]
+        if chosen:
+            alone = not others and not sums
+            members, own = [part.structure for part, _ in chosen], [weight for _, weight in chosen]
+            total = add(members, own, constant if alone else np.zeros_like(constant), context)
+            sums.append((Part(total, len(constant)), np.eye(len(constant))))
+            if alone:
+                return sums[0][0]
+    return _combined([*sums, *(_with_used_outputs(*one, context) for one in others)], constant)
 
 
 def _flattened_sum(
@@ -161,8 +159,9 @@ def picked(part: Part, columns: tuple[int, ...], context: Table) -> Part:
     """Return a part with some of its outputs."""
     structure, chosen = part.structure, list(columns)
     one = np.eye(part.n_outputs)[chosen]
-    if adds_up(structure):
-        return Part(tree_sum([structure], [one], np.zeros(len(chosen)), context), len(chosen))
+    for joins, add in ((adds_up, tree_sum), (adds_terms, terms_sum)):
+        if joins(structure):
+            return Part(add([structure], [one], np.zeros(len(chosen)), context), len(chosen))
     if isinstance(structure, (Trees, Additive)) and structure.both and columns == (1,):
         return Part(replace(structure, both=False), 1)
     if isinstance(structure, Combination) and structure.function is not None:

@@ -13,7 +13,13 @@ import numpy as np
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
 from paribus._models.predictor import Link
-from paribus._models.preprocessing.preparation import Preparation, SparseTable
+from paribus._models.preprocessing.preparation import (
+    JoinedPreparation,
+    JoinedTable,
+    Preparation,
+    SparseTable,
+    joined,
+)
 from paribus.errors import RefusalCode, RefusalError
 
 
@@ -206,7 +212,7 @@ class Additive:
         The outputs of the link that are reported, None for all.
     both : bool
         Whether the probabilities of both classes are reported, while the link returns the second one.
-    preparation : Preparation or None
+    preparation : Preparation, JoinedPreparation or None
         Preprocessing that computes the columns, None if the model receives the raw table.
     single : bool
         Whether the model predicts in single precision.
@@ -218,7 +224,7 @@ class Additive:
     link: Link
     columns: tuple[int, ...] | None
     both: bool
-    preparation: Preparation | None
+    preparation: Preparation | JoinedPreparation | None
     single: bool
 
     @property
@@ -299,17 +305,54 @@ class Additive:
     def _own(self, made: Any, feature: int) -> Floats:
         """Return the term of a feature for rows, ``(m, i)``. Values of unused columns are checked, too."""
         columns = np.flatnonzero(self.owner == feature)
+        if not isinstance(made, JoinedTable):
+            return self._term(made, columns, 0)
+        term = np.zeros((self.n_margins, len(made)))
+        source = np.searchsorted(made.first, columns, side="right") - 1
+        for number in np.unique(source).tolist():
+            term += self._term(made.tables[number], columns[source == number], int(made.first[number]))
+        return term
+
+    def _term(self, made: Any, columns: Integers, first: int) -> Floats:
+        """Return the term of some columns for rows, ``(m, i)``; ``first`` is the first column of ``made``."""
         if isinstance(made, SparseTable):
-            stored = made.columns(columns)
+            stored = made.columns(columns - first)
             accepted = self.column_terms.accepts_missing
             _refuse_infinite("what its preprocessing returns", stored.data, accepted)
             return self.column_terms.of_stored(columns, stored)
         term = np.zeros((self.n_margins, len(made)))
         for column in columns.tolist():
-            numbers = _finite_column(made, column, self.column_terms.accepts_missing)
+            numbers = _finite_column(made, column - first, self.column_terms.accepts_missing)
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
+
+
+def adds_terms(structure: Any) -> bool:
+    """Return whether a structure is a sum of linear terms, which can be joined with others."""
+    return (
+        isinstance(structure, Additive)
+        and type(structure.column_terms) is LinearTerms
+        and structure.link.linear
+        and not structure.both
+        and structure.columns is None
+    )
+
+
+def terms_sum(
+    members: Sequence[Additive], weights: Sequence[Floats], constant: Floats, context: Table
+) -> Additive:
+    """Return the terms of ``constant + sum of weights (o, m) @ outputs (m, ...)`` over some linear models."""
+    preparation, positions = joined([member.preparation for member in members], context)
+    width = len(context.names) if preparation is None else len(preparation.owners)
+    coefficients, intercept = np.zeros((len(constant), width)), constant.astype(np.float64)
+    for member, own, columns in zip(members, weights, positions, strict=True):
+        scaled = own * member.link.scale
+        coefficients[:, columns] += scaled @ member.column_terms.arrays[0]
+        intercept = intercept + scaled @ member.intercept
+    owner = np.arange(width) if preparation is None else np.array(preparation.owners)
+    single = any(member.single for member in members)
+    return Additive(LinearTerms(coefficients), intercept, owner, Link(), None, False, preparation, single)
 
 
 def refuse_overflow(outputs: Floats) -> None:

@@ -27,6 +27,7 @@ from paribus._models.libraries.xgboost import (
     XGBoost,
     categories_in,
     objective_in,
+    trees_and_weights,
     xgboost_ensemble,
 )
 from paribus._models.parameters import package_of
@@ -213,7 +214,7 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
 
 def _check_trees(booster: Mapping[str, Any]) -> None:
     """Refuse a wrong number of trees, and lists of different lengths, before lists are joined."""
-    model = booster.get("gbtree", booster)["model"]
+    model, _ = trees_and_weights(booster)
     announced, trees = whole("num_trees", model["gbtree_model_param"]["num_trees"]), model["trees"]
     if announced != len(trees) or announced != int(model["iteration_indptr"][-1]):
         raise ModelFileError(f"num_trees announces {count(announced, 'tree')}, and there are {len(trees):,}")

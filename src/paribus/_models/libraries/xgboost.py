@@ -307,7 +307,7 @@ def xgboost_ensemble(
     accepts_infinite: bool = True,
 ) -> Ensemble:
     """Return the trees of a learner, those up to the iteration ``best`` if it is given."""
-    model, weights = _trees_and_weights(learner["gradient_booster"])
+    model, weights = trees_and_weights(learner["gradient_booster"])
     _refuse_unknown(learner, model)
     rounds = model["iteration_indptr"]
     trees = model["trees"][: int(rounds[-1] if best is None else rounds[: best + 2][-1])]
@@ -350,7 +350,7 @@ def _refuse_missing_value(estimator: Any) -> None:
         )
 
 
-def _trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
+def trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
     """Return the model section with the trees, and the tree weights of DART."""
     if booster["name"] not in ("gbtree", "dart"):
         raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
@@ -536,7 +536,7 @@ def categories_in(learner: Json) -> dict[int, tuple[Any, ...]] | None:
     """Return the categories of categorical columns, None unless the booster stores all of them."""
     kinds = learner.get("feature_types", ())
     coded = [position for position, kind in enumerate(kinds) if kind == "c"]
-    model, _ = _trees_and_weights(learner["gradient_booster"])
+    model, _ = trees_and_weights(learner["gradient_booster"])
     stored = model.get("cats", {}).get("enc") or [{}] * len(kinds)
     known = {position: tuple(_stored_categories(stored[position])) for position in coded}
     return known if all(known.values()) else None
