@@ -44,8 +44,8 @@ ASIDE = ("tree_recursion", "tree_crossed")  # another estimand; another way for 
 REMARKS = {  # below the table of a group
     "LightGBM": (
         "Averages of linear trees need sums of columns in each cell, where the evaluators of trees count "
-        "rows.\nBy brute force, a curve of 100 points over 20,000 rows and 50 linear trees took 23 s on one busy "
-        "core."
+        "rows.\nBy brute force, a curve of 100 points over 20,000 rows and 50 linear trees took 23 s on one "
+        "busy core."
     ),
     "Models made of models": (
         "H of trees and linear models together needs sums of terms in each pair of cells, which are\n"
