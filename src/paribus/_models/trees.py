@@ -310,7 +310,7 @@ def trees_for(
 def without_link(trees: Trees) -> Trees:
     """Return trees whose outputs are the margins of the reported outputs."""
     ensemble = trees.ensemble if trees.columns is None else _with_margins(trees.ensemble, trees.columns)
-    return Trees(ensemble, Link(), None, bound_of(ensemble, Link()))
+    return Trees(ensemble, Link(), None, bound_of(ensemble, Link()), single=trees.single)
 
 
 def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str = "trees") -> None:
