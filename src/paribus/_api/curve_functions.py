@@ -41,6 +41,7 @@ def partial_dependence(
     method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
+    supported: bool = False,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -106,6 +107,9 @@ def partial_dependence(
     quantiles : bool or sequence of float, optional
         Probabilities of quantiles of the ICE curves at each grid point; True means 0.1, 0.25, 0.5, 0.75 and
         0.9. They describe how differently rows respond; see Notes.
+    supported : bool
+        Whether to add the curve over combinations of values that occur, as ``.supported``. It evaluates the
+        curve a second time; see Notes.
     response_method : {"auto", "predict", "predict_proba", "decision_function"}
         Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
         ``predict``. Binary classifiers report the positive class. ``"decision_function"`` is also the margin
@@ -139,7 +143,8 @@ def partial_dependence(
     -------
     PartialDependence
         With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``, ``by_model``,
-        ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
+        ``support``, ``extrapolation``, ``supported``, ``missing``, ``deciles``, names, notes and provenance;
+        also as keys.
 
     See Also
     --------
@@ -149,7 +154,9 @@ def partial_dependence(
     -----
     **Dependent features.** Partial dependence evaluates the model at combinations of values that may not
     exist. ``extrapolation`` is the share of such combinations with the worst other feature. ``support`` is
-    the amount of data around each grid point.
+    the amount of data around each grid point. ``supported=True`` adds the curve over the combinations with
+    that feature which occur, as a `SupportedCurve`. It cannot be combined with ``by``, ``max_predictions`` or
+    recursion, nor with two-way effects.
 
     **Missing values** are excluded from quantiles and grids. The effect at a missing value is reported
     separately as ``.missing``.
@@ -248,6 +255,7 @@ def partial_dependence(
         method=method,
         kind=kind,
         quantiles=quantiles,
+        supported=supported,
         verify=verify,
         max_predictions=max_predictions,
     )
@@ -269,6 +277,7 @@ def effects(
     method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
+    supported: bool = False,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -300,8 +309,8 @@ def effects(
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
     by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, response_method, target_names, max_predictions, n_jobs, max_memory, progress, \
-verify, executor, checkpoint, on_error
+method, kind, quantiles, supported, response_method, target_names, max_predictions, n_jobs, max_memory, \
+progress, verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -348,6 +357,7 @@ verify, executor, checkpoint, on_error
         method=method,
         kind=kind,
         quantiles=quantiles,
+        supported=supported,
         verify=verify,
         max_predictions=max_predictions,
     )

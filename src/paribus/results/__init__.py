@@ -23,6 +23,7 @@ if typing.TYPE_CHECKING:
     from paribus.results.provenance import Provenance
     from paribus.results.regions import FeatureRegions, Region, Regions, RegionSplit
     from paribus.results.shape import Shape
+    from paribus.results.supported import SupportedCurve
 
 # Modules that classes are loaded from on first use.
 _HOMES = {
@@ -60,6 +61,7 @@ _HOMES = {
     "Regions": "results.regions",
     "Scale": "meaning",
     "Shape": "results.shape",
+    "SupportedCurve": "results.supported",
     "Tails": "results.partial_dependence",
 }
 
@@ -98,6 +100,7 @@ __all__ = [
     "Regions",
     "Scale",
     "Shape",
+    "SupportedCurve",
     "Tails",
 ]
 

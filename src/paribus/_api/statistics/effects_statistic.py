@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from paribus._api.run import (
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
+from paribus._api.statistics.supported_curves import SupportedRequest, supported_curves
 from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
 from paribus._data.summary import SEED, SummarySpec
@@ -53,7 +54,8 @@ from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder, extrapolation_of
-from paribus.results.curve_parts import Extrapolation
+from paribus.results.curve_parts import NOTE_SHARE, Extrapolation
+from paribus.results.supported import SupportedCurve
 
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
@@ -71,6 +73,8 @@ class EffectsStatistic:
     """Partial dependence: average predictions with the features of each group set to grid points.
 
     ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
+    ``supported`` adds curves over combinations of values that occur; ``"auto"`` adds them only to curves that
+    extrapolate, if the model need not be called for them.
     """
 
     groups: Groups
@@ -83,6 +87,7 @@ class EffectsStatistic:
     verb: str = "effects"
     max_predictions: int | None = None
     strengths: bool = True
+    supported: bool | Literal["auto"] = False
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -113,7 +118,7 @@ class EffectsStatistic:
             if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
         }
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        request = self._request(context, every, sum(grid.n_points for grid in grids))
+        request = self.request(context, every, sum(grid.n_points for grid in grids))
         counting = self._counting(context, grids, every)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         evaluating = [
@@ -138,8 +143,31 @@ class EffectsStatistic:
         for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
             remarks[position] += _sampled_notes(context.rows) if after is not before else ()
         tails = [beyond.get(position) for position in range(len(grids))]
-        several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
-        return partial(self._result, context, request, estimated, verified, list(several), skipped)
+        several = list(zip(sampled, grids, strong, supports, far, remarks, tails, strict=False))
+        restricted = yield from self._supported(context, estimated, grids, joined, far, joint)
+        return partial(self._result, context, request, estimated, verified, several, restricted, skipped)
+
+    def _supported(
+        self,
+        context: RunContext,
+        estimated: list[ModelEstimates],
+        grids: tuple[Grid, ...],
+        estimates: Sequence[EffectEstimate],
+        far: list[Extrapolation | None],
+        joint: OccupiedCells | None,
+    ) -> Rounds:
+        """Return supported curves by number of the grid, and the number of predictions for them."""
+        calls = any(not plan.evaluator.shortcut for one in estimated for plan in one.plans)
+        if not self.supported or joint is None or (self.supported == AUTO and calls):
+            return {}, 0
+        least = NOTE_SHARE if self.supported == AUTO else 0.0
+        names = context.data.header.names
+        requests = {
+            number: SupportedRequest.of(grid, names.index(found.partner), joint, estimate.average)
+            for number, (grid, found, estimate) in enumerate(zip(grids, far, estimates, strict=False))
+            if len(grid.axes) == 1 and found is not None and found.share >= least
+        }
+        return (yield from supported_curves(self, context, requests, joint))
 
     def _counting(
         self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]
@@ -228,7 +256,7 @@ class EffectsStatistic:
             calls += -(-rows // CALL_ROWS) * picked
         return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
 
-    def _request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
+    def request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
         """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
         rows, quantiles = context.rows, None
         if self.quantiles is not None:
@@ -318,18 +346,23 @@ class EffectsStatistic:
         estimated: list[ModelEstimates],
         verified: list[float | None],
         several: list[Any],
+        restricted: tuple[dict[int, SupportedCurve], int],
         skipped: tuple[str, ...],
     ) -> Effects[PartialDependence] | PartialDependence:
         """Build the result; ``several`` has the arguments of `_effect` for each grid."""
-        grid = self.axes.grid
+        grid, facts = self.axes.grid, combine_facts(estimated, verified)
+        curves, predictions = restricted
         provenance = context.record(
-            **combine_facts(estimated, verified),
+            **{**facts, "predictions": facts["predictions"] + predictions},
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=sum(one[1].n_points for one in several),
             rank_error=context.data.rank_error(self.wanted),
         )
-        effects = tuple(self._effect(context, request, provenance, *one) for one in several)
+        effects = tuple(
+            self._effect(context, request, provenance, curves.get(number), *one)
+            for number, one in enumerate(several)
+        )
         return effects[0] if self.alone else Effects(effects, skipped)
 
     def _effect(
@@ -337,6 +370,7 @@ class EffectsStatistic:
         context: RunContext,
         request: EvaluationRequest,
         provenance: Provenance,
+        supported: SupportedCurve | None,
         sampled: Rows | None,
         grid: Grid,
         estimate: EffectEstimate,
@@ -353,7 +387,9 @@ class EffectsStatistic:
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
         total = context.rows.total * context.rows.weight_scale
-        return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
+        return builder.partial_dependence(
+            request, grid, estimate, support, far, remarks, outer, total, supported
+        )
 
 
 @dataclass(frozen=True, eq=False)
