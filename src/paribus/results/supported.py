@@ -9,8 +9,9 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import at_point, number, percent
+from paribus._text import at_point, number
 from paribus.notes import Note, NoteCode
+from paribus.results.curve_parts import NOTE_SHARE
 from paribus.results.schema import Record, array, record
 
 if TYPE_CHECKING:
@@ -145,9 +146,12 @@ def _levels(known: Flags, weights: Floats, shares: Floats, pull: Floats) -> Floa
 
 @ignore_fp_errors()
 def supported_difference(effect: PartialDependence, o: int) -> tuple[float, int] | None:
-    """Return the largest difference of an output within the percentiles, and its point; None if small."""
-    supported, average = effect.supported, effect.average
-    if supported is None or average is None:
+    """Return the largest difference of an output within the percentiles, and its point.
+
+    None if it is small, or if less of the curve extrapolates than a note requires.
+    """
+    supported, average, far = effect.supported, effect.average, effect.extrapolation
+    if supported is None or average is None or far is None or far.share < NOTE_SHARE:
         return None
     below, above = effect.tail_points
     inner = slice(below, average.shape[1] - above)
@@ -170,11 +174,11 @@ def supported_notes(effect: PartialDependence) -> Iterator[Note]:
         size, g, o = max(found)
         of = f" for {effect.output_names[o]}" if len(effect.output_names) > 1 else ""
         range_ = float(np.ptp(average[o]))
-        share = f" ({percent(size / range_)} of its range)" if range_ > 0 else ""
+        share = f" ({100 * size / range_:.0f} % of its range)" if range_ > 0 else ""
+        at = at_point((name,), effect.grid_values, (g,))
         text = (
             f"over combinations of {name} and {supported.partner} that occur, the curve{of} differs by up to "
-            f"{number(size)}{share}, at {at_point((name,), effect.grid_values, (g,))}; the rest comes from "
-            "predictions for rows that do not exist"
+            f"{number(size)}{share}, at {at}; the full curve includes predictions for rows that do not exist"
         )
         yield Note(NoteCode.SUPPORTED_DIFFERS, text, name, size)
     lost = float((supported.share == 0).mean()) if supported.share.size else 0.0
