@@ -34,7 +34,6 @@ from paribus.results.partial_dependence import (
     tail_notes,
 )
 from paribus.results.provenance import Provenance, skipped_notes
-from paribus.results.supported import SupportedCurve, supported_notes
 
 if TYPE_CHECKING:
     from paribus._evaluators.ale.accumulate import AleEstimate
@@ -86,12 +85,11 @@ class EffectBuilder:
         remarks: tuple[Note, ...],
         outer: EffectEstimate | None,
         rows: float,
-        supported: SupportedCurve | None = None,
     ) -> PartialDependence:
         """Return the effect of a grid; ``remarks`` are notes about how it was computed.
 
         ``counted`` are the weights at the points and of missing values. ``outer`` is the effect beyond the
-        grid, ``rows`` the weight of all rows, and ``supported`` the curve over combinations that occur.
+        grid, and ``rows`` the weight of all rows.
         """
         support, weight = counted
         averaged = request.kind != "individual"
@@ -131,14 +129,8 @@ class EffectBuilder:
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
             covariance=without_level(estimate.covariance) if averaged else None,
-            supported=supported,
         )
-        remarks = (
-            *supported_notes(effect),
-            *tail_notes(effect),
-            *remarks,
-            *model_spread_notes(by_model, average[0], named),
-        )
+        remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks)) if remarks else effect
 
     def _strength(

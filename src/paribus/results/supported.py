@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,6 +162,12 @@ def supported_difference(effect: PartialDependence, o: int) -> tuple[float, int]
     least = max(DIFFERENT * range_, ROUNDING * np.abs(curve).max(initial=0.0))
     counted = np.where(apart > np.maximum(least, NOISE * error), apart, 0.0)
     return (float(counted.max()), below + int(np.argmax(counted))) if counted.any() else None
+
+
+def with_supported(effect: PartialDependence, curve: SupportedCurve) -> PartialDependence:
+    """Return an effect with its supported curve, and the notes on it."""
+    both = replace(effect, supported=curve)
+    return replace(both, notes=(*both.notes, *supported_notes(both)))
 
 
 def supported_notes(effect: PartialDependence) -> Iterator[Note]:

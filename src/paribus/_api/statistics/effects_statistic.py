@@ -45,8 +45,10 @@ from paribus._evaluators.planner import Plan, choose, largest_difference, points
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
+from paribus._kernels.program import BINS
 from paribus._models import Model
 from paribus._states import Keyed
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import at_point, number
 from paribus._typing import AUTO
 from paribus.errors import MemoryBoundError, RefusalError
@@ -55,7 +57,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder, extrapolation_of
 from paribus.results.curve_parts import NOTE_SHARE, Extrapolation
-from paribus.results.supported import SupportedCurve
+from paribus.results.supported import SupportedCurve, with_supported
 
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
@@ -63,6 +65,7 @@ QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
 SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
 LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
 GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
+RESTRICTED = 6  # supported curves of an explanation: each costs about as much as a curve by 20 groups
 SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
 # The weight around the points of each grid and at missing, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
@@ -73,8 +76,8 @@ class EffectsStatistic:
     """Partial dependence: average predictions with the features of each group set to grid points.
 
     ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
-    ``supported`` adds curves over combinations of values that occur; ``"auto"`` adds them only to curves that
-    extrapolate, if the model need not be called for them.
+    ``supported`` adds curves over combinations of values that occur. ``"auto"`` adds them to the `RESTRICTED`
+    curves of largest range among those that extrapolate, if the model need not be called for them.
     """
 
     groups: Groups
@@ -160,14 +163,19 @@ class EffectsStatistic:
         calls = any(not plan.evaluator.shortcut for one in estimated for plan in one.plans)
         if not self.supported or joint is None or (self.supported == AUTO and calls):
             return {}, 0
-        least = NOTE_SHARE if self.supported == AUTO else 0.0
-        names = context.data.header.names
+        names, least, most = context.data.header.names, 0.0, len(grids)
+        if self.supported == AUTO:
+            least, most = NOTE_SHARE, RESTRICTED
         requests = {
             number: SupportedRequest.of(grid, names.index(found.partner), joint, estimate.average)
             for number, (grid, found, estimate) in enumerate(zip(grids, far, estimates, strict=False))
             if len(grid.axes) == 1 and found is not None and found.share >= least
         }
-        return (yield from supported_curves(self, context, requests, joint))
+        with ignore_fp_errors():
+            ranges = {number: np.ptp(one.average, axis=1).max() for number, one in requests.items()}
+        widest = sorted(requests, key=lambda number: -np.nan_to_num(ranges[number]))[:most]
+        chosen = {number: requests[number] for number in sorted(widest)}
+        return (yield from supported_curves(self, context, chosen, joint))
 
     def _counting(
         self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]
@@ -238,10 +246,11 @@ class EffectsStatistic:
         ]
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the cost of recomputing a few points, each in calls by itself."""
+        """Return the cost of recomputing a few points, each in calls by itself, and of supported curves."""
         if not self.verify:
-            return Verification()
-        predictions = calls = 0
+            return self._supported_cost(plans)
+        cost = self._supported_cost(plans)
+        predictions, calls = cost.predictions, cost.calls
         grids = {
             n: grid
             for plan in plans
@@ -254,7 +263,25 @@ class EffectsStatistic:
             picked = sum(points[number] for number in plan.numbers)
             predictions += rows * picked
             calls += -(-rows // CALL_ROWS) * picked
-        return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
+        passes = cost.passes + any(plan.sampled is None for plan in plans)
+        return Verification(predictions, calls, passes)
+
+    def _supported_cost(self, plans: Sequence[Plan]) -> Verification:
+        """Return at most the cost of supported curves: their rows are counted, then predicted in groups."""
+        if self.supported is not True:
+            return Verification()
+        predictions = calls = 0
+        names = set[tuple[str, ...]]()  # grids beyond the ends of others have the same names, and come later
+        for plan in plans:
+            request = plan.evaluator.request
+            assert isinstance(request, EvaluationRequest)
+            single = [grid for grid in request.grids if len(grid.axes) == 1 and grid.names not in names]
+            names |= {grid.names for grid in single}
+            points = sum({grid.names: grid.n_points for grid in reversed(single)}.values())
+            if not plan.evaluator.shortcut:
+                predictions += request.n_weighted * points
+                calls += (request.n_weighted // CALL_ROWS + BINS) * points
+        return Verification(predictions, calls, 2)
 
     def request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
         """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
@@ -387,9 +414,8 @@ class EffectsStatistic:
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
         total = context.rows.total * context.rows.weight_scale
-        return builder.partial_dependence(
-            request, grid, estimate, support, far, remarks, outer, total, supported
-        )
+        effect = builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
+        return effect if supported is None else with_supported(effect, supported)
 
 
 @dataclass(frozen=True, eq=False)
