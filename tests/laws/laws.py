@@ -278,7 +278,7 @@ def relabeled_categories(statistic, example, **_):
 
 
 def additive_model(statistic, **_):
-    additive = Additive()
+    additive = Additive(statistic.rows)
     pairs = any(isinstance(one, tuple) for one in statistic.arguments.get("features", ()))
     features = {"features": [("p", "q"), ("q", "r")] if pairs else list(additive.names)}
     if statistic.verb == "effects":
