@@ -77,7 +77,8 @@ class EffectsStatistic:
 
     ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
     ``supported`` adds curves over combinations of values that occur. ``"auto"`` adds them to the `RESTRICTED`
-    curves of largest range among those that extrapolate, if the model need not be called for them.
+    curves of largest range among those that extrapolate, if neither the model nor out-of-core rows are needed
+    for them once more.
     """
 
     groups: Groups
@@ -161,7 +162,8 @@ class EffectsStatistic:
     ) -> Rounds:
         """Return supported curves by number of the grid, and the number of predictions for them."""
         calls = any(not plan.evaluator.shortcut for one in estimated for plan in one.plans)
-        if not self.supported or joint is None or (self.supported == AUTO and calls):
+        costly = calls or not context.rows.in_memory
+        if not self.supported or joint is None or (self.supported == AUTO and costly):
             return {}, 0
         names, least, most = context.data.header.names, 0.0, len(grids)
         if self.supported == AUTO:
