@@ -285,6 +285,7 @@ def test_every_library_has_one_line():
         "LightGBM",
         "CatBoost",
         "interpret",
+        "scikit-survival",
     ]
     with pytest.raises(
         paribus.errors.RefusalError, match=r"^not a supported tree ensemble \(scikit-learn, XGBoost, "

@@ -7,7 +7,12 @@ from typing import Literal, TypeAlias
 AUTO = "auto"  # default of options whose value depends on the model and the data
 # Arguments of the functions.
 ResponseMethod: TypeAlias = Literal[
-    "auto", "predict", "predict_proba", "decision_function"
+    "auto",
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "predict_survival_function",
+    "predict_cumulative_hazard_function",
 ]  # method that predicts
 EffectMethod: TypeAlias = Literal["auto", "exact", "brute", "recursion"]  # how partial dependence is computed
 Method: TypeAlias = Literal["auto", "exact", "brute"]  # how ALE and interactions are computed

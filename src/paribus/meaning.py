@@ -96,15 +96,15 @@ class Scale(TaggedText):
     @property
     def is_probability(self) -> bool:
         """Whether numbers are probabilities, or slopes of them, so that outputs compare."""
-        return self.base == "probability" and not self.has_zero
+        return self.base in ("probability", "survival") and not self.has_zero
 
     def label(self, output: str) -> str:
         """Return the label of an axis: the unit of one output, and its reference.
 
         >>> Scale("probability").label("approved"), Scale("probability").label("1")
         ('probability of approved', 'probability of class 1')
-        >>> Scale("prediction").label("price")
-        'predicted price'
+        >>> Scale("prediction").label("price"), Scale("survival").label("survival at 5")
+        ('predicted price', 'survival at 5')
         """
         text = self.base if self.per is None else f"{self.base} per {self.per}"
         if output != "prediction":
@@ -115,6 +115,8 @@ class Scale(TaggedText):
 
     def _named(self, text: str, output: str) -> str:
         """Return the unit with the name of an output; a number or a truth value is called a class."""
+        if output.startswith(f"{text} at "):  # of a survival model at a time
+            return output
         if text == "probability":
             bare = output in ("True", "False") or output.lstrip("-").replace(".", "", 1).isdigit()
             return f"probability of class {output}" if bare else f"probability of {output}"

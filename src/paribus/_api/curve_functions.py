@@ -35,6 +35,7 @@ def partial_dependence(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
@@ -110,10 +111,13 @@ def partial_dependence(
     supported : bool
         Whether to add the curve over combinations of values that occur, as ``.supported``. It evaluates the
         curve a second time; see Notes.
-    response_method : {"auto", "predict", "predict_proba", "decision_function"}
+    response_method : {"auto", "predict", "predict_proba", "decision_function"} or as in ``times``
         Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
         ``predict``. Binary classifiers report the positive class. ``"decision_function"`` is also the margin
         of a booster.
+    times : float or sequence of float, optional
+        Times of survival models, with an output each, for ``"predict_survival_function"``, the default with
+        times, or ``"predict_cumulative_hazard_function"``; see Notes.
     target_names : sequence of str, optional
         Names of the outputs.
     max_predictions : int, optional
@@ -165,6 +169,11 @@ def partial_dependence(
     of that method. A list contains folds of a cross-validation, bootstrap fits or members of an ensemble with
     the same outputs. The result is the mean of their effects on a common grid; ``by_model`` has each effect
     and the standard deviation.
+
+    **Survival models.** Models of scikit-survival are explained by their risk score, or, with ``times``, by
+    their survival function or cumulative hazard. These are step functions: the value at a time is that of the
+    last time of the training data up to it. Before the first one, survival is 1 and the cumulative hazard 0.
+    Times after the last one are refused.
 
     **Data.** The model receives the kind of table that you pass, with the same dtypes. Columns are matched by
     name, additional ones are dropped with a note, and text is converted to the categories of the fit.
@@ -239,6 +248,7 @@ def partial_dependence(
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -271,6 +281,7 @@ def effects(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
@@ -309,7 +320,7 @@ def effects(
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
     by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, supported, response_method, target_names, max_predictions, n_jobs, max_memory, \
+method, kind, quantiles, supported, response_method, times, target_names, max_predictions, n_jobs, max_memory, \
 progress, verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -341,6 +352,7 @@ progress, verify, executor, checkpoint, on_error
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -373,6 +385,7 @@ def accumulated_local_effects(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     grid_resolution: int | None = None,
     custom_values: Mapping[Any, Any] | None = None,
     method: Method = "auto",
@@ -427,7 +440,7 @@ def accumulated_local_effects(
     method : {"auto", "exact", "brute"}
         ``"auto"`` reads the structure of the model if possible, and else evaluates it. ``"exact"`` requires
         the former, ``"brute"`` the latter. The results are the same.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     verify : bool
         Compare with the model itself on up to 512 rows; the provenance stores the largest difference.
@@ -476,6 +489,7 @@ def accumulated_local_effects(
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -505,6 +519,7 @@ def marginal(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 20,
     custom_values: Mapping[Any, Any] | None = None,
@@ -552,7 +567,7 @@ def marginal(
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
         As for `partial_dependence`; fewer points by default, because each needs rows near it.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     max_predictions, n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
@@ -596,6 +611,7 @@ def marginal(
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,

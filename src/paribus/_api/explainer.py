@@ -99,7 +99,7 @@ class Explainer:
         The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
     by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`. With ``by``, every method returns a `GroupedResults`.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
@@ -131,6 +131,7 @@ class Explainer:
         categorical_features: Any = None,
         feature_names: Any = None,
         response_method: ResponseMethod = "auto",
+        times: Any = None,
         target_names: Any = None,
         n_jobs: int | None = None,
         max_memory: float | str | None = None,
@@ -153,6 +154,7 @@ class Explainer:
             y=target,
             categorical_features=categorical_features,
             response_method=response_method,
+            times=times,
             target_names=target_names,
         )
         self._models: tuple[Model, ...] | None = None
@@ -740,6 +742,7 @@ verify
                 estimator,
                 table,
                 response_method=self._subject.response_method,
+                times=self._subject.times,
                 target_names=self._subject.target_names,
             )
 

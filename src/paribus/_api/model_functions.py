@@ -37,6 +37,7 @@ def h_statistic(
     random_state: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     overall: bool = True,
     threeway: int = 0,
     method: Method = "auto",
@@ -96,7 +97,7 @@ def h_statistic(
         Number of features, those with the strongest interactions, whose triples are computed.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
         probability scale; ``response_method="decision_function"`` explains the margin.
     max_predictions : int, optional
@@ -149,6 +150,7 @@ def h_statistic(
         sample_weight=sample_weight,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -180,6 +182,7 @@ def feature_importance(
     sample_weight: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     target_names: Any = None,
     scoring: Any = None,
     n_repeats: int = 5,
@@ -237,7 +240,7 @@ def feature_importance(
         a regressor and log loss of a classifier by default.
     n_repeats : int
         Number of permutations of a feature.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     max_predictions : int, optional
         As for `partial_dependence`. The smaller of its number of rows and ``subsample`` applies.
@@ -281,6 +284,7 @@ def feature_importance(
         sample_weight=sample_weight,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -315,6 +319,7 @@ def regions(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     target_names: Any = None,
     method: Method = "auto",
     subsample: int | str | None = "auto",
@@ -375,7 +380,7 @@ def regions(
         Least number of rows on each side of a split, in each half of the rows.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
@@ -411,6 +416,7 @@ def regions(
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -455,6 +461,7 @@ def explain(
     categorical_features: Any = None,
     feature_names: Any = None,
     response_method: ResponseMethod = "auto",
+    times: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -514,7 +521,7 @@ def explain(
         Number of surfaces, for the pairs that interact most.
     mute : list of str or NoteCode
         Codes of notes, such as ``"PAR101"``, to leave out of the verdict.
-    response_method, target_names
+    response_method, times, target_names
         As for `partial_dependence`.
     max_predictions : int, optional
         Limit on the rows that the model predicts in all statistics together. Rows are sampled to keep it,
@@ -563,6 +570,7 @@ def explain(
         categorical_features=categorical_features,
         feature_names=feature_names,
         response_method=response_method,
+        times=times,
         target_names=target_names,
         n_jobs=n_jobs,
         max_memory=max_memory,

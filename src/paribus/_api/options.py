@@ -136,6 +136,7 @@ class Subject:
     y: Any
     categorical_features: Any
     response_method: ResponseMethod
+    times: Any
     target_names: Any
 
     def check(self, verb: str, features: Any, *, needs_model: bool = True) -> None:
@@ -338,7 +339,7 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
         subject.check(self.verb, self.features, needs_model=False)
         grid = GridOptions.of(self.percentiles, self.grid_resolution)
         if not subject.estimators:
-            check_without_model(subject.y, subject.response_method, grid)
+            check_without_model(subject.y, subject.response_method, subject.times, grid)
         groups = groups_of(self.features, subject.data.header)
         axes = subject.axes(self.features, groups, grid, self.custom_values)
         limit = prediction_limit(self.max_predictions)
@@ -458,6 +459,7 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         """Raise for arguments that this kind of importance ignores."""
         kind = self.kind
         given = {
+            "times": kind != "effect" and subject.times is not None,
             "target_names": kind != "effect" and subject.target_names is not None,
             "scoring": kind != "permutation" and self.scoring is not None,
             "n_repeats": kind != "permutation" and self.n_repeats != 5,

@@ -299,7 +299,7 @@ def _of_one_size(results: Sequence[Any]) -> bool:
         result.ale if isinstance(result, AccumulatedLocalEffect) else result.average for result in results
     ]
     known = [curve for curve in curves if curve is not None and curve.shape[1]]
-    if not known or results[0].provenance.scale == Scale("probability"):
+    if not known or results[0].provenance.scale in (Scale("probability"), Scale("survival")):
         return True
     every = np.concatenate(known, axis=1)
     if not np.isfinite(every).all():

@@ -13,12 +13,14 @@ from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import ScratchBuffer, Table
 from paribus._models.libraries import boosting_library, library_for
 from paribus._models.libraries.library import Library
-from paribus._models.parameters import METHODS, kind_of, package_of, steps_of, unbound
+from paribus._models.parameters import METHODS, SURVIVAL_METHODS, kind_of, package_of, steps_of, unbound
 from paribus._models.predictor import Model, Predictor, as_outputs
+from paribus._models.survival import SCALES as SURVIVAL_SCALES
+from paribus._models.survival import SURVIVAL, SurvivalPredictor
 from paribus._text import count
+from paribus._typing import ResponseMethod
 from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
 
-RESPONSES = ("auto", *METHODS)
 SAMPLE_ROWS = 32  # evenly spaced rows that are predicted first, to find the number of outputs and errors
 MOST_SAMPLE_ROWS = 256  # including rows that are added for further categories
 SEARCHED = 4_096  # rows that are searched for further categories
@@ -30,6 +32,7 @@ SCALES = {
     "predict_proba": "probability",
     "decision_function": "decision function",
     "callable": "prediction",
+    **SURVIVAL_SCALES,
 }
 
 
@@ -38,16 +41,17 @@ def adapt(
     table: Table,
     *,
     response_method: str = "auto",
+    times: Any = None,
     target_names: Any = None,
 ) -> Model:
     """Return the adapted model, or raise `ModelError`.
 
     The response ``"auto"`` is the first available of ``predict_proba``, ``decision_function`` and
-    ``predict``. A bound method, such as ``model.predict_proba``, selects its model, its response and all its
-    outputs. For two classes, a model alone reports only the second one. The model predicts a few rows of
-    ``table``.
+    ``predict``. With ``times``, it is ``predict_survival_function`` at these times, with an output each. A
+    bound method, such as ``model.predict_proba``, selects its model, its response and all its outputs. For
+    two classes, a model alone reports only the second one. The model predicts a few rows of ``table``.
     """
-    check_choice("response_method", response_method, RESPONSES)
+    check_choice("response_method", response_method, ResponseMethod)
     estimator, method = unbound(estimator)
     if method is not None:
         if response_method not in ("auto", method):
@@ -58,13 +62,13 @@ def adapt(
         response_method = method
     if isinstance(estimator, type):
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
-    predictor, response = predictor_of(estimator, response_method)
+    predictor, response = predictor_of(estimator, response_method, times)
     name = describe(estimator)
     chosen = _sampled_rows_mask(table)
     sample = table.keep(chosen)
     raw = _predict_copies(predictor, sample, name, 1)
     prediction = as_outputs(raw, len(sample), name)
-    columns, names = _pick_and_name_outputs(estimator, response, raw, prediction, every=method is not None)
+    columns, names = _pick_and_name_outputs(predictor, response, raw, prediction, every=method is not None)
     predictor = replace(predictor, columns=columns)
     library, version = library_of(estimator)
     is_margin = response == "decision_function" and boosting_library(estimator) is not None
@@ -246,8 +250,11 @@ def is_model(estimator: Any) -> bool:
     return any(hasattr(estimator, method) for method in METHODS)
 
 
-def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
+def predictor_of(estimator: Any, response_method: str, times: Any = None) -> tuple[Predictor, str]:
     """Return the predictor of a model, and its response."""
+    if times is not None or response_method in SURVIVAL_METHODS:
+        method = SURVIVAL if response_method == "auto" else response_method
+        return SurvivalPredictor.of(estimator, method, describe(estimator), times), method
     library = library_for(estimator, boosting=True)
     if library is not None and library.is_native(estimator):
         return _native_predictor(library, estimator, response_method)
@@ -366,13 +373,15 @@ def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
 
 
 def _pick_and_name_outputs(
-    estimator: Any, response: str, raw: Any, prediction: Floats, *, every: bool
+    predictor: Predictor, response: str, raw: Any, prediction: Floats, *, every: bool
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
     """Return the reported output columns, None for all, and their names.
 
     For two classes only the second one is reported, unless ``every`` is set.
     """
-    outputs = prediction.shape[1]
+    if isinstance(predictor, SurvivalPredictor):
+        return None, predictor.names
+    estimator, outputs = predictor.target, prediction.shape[1]
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
@@ -481,10 +490,19 @@ def require_single_model(estimator: Any, verb: str) -> None:
 
 
 def adapt_models(
-    estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None
+    estimator: Any,
+    table: Table,
+    *,
+    response_method: str = "auto",
+    times: Any = None,
+    target_names: Any = None,
 ) -> tuple[Model, ...]:
     """Return the adapted models of a list, or the adapted single model. All have the same outputs."""
-    options: dict[str, Any] = {"response_method": response_method, "target_names": target_names}
+    options: dict[str, Any] = {
+        "response_method": response_method,
+        "times": times,
+        "target_names": target_names,
+    }
     several = as_model_list(estimator)
     if several is None:
         return (adapt(estimator, table, **options),)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 METHODS = ("predict", "predict_proba", "decision_function")
+SURVIVAL_METHODS = ("predict_survival_function", "predict_cumulative_hazard_function")  # of scikit-survival
 
 
 def attribute(estimator: Any, name: str) -> Any:
@@ -46,18 +47,19 @@ def names_in(found: Any) -> tuple[str, ...] | None:
     return tuple(map(str, names)) if names and len(set(names)) == len(names) else None
 
 
-def replaced_method(estimator: Any, methods: Iterable[str] = METHODS) -> str | None:
+def replaced_method(estimator: Any, methods: Iterable[str] = (*METHODS, *SURVIVAL_METHODS)) -> str | None:
     """Return the first method that was replaced, None if none was.
 
     A method may be replaced on the instance, or on a class. On a class, the code of the replacement belongs
     to another package than the class, whatever name and module a decorator set. Code in scikit-learn is
-    accepted, because scikit-learn wraps methods of subclasses.
+    accepted, because scikit-learn wraps methods of subclasses, and code in scikit-survival, because it adds
+    methods to pipelines.
     """
     for method in methods:
         if method in getattr(estimator, "__dict__", {}):
             return method
         base = next((base for base in type(estimator).__mro__ if method in vars(base)), None)
-        own = (None, "sklearn", "" if base is None else base.__module__.split(".")[0])
+        own = (None, "sklearn", "sksurv", "" if base is None else base.__module__.split(".")[0])
         if base is not None and _package_of_code(vars(base)[method]) not in own:
             return method
     return None
@@ -85,7 +87,8 @@ def unbound(estimator: Any) -> tuple[Any, str | None]:
     The method name is None for any other object, including other methods, which count as functions.
     """
     method = getattr(estimator, "__name__", None)
-    if not ismethod(estimator) or method not in METHODS or isinstance(estimator.__self__, type):
+    known = (*METHODS, *SURVIVAL_METHODS)
+    if not ismethod(estimator) or method not in known or isinstance(estimator.__self__, type):
         return estimator, None
     # A replaced or renamed method differs from the one that evaluates the model.
     model = estimator.__self__

@@ -27,6 +27,7 @@ from paribus._models.combination import (
     picked,
     predicted,
     rounds_to_single,
+    transformed,
 )
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
@@ -34,6 +35,7 @@ from paribus._models.libraries.library import Library
 from paribus._models.predictor import Link, Model, as_outputs
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus._models.preprocessing.preparation import Preparation, sources_of
+from paribus._models.survival import HAZARD, SURVIVAL, ProportionalHazards, SurvivalPredictor
 from paribus._models.trees import Trees, check_at_splits, refuse_difference, trees_for, without_link
 from paribus._models.wrappers import (
     CalibratedOutputs,
@@ -47,6 +49,13 @@ from paribus._text import count
 from paribus.errors import RefusalCode, RefusalError, TableError, failure
 from paribus.notes import Note, NoteCode
 
+# Survival models whose cumulative hazard is a baseline times the exponential of their risk score.
+PROPORTIONAL = (
+    "ComponentwiseGradientBoostingSurvivalAnalysis",
+    "CoxPHSurvivalAnalysis",
+    "CoxnetSurvivalAnalysis",
+    "GradientBoostingSurvivalAnalysis",
+)
 SINGLE_ROUNDING = 2.0**-22  # relative change of a margin if its leaves are summed in another order
 NOTED_ROUNDING = 1e-6  # change of a probability above which a note is given
 # Structures by model. Of a refusal no traceback is kept, because that refers to the model.
@@ -177,7 +186,8 @@ def _read_structure(model: Model) -> Structure:
             "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
-    evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict)
+    times = model.predictor.times if isinstance(model.predictor, SurvivalPredictor) else None
+    evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict, times)
     first = PipelinePosition.first(model.sample)
     structure = _read_at(model.predictor.target, first, model.response, evidence)
     if not model.row_independent:
@@ -197,29 +207,37 @@ class Evidence:
         The reported columns among all outputs, None for all.
     predict : callable
         Function of a native table at the position of the model, and of its number of rows.
+    times : tuple of float or None
+        Times of survival functions, None for other responses.
     """
 
     prediction: Floats
     columns: tuple[int, ...] | None
     predict: Callable[[Any, int], Floats]
+    times: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, target: Any, place: PipelinePosition, response: str) -> Evidence:
         """Return the predictions of a nested model for the sample at its position."""
-        predict = partial(_predict_by_itself, target, response, None)
+        predict = partial(_predict_by_itself, target, response, None, None)
         return cls(predict(place.received, len(place.sample)), None, predict)
 
     def inside(self, target: Any, response: str) -> Evidence:
         """Return the same predictions for the nested model that computes them."""
-        return replace(self, predict=partial(_predict_by_itself, target, response, self.columns))
+        return replace(self, predict=partial(_predict_by_itself, target, response, self.columns, self.times))
 
 
 def _predict_by_itself(
-    target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int
+    target: Any,
+    response: str,
+    columns: tuple[int, ...] | None,
+    times: tuple[float, ...] | None,
+    native: Any,
+    rows: int,
 ) -> Floats:
     name = type(target).__name__
     try:
-        predictor, _ = predictor_of(target, response)
+        predictor, _ = predictor_of(target, response, times)
         outputs = as_outputs(predictor.raw(native), rows, name)
     except Exception as error:  # of any class
         raise RefusalError(f"{name} within it fails by itself: {failure(error)}", RefusalCode.DATA) from error
@@ -234,6 +252,8 @@ def _read_at(target: Any, place: PipelinePosition, response: str, evidence: Evid
             return _read_at(*inner, response, evidence.inside(inner[0], response))
         if is_wrapper(target):
             return _read_wrapper(Wrapper(target, place, response, _read_member), evidence)
+        if evidence.times is not None and type(target).__name__ in PROPORTIONAL:
+            return _read_proportional(target, place, response, evidence)
         read = _read_additive if is_additive(target) else _read_trees_at
         return read(target, place, response, evidence)
     except RefusalError as refusal:
@@ -263,12 +283,27 @@ def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
     return structure
 
 
+def _read_proportional(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Structure:
+    """Return a survival function that is a function of the risk score, or refuse if predictions differ."""
+    rows, risk = len(place.sample), _read_member(target, place, "predict")
+    hazard = _predict_by_itself(target, HAZARD, None, evidence.times, place.received, rows)
+    scores = predicted(risk.structure, place.sample)[0]
+    survives = response == SURVIVAL
+    function = ProportionalHazards.of(scores, hazard, survives)
+    structure: Structure = transformed(
+        risk, function, len(function.baseline), 1.0 if survives else None
+    ).structure
+    ours = predicted(structure, place.sample).T
+    refuse_difference(ours, evidence.prediction, "as a function of the risk score")
+    return structure
+
+
 def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence: Evidence) -> Trees:
     """Return the trees of a model. With preprocessing, they refer to the raw table.
 
     Trees that were read before and predict the same are not checked again.
     """
-    own = read_trees(target, place.table)
+    own = read_trees(target, place.table, response, evidence.times)
     if not place.raw or len(own.column) > KNOWN_NODES:
         return _checked_trees(own, target, place, response, evidence)
     key = _trees_digest(own, target, place, response, evidence)
@@ -319,10 +354,12 @@ def _read_additive(target: Any, place: PipelinePosition, response: str, evidence
     return additive_for(target, response, evidence.columns, place.sample, evidence.prediction, preparation)
 
 
-def read_trees(target: Any, table: Table) -> Ensemble:
+def read_trees(
+    target: Any, table: Table, response: str = "predict", times: tuple[float, ...] | None = None
+) -> Ensemble:
     """Return the trees of a model, or raise `RefusalError` with the reason.
 
-    ``table`` has a few rows that the model receives.
+    ``table`` has a few rows that the model receives. With ``times``, leaves have a value for each time.
     """
     library = library_for(target)
     if library is None:
@@ -331,7 +368,10 @@ def read_trees(target: Any, table: Table) -> Ensemble:
     with library.reading():
         _refuse_customized_model(target, library)
         _check_column_order(target, table)
-        ensemble = library.read_trees(target)
+        if times is None:
+            ensemble = library.read_trees(target)
+        else:
+            ensemble = library.read_trees_at(target, response, times)
     tested = max((encoding.feature for encoding in ensemble.encodings), default=-1)
     if tested >= len(table.names):
         raise RefusalError(

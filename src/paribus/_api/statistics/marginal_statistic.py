@@ -177,13 +177,12 @@ class MarginalStatistic:
         return Effects(tuple(effects), skipped)
 
 
-def check_without_model(y: Any, response_method: str, grid: GridOptions) -> None:
+def check_without_model(y: Any, response_method: str, times: Any, grid: GridOptions) -> None:
     """Raise for options that need a model, without one."""
     if y is None:
         raise OptionError("estimator=None needs y to average; pass a model, y, or both")
-    if response_method != "auto":
-        raise OptionError(
-            f"response_method={response_method!r} requires a model, and estimator=None; omit it"
-        )
+    for name, value, default in (("response_method", response_method, "auto"), ("times", times, None)):
+        if value is not default and value != default:
+            raise OptionError(f"{name}={value!r} requires a model, and estimator=None; omit it")
     if grid.splits:
         raise OptionError(f"grid_resolution={SPLITS!r} needs the trees of a model; give an integer")

@@ -1,4 +1,4 @@
-"""Readers of additive models of scikit-learn, statsmodels, glum and XGBoost."""
+"""Readers of additive models of scikit-learn, statsmodels, glum, XGBoost and scikit-survival."""
 
 from __future__ import annotations
 
@@ -50,11 +50,17 @@ OWN_LINKS = {
     "WLS": Link(),
 }
 GLUM = ("GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV")
+SURVIVAL = (
+    "ComponentwiseGradientBoostingSurvivalAnalysis",
+    "CoxPHSurvivalAnalysis",
+    "CoxnetSurvivalAnalysis",
+    "IPCRidge",
+)
 
 
 def is_glm(model: Any) -> bool:
-    """Return whether a model is a fitted linear model of statsmodels or glum."""
-    known = {"statsmodels": RESULTS, "glum": GLUM}
+    """Return whether a model is a fitted linear model of statsmodels, glum or scikit-survival."""
+    known = {"statsmodels": RESULTS, "glum": GLUM, "sksurv": SURVIVAL}
     return type(model).__name__ in known.get(package_of(model), ())
 
 
@@ -65,6 +71,8 @@ def read_glm(model: Any, response: str) -> tuple[Floats, Floats, Link]:
         raise RefusalError(
             f"the {response} of {name} is not known as a sum of terms", RefusalCode.UNSUPPORTED
         )
+    if type(model).__name__ in SURVIVAL:
+        return _read_survival(model)
     return _read_glum(model) if type(model).__name__ in GLUM else _read_statsmodels(model)
 
 
@@ -88,6 +96,19 @@ def _read_glum(model: Any) -> tuple[Floats, Floats, Link]:
     _refuse_formula(name, attribute(model, "formula"))
     coefficients = np.asarray(model.coef_, dtype=np.float64).reshape(1, -1)
     return coefficients, np.array([float(model.intercept_)]), _glm_link(name, model.link_instance)
+
+
+def _read_survival(model: Any) -> tuple[Floats, Floats, Link]:
+    """Return the coefficients of a linear risk score, or of the log of a predicted time."""
+    name, coefficients = type(model).__name__, np.asarray(model.coef_, dtype=np.float64)
+    if name == "CoxnetSurvivalAnalysis":  # a path of penalties, of which predict uses the last
+        return coefficients[:, -1:].T, -np.asarray(model.offset_[-1:], dtype=np.float64), Link()
+    if name == "ComponentwiseGradientBoostingSurvivalAnalysis":
+        link = Link() if model.loss == "coxph" else Link("exp")
+        return coefficients[None, 1:], coefficients[:1], link
+    if name == "IPCRidge":
+        return coefficients.reshape(1, -1), np.array([float(model.intercept_)]), Link("exp")
+    return coefficients.reshape(1, -1), np.zeros(1), Link()
 
 
 def _refuse_formula(name: str, formula: Any) -> None:

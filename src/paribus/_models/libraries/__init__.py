@@ -12,11 +12,23 @@ from paribus._models.libraries.interpret import Interpret
 from paribus._models.libraries.library import Library
 from paribus._models.libraries.lightgbm import LightGBM
 from paribus._models.libraries.sklearn import Sklearn
+from paribus._models.libraries.sksurv import ScikitSurvival
 from paribus._models.libraries.xgboost import XGBoost
 from paribus._models.parameters import attribute, steps_of
 
-LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), Interpret())
-PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # distribution by module name
+LIBRARIES: tuple[Library, ...] = (
+    Sklearn(),
+    XGBoost(),
+    LightGBM(),
+    CatBoost(),
+    Interpret(),
+    ScikitSurvival(),
+)
+PACKAGES = {  # distribution by module name
+    "sklearn": "scikit-learn",
+    "interpret": "interpret-core",
+    "sksurv": "scikit-survival",
+}
 
 
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:

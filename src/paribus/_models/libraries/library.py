@@ -146,6 +146,10 @@ class Library(ABC):
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a fitted model, or raise `RefusalError`."""
 
+    def read_trees_at(self, model: Any, response: str, times: tuple[float, ...]) -> Ensemble:
+        """Return trees whose leaves hold a survival function, or a cumulative hazard, at some times."""
+        raise RefusalError(f"no trees of {self.title} hold functions of time", RefusalCode.UNSUPPORTED)
+
     @classmethod
     def release(cls) -> str:
         """Return the library and its version, such as ``"XGBoost 3.2.0"``."""

@@ -204,7 +204,7 @@ def _roots(sizes: Integers) -> Integers:
     return np.cumsum(sizes) - sizes
 
 
-def _join_trees(
+def join_trees(
     trees: Sequence[Any], features: Sequence[Integers] | None = None, *, by_category: bool = False
 ) -> _Forest:
     """Concatenate single trees; ``features`` has the columns of the table that each tree received.
@@ -295,7 +295,7 @@ def _leaf_values(tree: Any) -> Floats:
     return values.reshape(len(values), -1) if used.all() else values[:, used]
 
 
-def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
+def single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
     """Return the encodings of trees. Infinities are tested after rounding to single precision."""
     return [
         Encoding(column, single=True, accepts_missing=accepts_missing, accepts_infinite=False)
@@ -303,7 +303,7 @@ def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
     ]
 
 
-def _accepts_missing(tree: Any) -> bool:
+def accepts_missing(tree: Any) -> bool:
     # Missing values in training are not required, because every node has a direction. In some versions the
     # criterion and monotonic constraints matter, so that the method of the tree decides.
     return bool(tree._support_missing_values(np.empty((0, tree.n_features_in_))))
@@ -313,7 +313,7 @@ def _mean_of_trees(estimator: Any) -> Ensemble:
     """Return a single tree, or the mean of the trees of a forest."""
     trees = [estimator] if type(estimator).__name__ in TREES else estimator.estimators_
     value = np.concatenate([_leaf_values(tree) for tree in trees]) / len(trees)
-    encodings = _single_precision(estimator.n_features_in_, _accepts_missing(trees[0]))
+    encodings = single_precision(estimator.n_features_in_, accepts_missing(trees[0]))
     encoder = getattr(estimator, "_categorical_encoder", None)
     own = [getattr(tree, "_categorical_encoder", None) for tree in trees if tree is not estimator]
     if any(one is not None for one in own):
@@ -322,7 +322,7 @@ def _mean_of_trees(estimator: Any) -> Ensemble:
         for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
             categories = _category_numbers(int(column), found)
             encodings[column] = replace(encodings[column], single=False, categories=categories)
-    forest = _join_trees(trees, by_category=encoder is not None)
+    forest = join_trees(trees, by_category=encoder is not None)
     return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
 
 
@@ -345,9 +345,9 @@ def _bagged_trees(estimator: Any) -> Ensemble:
     value = np.concatenate(values) / count
     # A column that no tree received may hold any values, because only the trees check them.
     given = np.isin(np.arange(columns), np.concatenate(features))
-    strict = _single_precision(columns, _accepts_missing(trees[0]))
+    strict = single_precision(columns, accepts_missing(trees[0]))
     encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
-    forest = _join_trees(trees, features)
+    forest = join_trees(trees, features)
     return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
 
 
@@ -365,7 +365,7 @@ def _isolation_forest(estimator: Any) -> Ensemble:
     encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
     links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
     refused = {"predict": "predict returns whether a row is an outlier, which no sum over leaves gives"}
-    return _join_trees(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
+    return join_trees(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
 
 
 def _path_length(rows: Array) -> Floats:
@@ -408,20 +408,20 @@ def _adaboost(estimator: Any) -> Ensemble:
     link = Link("softmax", 1.0 / (len(classes) - 1))
     if len(classes) == 2:
         value, link = value[:, 1:] - value[:, :1], Link("sigmoid")
-    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
+    encodings = single_precision(estimator.n_features_in_, accepts_missing=False)
     links = {"decision_function": Link(), "predict_proba": link}
-    return _join_trees(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
+    return join_trees(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
 
 
 def _gradient_boosting(estimator: Any) -> Ensemble:
-    base = _initial_margins(estimator)
+    base = initial_margins(estimator)
     trees = list(estimator.estimators_.ravel())  # by iteration, then by class
     value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
-    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
-    return _join_trees(trees).ensemble(value, base, encodings, *boosting_links(estimator))
+    encodings = single_precision(estimator.n_features_in_, accepts_missing=False)
+    return join_trees(trees).ensemble(value, base, encodings, *boosting_links(estimator))
 
 
-def _initial_margins(estimator: Any) -> Floats:
+def initial_margins(estimator: Any) -> Floats:
     """Return the margins before the first tree, or refuse an initial estimator that is not constant."""
     if not starts_constant(estimator):
         name = type(estimator.init_).__name__

@@ -12,9 +12,8 @@ from paribus._contracts import Array, Flags, Floats
 from paribus._data.kinds import kind_of_objects, missing_objects, typed
 from paribus._data.rows import Rows
 from paribus._data.table import Table
-from paribus._models.adapter import RESPONSES
 from paribus._models.libraries import libraries_for, library_for
-from paribus._models.parameters import attribute, steps_of, value_text
+from paribus._models.parameters import METHODS, attribute, steps_of, value_text
 from paribus._models.predictor import Model
 from paribus._models.scoring.losses import (
     OWN,
@@ -87,7 +86,7 @@ def _typed_target(array: Array) -> Array:
         except FeatureError as error:
             raise InputError(f"y holds {type(array.flat[0]).__name__}s; pass numbers or labels") from error
     if array.dtype.kind not in "fiubOUST":
-        raise InputError(f"y has dtype {array.dtype}; pass numbers or labels")
+        raise InputError(f"y has dtype {array.dtype}; pass numbers or labels, or no y for a survival model")
     return array
 
 
@@ -334,7 +333,7 @@ def score_of(
     -------
     RowScore, TotalScore or Scorer
     """
-    check_choice("response_method", response_method, RESPONSES)
+    check_choice("response_method", response_method, ("auto", *METHODS))
     given = ScoringInput(estimator, target, table, response_method)
     if scoring is None:
         scoring = _default_scoring(estimator, target)
