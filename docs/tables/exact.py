@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exact_models import Family, families
+from exact_models import SURVIVAL, Family, families
 
 import paribus
 
@@ -82,7 +82,8 @@ def rows_of(family: Family, verify: bool) -> Iterator[list[Cell]]:
     """Yield for each response of a family what every verb did."""
     model = family.fit()
     for response in family.responses:
-        explainer = paribus.Explainer(model, family.X, response_method=response, progress=False)
+        times = [1.5] if response in SURVIVAL else None
+        explainer = paribus.Explainer(model, family.X, response_method=response, times=times, progress=False)
         yield [cell(call, explainer, family, verify) for call in VERBS.values()]
 
 

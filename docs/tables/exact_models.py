@@ -27,9 +27,13 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.svm import SVR, LinearSVC
+from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from sksurv.util import Surv
 
 ROWS = 48
 VALUE, MARGIN, PROBABILITY = "predict", "decision_function", "predict_proba"
+SURVIVAL = ("predict_survival_function", "predict_cumulative_hazard_function")  # at some times
 
 
 def _tables() -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:
@@ -76,6 +80,7 @@ def families() -> Iterator[Family]:
     yield from _terms()
     yield from _prepared()
     yield from _wrapped()
+    yield from _survival()
     yield from _others()
 
 
@@ -291,6 +296,16 @@ def _terms() -> Iterator[Family]:
         lambda: ExplainableBoostingClassifier(**EBM).fit(NUMBERS, TWO),
         both,
     )
+
+
+def _survival() -> Iterator[Family]:
+    group, times = "scikit-survival", Surv.from_arrays(NUMBERS["c"] > 1, Y)
+    for name, model in (
+        ("`RandomSurvivalForest`", RandomSurvivalForest(**TREES)),
+        ("`GradientBoostingSurvivalAnalysis`", GradientBoostingSurvivalAnalysis(**TREES)),
+        ("`CoxPHSurvivalAnalysis`", CoxPHSurvivalAnalysis(alpha=0.1)),
+    ):
+        yield Family(group, name, lambda model=model: model.fit(NUMBERS, times), (VALUE, *SURVIVAL))
 
 
 def _prepare(numbers: Any) -> Any:

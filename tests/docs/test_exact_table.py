@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-for library in ("catboost", "glum", "interpret.glassbox", "statsmodels.api"):
+for library in ("catboost", "glum", "interpret.glassbox", "sksurv", "statsmodels.api"):
     pytest.importorskip(library)
 
 exact = import_module("exact")  # after what it imports was found
@@ -16,6 +16,8 @@ SOME = [
     "`LogisticRegression`",
     "`VotingRegressor` of trees and `Ridge`",
     "`PCA` of the features; then trees",
+    "`RandomSurvivalForest`",
+    "`CoxPHSurvivalAnalysis`",
     "a function",
 ]
 
