@@ -320,8 +320,8 @@ def effects(
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
     by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, supported, response_method, times, target_names, max_predictions, n_jobs, max_memory, \
-progress, verify, executor, checkpoint, on_error
+method, kind, quantiles, supported, response_method, times, target_names, max_predictions, n_jobs, \
+max_memory, progress, verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
