@@ -328,6 +328,6 @@ def test_levels_do_not_depend_on_scale_of_weights():
     curves, occupied = rng.normal(size=(4, 2, 6)), rng.random((6, 4)) < 0.8
     shares = np.array([0.1, 0.2, 0.3, 0.4])
     one, other = (
-        SupportedCurve.of("k", curves, factor * shares, occupied, missing=False) for factor in (1.0, 1e-9)
+        SupportedCurve.of("k", 10, curves, factor * shares, occupied, missing=False) for factor in (1.0, 1e-9)
     )
     np.testing.assert_allclose(one.average, other.average, rtol=1e-9)

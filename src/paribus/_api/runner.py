@@ -132,10 +132,12 @@ class Runner:
             alone = self.executor is not None or one.name in begun or (one.blocks.in_memory and one.predicts)
             if alone:
                 apart.add(one.name)
-            last = groups[-1] if groups and not alone and groups[-1][0].name not in apart else []
-            same = last and last[0].blocks.in_memory == one.blocks.in_memory and last[0].rows is one.rows
-            if same and sum(each.memory for each in last) + one.memory <= memory:
-                last.append(one)
+            for group in [] if alone else reversed(groups):
+                first, needed = group[0], sum(each.memory for each in group) + one.memory
+                same = first.blocks.in_memory == one.blocks.in_memory and first.rows is one.rows
+                if same and first.name not in apart and needed <= memory:
+                    group.append(one)
+                    break
             else:
                 groups.append([one])
         yield from groups

@@ -109,7 +109,8 @@ def _feature_facts(refs: References, name: str) -> Markup:
         known.append(("Extrapolates", share(effect.extrapolation.share)))
     if effect.supported is not None and np.isfinite(effect.supported.difference).any():
         most = float(np.nanmax(np.abs(effect.supported.difference)))
-        known.append(("Difference over combinations that occur", brief(most)))
+        text = f"{brief(most)}, from {effect.supported.rows:,} rows"
+        known.append(("Difference over combinations that occur", text))
     known += [("Values", own.support), ("Rows near the curve", share(own.inside))]
     if (tails := trimmed(effect).tails) is not None:
         known.append(("Rows outside the plot", share(tails.share)))

@@ -53,6 +53,8 @@ class SupportedCurve(Record):
     ----------
     partner : str
         The other feature.
+    rows : int
+        Number of rows that the curve is computed from.
     average : ndarray of shape (n_outputs, g)
         The curve.
     difference : ndarray of shape (n_outputs, g)
@@ -81,6 +83,7 @@ class SupportedCurve(Record):
     """
 
     partner: str
+    rows: int
     average: Floats = array("output", "grid", column="supported_average")
     difference: Floats = array("output", "grid", column="supported_difference")
     share: Floats = array("grid", column="supported_share")
@@ -92,9 +95,9 @@ class SupportedCurve(Record):
     @classmethod
     @ignore_fp_errors()
     def of(
-        cls, partner: str, curves: Floats, weights: Floats, occupied: Flags, *, missing: bool
+        cls, partner: str, rows: int, curves: Floats, weights: Floats, occupied: Flags, *, missing: bool
     ) -> SupportedCurve:
-        """Combine the curves ``(c, o, g)`` of the rows in each bin of the partner.
+        """Combine the curves ``(c, o, g)`` of the ``rows`` in each bin of the partner.
 
         ``weights (c,)`` are those of the bins, as shares. ``occupied (g, c)`` are the bins that occur with
         each point. With ``missing``, the last point is the missing value.
@@ -113,7 +116,7 @@ class SupportedCurve(Record):
         full = np.einsum("c,cog->og", weights[cells], curves[cells]) / weights[cells].sum()
         points = slice(None, len(total) - missing)
         last = average[:, -1].copy() if missing else None
-        return cls(partner, average[:, points], (average - full)[:, points], total[points], last)
+        return cls(partner, rows, average[:, points], (average - full)[:, points], total[points], last)
 
 
 def _connected(known: Flags) -> Flags:

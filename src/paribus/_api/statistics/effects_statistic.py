@@ -66,6 +66,7 @@ SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then
 LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
 GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
 RESTRICTED = 6  # supported curves of an explanation: each costs about as much as a curve by 20 groups
+RESTRICTED_ROWS = 20_000  # rows that they use at most, so that they need no further read of the rows
 SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
 # The weight around the points of each grid and at missing, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
@@ -77,8 +78,8 @@ class EffectsStatistic:
 
     ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
     ``supported`` adds curves over combinations of values that occur. ``"auto"`` adds them to the `RESTRICTED`
-    curves of largest range among those that extrapolate, if neither the model nor out-of-core rows are needed
-    for them once more.
+    curves of largest range among those that extrapolate, from `RESTRICTED_ROWS` at most, if the model need
+    not be called for them.
     """
 
     groups: Groups
@@ -128,7 +129,11 @@ class EffectsStatistic:
         evaluating = [
             self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
         ]
-        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(context, axes)])
+        # Rows of supported curves are sampled in the same pass.
+        drawing = [context.subsample(RESTRICTED_ROWS, SEED, self.verb)] * (self.supported == AUTO)
+        estimated, crossed, *_ = yield from lockstep(
+            [each_model(evaluating), self._crossed(context, axes), *drawing]
+        )
         supports, joint = counting.finish(estimated[0].state)
         placed = quantile_notes(grids, context, self.wanted)
         computed = combine_remarks([self._remarks(context, one, request) for one in estimated])
@@ -162,12 +167,11 @@ class EffectsStatistic:
     ) -> Rounds:
         """Return supported curves by number of the grid, and the number of predictions for them."""
         calls = any(not plan.evaluator.shortcut for one in estimated for plan in one.plans)
-        costly = calls or not context.rows.in_memory
-        if not self.supported or joint is None or (self.supported == AUTO and costly):
+        if not self.supported or joint is None or (self.supported == AUTO and calls):
             return {}, 0
-        names, least, most = context.data.header.names, 0.0, len(grids)
+        names, least, most, rows = context.data.header.names, 0.0, len(grids), None
         if self.supported == AUTO:
-            least, most = NOTE_SHARE, RESTRICTED
+            least, most, rows = NOTE_SHARE, RESTRICTED, RESTRICTED_ROWS
         requests = {
             number: SupportedRequest.of(grid, names.index(found.partner), joint, estimate.average)
             for number, (grid, found, estimate) in enumerate(zip(grids, far, estimates, strict=False))
@@ -177,7 +181,9 @@ class EffectsStatistic:
             ranges = {number: np.ptp(one.average, axis=1).max() for number, one in requests.items()}
         widest = sorted(requests, key=lambda number: -np.nan_to_num(ranges[number]))[:most]
         chosen = {number: requests[number] for number in sorted(widest)}
-        return (yield from supported_curves(self, context, chosen, joint))
+        if not chosen:
+            return {}, 0
+        return (yield from supported_curves(self, context, chosen, joint, rows))
 
     def _counting(
         self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]

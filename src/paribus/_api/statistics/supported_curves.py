@@ -10,6 +10,7 @@ import numpy as np
 
 from paribus._api.by_group import each_group
 from paribus._api.combine import combined_estimates, label, mean_estimate
+from paribus._api.data import InMemoryData
 from paribus._api.run import Rounds, RunContext, each_model, evaluate_model, lockstep
 from paribus._contracts import Flags, Floats
 from paribus._data.summary import SEED
@@ -42,14 +43,14 @@ class SupportedRequest(NamedTuple):
             bins = np.append(bins, joint.outlook.bins[feature].missing)
         return cls(grid, partner, None if occupied is None else occupied[bins], average)
 
-    def curve(self, name: str, by_bin: Mapping[int, tuple[float, Floats]]) -> SupportedCurve:
+    def curve(self, name: str, rows: int, by_bin: Mapping[int, tuple[float, Floats]]) -> SupportedCurve:
         """Return the supported curve from the share of the rows and the curve of each bin of the partner."""
         missing = self.grid.includes_missing
         if self.occupied is None:
             everywhere = np.ones((self.grid.n_points, 1), bool)
-            return SupportedCurve.of(name, self.average[None], np.ones(1), everywhere, missing=missing)
+            return SupportedCurve.of(name, rows, self.average[None], np.ones(1), everywhere, missing=missing)
         shares, curves = (np.array(each) for each in zip(*by_bin.values(), strict=True))
-        return SupportedCurve.of(name, curves, shares, self.occupied[:, list(by_bin)], missing=missing)
+        return SupportedCurve.of(name, rows, curves, shares, self.occupied[:, list(by_bin)], missing=missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +93,17 @@ def supported_curves(
     context: RunContext,
     requests: Mapping[int, SupportedRequest],
     joint: OccupiedCells,
+    sampled: int | None = None,
 ) -> Rounds:
     """Evaluate curves by bin of the partner, for some grids by number, and combine them.
 
-    Return the supported curve of each grid, and the number of predictions for all.
+    With ``sampled``, at most so many rows are used, which are sampled into memory. Return the supported curve
+    of each grid, and the number of predictions for all.
     """
     names, by_partner = context.data.header.names, dict[int, list[int]]()
+    if sampled is not None:
+        some = yield from context.subsample(sampled, SEED, effects.verb)
+        context = replace(context, data=InMemoryData(some, True), of_sample=True)
     for number, one in requests.items():
         if one.occupied is not None:
             by_partner.setdefault(one.partner, []).append(number)
@@ -114,5 +120,6 @@ def supported_curves(
             predictions += predicted
             for number, average in zip(numbers, averages, strict=True):
                 by_bin[number][int(own.label)] = own.share, average
-    curves = {number: one.curve(names[one.partner], by_bin[number]) for number, one in requests.items()}
+    rows = context.rows.n_weighted
+    curves = {number: one.curve(names[one.partner], rows, by_bin[number]) for number, one in requests.items()}
     return curves, predictions
