@@ -60,6 +60,8 @@ def open_data(
     check_choice("on_error", on_error, OnError)
     source = source_of(X, on_error)
     if source is not None:
+        if hasattr(X, "sparkSession"):
+            runner.join_session(X.sparkSession)
         named = isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y)
         columns = y if named or isinstance(y, str) else None  # statistics that need y raise for values
         grouped = None if by is None else By.of(by)
@@ -241,7 +243,7 @@ def _table_reader(
     given = _reported_names(names, every, apart)
     shown = tuple(given[position] for position in alignment.places)
     unused = tuple(given[every.index(name)] for name in alignment.unused)
-    if isinstance(source, Partitions):
+    if isinstance(source, Partitions) and source.client is None:
         source = replace(source, client=runner.join_cluster())
     if runner.checkpoint is not None and not source.shippable:
         raise OptionError(

@@ -18,7 +18,7 @@ from paribus._executors import as_executor
 from paribus._states import Keyed
 from paribus._text import count
 from paribus._version import __version__
-from paribus.errors import CostWarning, RefusalError
+from paribus.errors import CostWarning, OptionError, RefusalError
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,18 @@ class Runner:
         if self.executor is None:
             self.executor = current_client()
         return self.executor if DaskExecutor.accepts(self.executor) else None
+
+    def join_session(self, session: Any) -> None:
+        """Compute on the session of a Spark data frame; no other executor has access to its rows."""
+        from paribus._executors.spark import SparkExecutor
+
+        if self.executor is None:
+            self.executor = session
+        if not SparkExecutor.accepts(self.executor):
+            raise OptionError(
+                "X is a Spark data frame, so that executor= must be its SparkSession. Omit executor=, or "
+                "write X to Parquet and pass the folder"
+            )
 
     @property
     def where(self) -> str:

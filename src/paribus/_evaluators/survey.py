@@ -531,7 +531,9 @@ def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
     if not isinstance(source, Partitions) or not source.cluster:
         return ()
     none = Counts(np.zeros(1, np.int64))
-    lengths = [state.parts.get(("length", p), none).cells[0] for p in range(source.frame.npartitions)]
+    filled = max((key[1] + 1 for key in state.parts if key[0] == "length"), default=0)
+    numbers = range(max(filled, source.n_partitions))
+    lengths = [state.parts.get(("length", p), none).cells[0] for p in numbers]
     return tuple(int(start) for start in np.cumsum([0, *lengths]))
 
 

@@ -15,7 +15,7 @@ __all__ = ["LocalExecutor", "as_executor"]
 def as_executor(
     executor: Any = None, *, threads: int = 1, progress: bool | None = None, doing: str = "paribus"
 ) -> Executor:
-    """Return the executor for a user's argument: None, a Dask client, an `Executor`, or that of a plugin.
+    """Return the executor of an argument: None, a Dask client, a Spark session, an `Executor`, or a plugin's.
 
     ``threads`` are those of this process; ``doing`` is the text of the progress bar.
 
@@ -25,9 +25,12 @@ def as_executor(
     if executor is None:
         return LocalExecutor(threads, progress, doing)
     from paribus._executors.dask import DaskExecutor
+    from paribus._executors.spark import SparkExecutor
 
     if DaskExecutor.accepts(executor):
         return DaskExecutor(executor, progress, doing)
+    if SparkExecutor.accepts(executor):
+        return SparkExecutor(executor, progress, doing)
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
     failed = ""
@@ -41,6 +44,6 @@ def as_executor(
             made: Executor = kind(executor, progress, doing)
             return made
     raise OptionError(
-        f"executor={executor!r} must be a dask.distributed Client, or an object with fold and describe; omit "
-        f"it to compute locally on n_jobs threads{failed}"
+        f"executor={executor!r} must be a dask.distributed Client, a SparkSession, or an object with fold "
+        f"and describe; omit it to compute locally on n_jobs threads{failed}"
     )

@@ -11,14 +11,20 @@ from typing import Any, Self
 from uuid import uuid4
 
 from paribus._contracts import B, Blocks, Evaluator, S, StateStore
-from paribus._executors.local import KEPT, LocalExecutor
 from paribus._executors.progress import with_progress
-from paribus._states import Keyed, merge_in_order, ranges_of
+from paribus._executors.tasks import (
+    MOST_TASKS,
+    PER_THREAD,
+    RETRIES,
+    FailedTask,
+    evaluate_part,
+    raise_failed,
+    stored_ranges,
+    task_ranges,
+)
+from paribus._states import merge_in_order
 from paribus._text import count
-from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
-
-RETRIES = 3  # retries of a task that fails
-PER_THREAD, MOST_TASKS = 4, 8_192  # tasks per thread for an even load, and their maximum
+from paribus.errors import ExecutorError, ParibusError, failure
 
 
 def current_client() -> Any | None:
@@ -59,15 +65,9 @@ class DaskExecutor:
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
         """Evaluate every block on some worker, with the merge tree of `LocalExecutor`."""
-        if blocks.count is None:
-            raise OptionError(
-                "executor= needs rows that other processes can read: Parquet files, a Dask data frame or a "
-                "table in memory. Write X to Parquet and pass the folder"
-            )
+        ranges, left = stored_ranges(blocks, store)
         if not blocks.count:
             return zero
-        ranges = [(0, blocks.count)] if store is None else ranges_of(blocks.count, KEPT)
-        left = [one for one in ranges if store is None or not store.contains(*one)]
         threads = sum(self.client.nthreads().values()) or 1
         tasks = min(max(PER_THREAD * threads, blocks.n_tasks), MOST_TASKS)  # results do not depend on it
         graph = Graph.of(evaluator)
@@ -126,7 +126,7 @@ def _finished_tasks(
         else:
             position, part = where[future.key]
             if future.status == "finished":
-                _raise_failed_task(future.result())
+                raise_failed(future.result())
             work = min(left[position], float(part.rows or 0))
             left[position] -= work
             yield -1, work, None
@@ -138,14 +138,8 @@ def _branch_state(future: Any, branches: list[Branch]) -> Any:
         state = future.result()
     except Exception as error:
         raise _task_error(future, branches, None) from error
-    _raise_failed_task(state)
+    raise_failed(state)
     return state
-
-
-def _raise_failed_task(found: Any) -> None:
-    """Raise the error that a task returned instead of a state."""
-    if isinstance(found, FailedTask):
-        raise found.error
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,17 +157,6 @@ class Branch:
     def rows(self) -> int:
         """Number of rows of all parts."""
         return sum(part.rows or 0 for _, part in self.notes)
-
-
-@dataclass(frozen=True, eq=False)
-class FailedTask:
-    """A permanent error as the result of a task, which is not retried."""
-
-    error: ParibusError
-
-    def merge(self, other: Any) -> Self:
-        """Return the error unchanged."""
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,27 +199,14 @@ class Graph:
 
     def branch(self, blocks: Blocks[Any], first: int, stop: int, tasks: int) -> Branch:
         """Return the tasks of a range of blocks, which is split for an even load."""
-        share = -(-tasks * (stop - first) // (blocks.count or 1))
         leaves, notes, keys = [], [], {}
-        for low, high in ranges_of(stop - first, max(1, share)):
-            part = blocks.part(first + low, first + high)
-            state = self.call(_evaluate_part, "evaluate", self.evaluator, *part.payload())
+        for one in task_ranges(blocks, (first, stop), tasks):
+            part = blocks.part(*one)
+            state = self.call(evaluate_part, "evaluate", self.evaluator, *part.payload())
             leaves.append(Merging(state, self))
             notes.append((self.call(_report_part, "note", state), part))
             keys[state.key] = part
         return Branch(merge_in_order(leaves).task, notes, keys)
-
-
-def _evaluate_part(evaluator: Any, blocks: Blocks[Any], computed: list[Any]) -> Any:
-    """Return the state of some blocks, which are read here or cut from computed parts."""
-    local = LocalExecutor(1, progress=False)
-    try:
-        parts = blocks.received(computed)
-        return merge_in_order(local.fold(evaluator, part, Keyed({})) for part in parts)
-    except ModelError:
-        raise  # the task is retried, because the failure may be temporary
-    except ParibusError as error:
-        return FailedTask(error)
 
 
 def _merge_states(one: Any, two: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Readers of out-of-core rows: partitions of Dask frames, and blocks of rows for the model."""
+"""Readers of out-of-core rows: partitions of data frames, and blocks of rows for the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paribus._data.frame import FrameTable
 from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, UnchangedBlocks
 from paribus._data.scan.model_table import ModelTable, ReadGroups
 from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
-from paribus._data.scan.streams import Stream, as_arrow, between
+from paribus._data.scan.streams import HEAD_ROWS, Stream, as_arrow, between
 from paribus._data.table import Column
 from paribus._text import count
 from paribus.errors import InputError, SourceError, TableError, WeightError
@@ -59,7 +59,7 @@ class Partitions:
     @property
     def label(self) -> str:
         """Number of partitions."""
-        return f"{count(self.frame.npartitions, 'partition')} of a Dask data frame"
+        return f"{count(self.n_partitions, 'partition')} of a Dask data frame"
 
     def project(self, columns: tuple[str, ...], on_error: str) -> Self:
         """Return the frame with some columns only, so that others are not computed."""
@@ -77,15 +77,22 @@ class Partitions:
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``, one computed partition at a time."""
-        numbers = range(self.frame.npartitions)
-        return between((self.table(self.computed(n), n, columns) for n in numbers), first, stop)
+        found = self.computed(0, self.n_partitions)
+        return between((self.table(rows, n, columns) for n, rows in found), first, stop)
 
-    def computed(self, number: int) -> Any:
-        """Compute a partition on the cluster, or else in this process."""
-        lazy = self.frame.get_partition(number)
-        if self.client is None:
-            return lazy.compute(scheduler="synchronous")  # without a scheduler, Dask would look for a cluster
-        return self.client.compute(lazy).result()
+    @property
+    def n_partitions(self) -> int:
+        """Number of partitions."""
+        return int(self.frame.npartitions)
+
+    def computed(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
+        """Compute partitions on the cluster, or else in this process, and yield each with its number."""
+        for number in range(first, stop):
+            lazy = self.frame.get_partition(number)
+            if self.client is None:  # without a scheduler, Dask would look for a cluster
+                yield number, lazy.compute(scheduler="synchronous")
+            else:
+                yield number, self.client.compute(lazy).result()
 
     def table(self, computed: Any, number: int, columns: tuple[str, ...]) -> pa.Table:
         """Return a computed partition as an Arrow table with the types of the schema."""
@@ -97,7 +104,7 @@ class Partitions:
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return the first rows of the first partition that has any."""
         if columns not in self.heads:
-            self.heads[columns] = self.table(_first_rows(self.frame, 2_048, self.client), 0, columns)
+            self.heads[columns] = self.table(_first_rows(self.frame, HEAD_ROWS, self.client), 0, columns)
         return self.heads[columns]
 
 
@@ -431,7 +438,7 @@ class _Cutter:
 
 @dataclass(frozen=True, eq=False)
 class PartitionBlocks:
-    """The partitions of a Dask data frame, each cut into blocks by the worker that computes it."""
+    """The partitions of a data frame, each cut into blocks by the worker that computes it."""
 
     reading: TableReader
     size: int
@@ -449,8 +456,8 @@ class PartitionBlocks:
     @property
     def count(self) -> int:
         """Number of partitions."""
-        stop = self._source.frame.npartitions if self.stop is None else self.stop
-        return int(stop) - self.first
+        known = max(self._source.n_partitions, len(self.reading.starts) - 1)
+        return (known if self.stop is None else self.stop) - self.first
 
     @property
     def n_tasks(self) -> int:
@@ -463,13 +470,13 @@ class PartitionBlocks:
         return f"partition {self.first}" + (f" to {last}" if last > self.first else "") + " of X"
 
     def __iter__(self) -> Iterator[Block]:
-        for number in range(self.first, self.first + self.count):
-            yield from self._within(number, self._source.computed(number))
+        for number, computed in self._source.computed(self.first, self.first + self.count):
+            yield from self._within(number, computed)
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive partitions."""
         known = self.reading.starts
-        rows = known[stop] - known[first] if known else None
+        rows = known[min(stop, len(known) - 1)] - known[min(first, len(known) - 1)] if known else None
         return replace(self, first=first, stop=stop, rows=rows)
 
     def payload(self) -> tuple[Self, list[Any]]:
@@ -485,11 +492,11 @@ class PartitionBlocks:
     def _within(self, number: int, computed: Any) -> InMemoryBlocks:
         """Return the blocks of a computed partition."""
         table = self._source.table(computed, number, self.reading.read)
-        starts = self.reading.starts
-        if starts and len(table) != starts[number + 1] - starts[number]:
+        starts, before = self.reading.starts, self.part(number, number + 1).rows
+        if before is not None and len(table) != before:
             raise SourceError(
-                f"partition {number} of X has {len(table):,} rows where it had "
-                f"{starts[number + 1] - starts[number]:,} before; it must be the same whenever computed"
+                f"partition {number} of X has {len(table):,} rows where it had {before:,} before; it must be "
+                "the same whenever computed"
             )
         start = starts[number] if starts else number << FAR
         return InMemoryBlocks(
