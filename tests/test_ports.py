@@ -168,7 +168,7 @@ def test_what_is_no_engine_is_refused():
     for wrong in (3, "threads", Half(), Sequential, object()):
         with pytest.raises(
             paribus.errors.OptionError,
-            match=r"executor=.* must be a dask.distributed Client, or an object with fold .*; omit it",
+            match=r"executor=.* must be a dask.distributed Client, a SparkSession, or an object with fold .*; omit it",
         ) as caught:
             as_executor(wrong)
         assert str(caught.value).startswith(f"executor={wrong!r} ")

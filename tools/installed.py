@@ -128,7 +128,7 @@ def lacks_skops(folder):
 
 
 PRESENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "dask": dask, "skops": skops}
-# Who has no Dask has no client to pass.
+# Who has no Dask or Spark has no client or session to pass; tests/executors/test_spark.py needs Java.
 ABSENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
 
 

@@ -134,7 +134,7 @@ def partial_dependence(
         the logger ``paribus`` reports progress.
     verify : bool
         Recompute a few grid points by brute force on all rows. The provenance stores the largest difference.
-    executor : dask.distributed.Client, optional
+    executor : dask.distributed.Client or pyspark.sql.SparkSession, optional
         Cluster to compute on. Unweighted sums of trees are bit-identical for any number of workers and tasks.
     checkpoint : path, optional
         Folder for intermediate states of out-of-core runs. An interrupted run resumes with a bit-identical
@@ -179,10 +179,10 @@ def partial_dependence(
     name, additional ones are dropped with a note, and text is converted to the categories of the fit.
     Out-of-core data is read as often as needed and never loaded as a whole. It is a path, pattern or address
     of Parquet files, a list of them, a ``deltalake.DeltaTable``, a table of ``pyiceberg``, a
-    ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask
-    data frame, or a function that returns an iterator of batches. Only columns of the model are read, and it
-    receives them as pandas (as polars from a ``LazyFrame``).
-    Weights of pandas are aligned with X by label; other labels are refused.
+    ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask or
+    Spark data frame, or a function that returns an iterator of batches. Only columns of the model are read,
+    and it receives them as pandas (as polars from a ``LazyFrame``). Weights of pandas are aligned with X by
+    label; other labels are refused.
 
     **Groups of columns.** A mapping from a name to columns makes one feature of them, whose values are the
     observed combinations. Combinations of zeros and ones are named by their ones, ``"A"``, or ``"none"``;

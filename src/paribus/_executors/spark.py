@@ -93,7 +93,7 @@ class SparkExecutor:
         self, jobs: Jobs, parts: list[Blocks[Any]], blocks: Blocks[Any], cores: int
     ) -> Generator[Any]:
         """Yield the state of each part, in order, while later jobs run."""
-        size = max(1, min(JOB_TASKS, len(parts) // LEAST_JOBS))
+        size = min(JOB_TASKS, -(-len(parts) // LEAST_JOBS))
         ahead = max(LEAST_JOBS, -(-2 * cores // size))
         some = (parts[first : first + size] for first in range(0, len(parts), size))
         done = (blocks.rows or 0) - sum(part.rows or 0 for part in parts)
@@ -121,8 +121,8 @@ class SparkExecutor:
             merged: S = merge_in_order((state for _, state in shown), zero)
         if blocks.rows not in (None, rows):
             raise SourceError(
-                f"X (a Spark data frame) has {rows:,} rows where it had {blocks.rows:,} before; it must return "
-                "the same rows whenever computed. Write it to Parquet and pass the folder"
+                f"X (a Spark data frame) has {rows:,} rows where it had {blocks.rows:,} before; it must "
+                "return the same rows whenever computed. Write it to Parquet and pass the folder"
             )
         return merged
 
@@ -173,9 +173,11 @@ class Jobs:
                 for parts in jobs:
                     waiting.append(pool.submit(self._inherited(self._evaluated), parts))
                     if len(waiting) == ahead:
-                        yield from waiting.popleft().result()
+                        yield from waiting[0].result()
+                        waiting.popleft()  # only now, so that an interrupt cancels the job that it waits for
                 while waiting:
-                    yield from waiting.popleft().result()
+                    yield from waiting[0].result()
+                    waiting.popleft()
             finally:
                 self._cancel(waiting)
 
@@ -209,20 +211,24 @@ class Jobs:
 
     def _tagged(self, action: Callable[[], Any], blocks: Blocks[Any]) -> Any:
         """Run an action in this thread so that `_cancel` reaches its jobs; ``blocks`` are the first ones."""
-        if _is_remote(self.session):
-            self.session.addTag(self.tag)
-        else:
-            self.session.sparkContext.addJobTag(self.tag)
-            self.session.sparkContext.setInterruptOnCancel(True)
+        add, remove, _ = self._tagging
+        add(self.tag)
+        if not _is_remote(self.session):
+            self.session.sparkContext.setInterruptOnCancel(True)  # else workers finish their tasks
         try:
             return action()
         except Exception as error:
             raise _job_error(error, blocks) from error
         finally:
-            if _is_remote(self.session):
-                self.session.removeTag(self.tag)
-            else:
-                self.session.sparkContext.removeJobTag(self.tag)
+            remove(self.tag)
+
+    @property
+    def _tagging(self) -> tuple[Callable[[str], Any], ...]:
+        """The functions that add and remove a tag of this thread, and that cancel the jobs of a tag."""
+        if _is_remote(self.session):
+            return self.session.addTag, self.session.removeTag, self.session.interruptTag
+        context = self.session.sparkContext  # tags of a classic session do not reach its Arrow jobs
+        return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
     def _inherited(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function for another thread, with the local properties of this one, such as its pool."""
@@ -235,10 +241,7 @@ class Jobs:
         """Cancel jobs until none is left; one may be submitted after the first attempt."""
         left = {one for one in running if not one.cancel() and not one.done()}
         while left:
-            if _is_remote(self.session):
-                self.session.interruptTag(self.tag)
-            else:
-                self.session.sparkContext.cancelJobsWithTag(self.tag)
+            self._tagging[2](self.tag)
             left = wait(left, timeout=0.5).not_done
 
 

@@ -175,7 +175,7 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     if all(hasattr(X, name) for name in ("to_delayed", "npartitions", "map_partitions")):  # Dask
         return Partitions.of(X)
     if library == "pyspark" and hasattr(X, "mapInArrow"):
-        from paribus._data.scan.spark import spark_source
+        from paribus._data.scan.spark_frame import spark_source
 
         return spark_source(X, on_error)
     if hasattr(X, "__next__"):

@@ -98,7 +98,9 @@ def _files_of_plain_read(X: Any) -> list[str]:
         found.append(plan.relation())
         if _class_name(found[1]) == PLAIN_READ[1]:
             found += [found[1].location(), found[1].fileFormat()]
-    if tuple(map(_class_name, found)) != PLAIN_READ or not found[1].options().isEmpty():
+    if tuple(map(_class_name, found)) != PLAIN_READ:
+        return []
+    if found[1].partitionSchema().length() or not found[1].options().isEmpty():
         return []
     addresses = [urlsplit(address) for address in X.inputFiles()]
     local = all(one.scheme == "file" and not one.netloc for one in addresses)
