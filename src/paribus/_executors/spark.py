@@ -157,8 +157,8 @@ class Jobs:
             return int(self.session.sparkContext.defaultParallelism)
         from pyspark.sql import functions
 
-        last = functions.max(functions.spark_partition_id())
-        return 1 + int(self.session.range(MOST_TASKS).agg(last).toArrow().column(0)[0].as_py())
+        numbers = self.session.range(MOST_TASKS).select(functions.spark_partition_id().alias("number"))
+        return 1 + int(numbers.agg({"number": "max"}).toArrow().column(0)[0].as_py())
 
     def close(self) -> None:
         """Remove the evaluator from the workers."""

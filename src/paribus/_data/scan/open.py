@@ -172,12 +172,12 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
         return from_lazy_frame(X)
     if library in ("duckdb", "_duckdb") and hasattr(X, "project"):
         return from_duckdb(X)
-    if all(hasattr(X, name) for name in ("to_delayed", "npartitions", "map_partitions")):  # Dask
-        return Partitions.of(X)
-    if library == "pyspark" and hasattr(X, "mapInArrow"):
+    if library == "pyspark" and hasattr(X, "mapInArrow"):  # before Dask: frames of Connect have any attribute
         from paribus._data.scan.spark_frame import spark_source
 
         return spark_source(X, on_error)
+    if all(hasattr(X, name) for name in ("to_delayed", "npartitions", "map_partitions")):  # Dask
+        return Partitions.of(X)
     if hasattr(X, "__next__"):
         raise TableError(
             f"X is a {type(X).__name__}, which can be read once; pass the function that creates it, so that "

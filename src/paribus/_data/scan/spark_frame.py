@@ -48,10 +48,14 @@ class SparkPartitions(Partitions):
         return 1
 
     def project(self, columns: tuple[str, ...], on_error: str) -> Self:
-        """Return the frame with some columns only, so that others are not computed."""
-        quoted = ["`{}`".format(name.replace("`", "``")) for name in columns]
-        schema = selected_schema(self.schema, columns)
-        return replace(self, frame=self.frame.select(quoted), schema=schema, heads={})
+        """Return the frame with some columns only, numbered because `mapInArrow` refuses dots in names."""
+        quoted = ("`{}`".format(name.replace("`", "``")) for name in columns)
+        frame = self.frame.selectExpr([f"{name} AS c{number}" for number, name in enumerate(quoted)])
+        return replace(self, frame=frame, schema=selected_schema(self.schema, columns), heads={})
+
+    def table(self, computed: pa.Table, number: int, columns: tuple[str, ...]) -> pa.Table:
+        """Return a computed partition, or rows of the frame, with the names and types of the schema."""
+        return super().table(computed.rename_columns(self.schema.names), number, columns)
 
     @property
     def tasks(self) -> list[Any]:
@@ -90,7 +94,7 @@ def _files_of_plain_read(X: Any) -> list[str]:
 
     Formats that derive from Parquet have other classes: Delta Lake, for example, also deletes single rows.
     """
-    if not hasattr(X, "_jdf"):  # Spark Connect does not show the plan
+    if ".connect." in type(X).__module__:  # Spark Connect does not show the plan
         return []
     plan = X._jdf.queryExecution().analyzed()
     found = [plan]
@@ -100,7 +104,7 @@ def _files_of_plain_read(X: Any) -> list[str]:
             found += [found[1].location(), found[1].fileFormat()]
     if tuple(map(_class_name, found)) != PLAIN_READ:
         return []
-    if found[1].partitionSchema().length() or not found[1].options().isEmpty():
+    if found[1].partitionSchema().length() or found[1].options().keys().mkString(" ") not in ("", "path"):
         return []
     addresses = [urlsplit(address) for address in X.inputFiles()]
     local = all(one.scheme == "file" and not one.netloc for one in addresses)
