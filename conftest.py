@@ -8,6 +8,7 @@ text has to be what the block of Python before it prints, where ``...`` is anyth
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from sybil.parsers.markdown import CodeBlockParser
 
 matplotlib.use("Agg")
 collect_ignore_glob = ["docs/*/*.py"]  # scripts, which import every library and have no doctests
+if shutil.which("java") is None:
+    collect_ignore_glob.append("docs/spark.md")
 # The models of the tests are small: threads of their own would only wait for each other, and wait busily.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")  # LightGBM decides on a number of its own

@@ -122,6 +122,12 @@ def extras():
     return [name for name in PROJECT["optional-dependencies"] if name != "all"]
 
 
+def extras_of_all():
+    """Return the extras that ``all`` names."""
+    (named,) = PROJECT["optional-dependencies"]["all"]
+    return named.partition("[")[2].rstrip("]").split(",")
+
+
 def environment(folder, wheel, name, chosen=(), python=sys.executable):
     """Make an environment with a wheel and extras, and return its interpreter."""
     place = folder / name
@@ -162,7 +168,7 @@ def installations(folder, wheel):
     tried = {"no extra": lambda: with_extras(folder, wheel, "minimal", [])}
     for extra in extras():
         tried[f"extra {extra}"] = lambda extra=extra: with_extras(folder, wheel, extra, [extra])
-    tried["all extras"] = lambda: with_extras(folder, wheel, "all", extras())
+    tried["all extras"] = lambda: with_extras(folder, wheel, "all", extras_of_all())
     for python in other_pythons():
         tried[f"Python {python}"] = lambda python=python: on_python(folder, wheel, python)
     return tried

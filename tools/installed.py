@@ -10,10 +10,13 @@ names it. ``make dist`` runs this in one environment for each extra; it needs no
 
 import importlib.util
 import io
+import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -99,6 +102,20 @@ def dask(folder):
     np.testing.assert_array_equal(there.average, effect().average)
 
 
+def spark(folder):
+    """Compute on Spark, with the same bits, if there is Java."""
+    from pyspark.sql import SparkSession
+
+    if shutil.which("java") is None:
+        return
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    there = paribus.partial_dependence(model, X, 0, grid_resolution=20, executor=session)
+    session.stop()
+    np.testing.assert_array_equal(there.average, effect().average)
+
+
 def skops(folder):
     """Read a file of scikit-learn's, which skops depends on."""
     import skops.io
@@ -127,8 +144,8 @@ def lacks_skops(folder):
     paribus.read_model(folder / "model.skops")
 
 
-PRESENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "dask": dask, "skops": skops}
-# Who has no Dask or Spark has no client or session to pass; tests/executors/test_spark.py needs Java.
+PRESENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "dask": dask, "spark": spark, "skops": skops}
+# Who has no Dask or Spark has no client or session to pass.
 ABSENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
 
 

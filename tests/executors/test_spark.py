@@ -48,6 +48,7 @@ def spark():
         "spark.sql.shuffle.partitions": "4",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
     for name, value in options.items():
         builder = builder.config(name, value)
