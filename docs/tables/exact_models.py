@@ -148,7 +148,7 @@ def _boosting() -> Iterator[Family]:
     first = ensemble.HistGradientBoostingClassifier(**few)
     yield Family(
         group,
-        "`GradientBoostingClassifier`, `init` a model",
+        "`GradientBoostingClassifier`, `init` a `HistGradientBoostingClassifier`",
         lambda: ensemble.GradientBoostingClassifier(**TREES, init=first).fit(NUMBERS, TWO),
         both,
     )

@@ -32,8 +32,8 @@ def test_trees_that_do_not_answer_as_model_are_refused(name, monkeypatch):
     read = structure.read_trees
     want = paribus.partial_dependence(fitted(name), GAPS, 0, method="brute")
 
-    def wrong(target, table):
-        found = read(target, table)
+    def wrong(target, table, *others):
+        found = read(target, table, *others)
         return dataclasses.replace(found, base=found.base + 1)
 
     monkeypatch.setattr(structure, "read_trees", wrong)
@@ -48,8 +48,8 @@ def test_trees_that_do_not_answer_as_model_are_refused(name, monkeypatch):
 def test_trees_verify_catches_leaf_that_is_wrong_away_from_probed_rows(monkeypatch):
     read, model = structure.read_trees, fitted("forest")
 
-    def wrong(target, table):
-        found = read(target, table)
+    def wrong(target, table, *others):
+        found = read(target, table, *others)
         numbers = np.where(np.isnan(GAPS), np.nan, GAPS.astype(np.float32))
         leaves = found.leaves(numbers)
         unseen = np.setdiff1d(leaves, leaves[PROBED])
@@ -103,8 +103,8 @@ def test_trees_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kin
     assert paribus.partial_dependence(model, frame, "x").provenance.evaluator == "tree_exact"
     read = structure.read_trees
 
-    def wrong(target, table):
-        found = read(target, table)
+    def wrong(target, table, *others):
+        found = read(target, table, *others)
         encoding = next(one for one in found.encodings if one.categories is not None)
         numbers = encoding.numbers(table_of(frame, None).cells(2, np.array(["d", "e"], object)).column)
         assert {*"abcde"} <= {*table.column(2).values}  # rows with rare categories are predicted first
@@ -129,8 +129,8 @@ def test_trees_root_split_that_is_read_little_wrongly_is_noticed(library, monkey
     assert paribus.partial_dependence(model, FULL, 0).provenance.evaluator == "tree_exact"
     read = structure.read_trees
 
-    def wrong(target, table):
-        found = read(target, table)
+    def wrong(target, table, *others):
+        found = read(target, table, *others)
         compared = found.roots[(found.category_set[found.roots] < 0)]
         threshold = found.threshold.copy()
         moved = np.nextafter(threshold[compared].astype(np.float32), np.float32(np.inf))
@@ -175,8 +175,8 @@ def test_trees_wrong_reading_is_not_hidden_by_large_baseline(monkeypatch):
     model = forests.GradientBoostingRegressor(n_estimators=5).fit(FULL, SIGNAL + 1e6)
     read = structure.read_trees
 
-    def wrong(target, table):
-        found = read(target, table)
+    def wrong(target, table, *others):
+        found = read(target, table, *others)
         return dataclasses.replace(found, value=-100 * found.value)
 
     monkeypatch.setattr(structure, "read_trees", wrong)

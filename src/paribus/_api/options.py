@@ -240,15 +240,16 @@ class CurveOptions(StatisticOptions[Result]):
     def _check_supported(self, subject: Subject, groups: Groups) -> None:
         """Raise for options that have no supported curve."""
         given = {
-            "by; occupied combinations are those of all rows": subject.data.by is not None,
-            "method='recursion', which follows the paths of the training data": self.method == "recursion",
+            "by, as occupied combinations are those of all rows; omit one": subject.data.by is not None,
+            "method='recursion', which follows paths of the training data; omit one": self.method
+            == "recursion",
             "kind='individual', which has no averages; pass kind='both'": self.kind == "individual",
-            "max_predictions, as all rows are predicted twice": self.max_predictions is not None,
+            "max_predictions, as all rows are predicted twice; omit one": self.max_predictions is not None,
             "two-way effects; see extrapolation.mask": all(len(group) > 1 for group in groups),
         }
         for text, is_given in given.items():
             if self.supported and is_given:
-                raise OptionError(f"supported=True cannot be combined with {text}; leave out one")
+                raise OptionError(f"supported=True cannot be combined with {text}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -144,7 +144,8 @@ class Runner:
             alone = self.executor is not None or one.name in begun or (one.blocks.in_memory and one.predicts)
             if alone:
                 apart.add(one.name)
-            for group in [] if alone else reversed(groups):
+            near = groups[-1:] if one.blocks.in_memory else groups[::-1]  # a read is shared wherever it is
+            for group in [] if alone else near:
                 first, needed = group[0], sum(each.memory for each in group) + one.memory
                 same = first.blocks.in_memory == one.blocks.in_memory and first.rows is one.rows
                 if same and first.name not in apart and needed <= memory:

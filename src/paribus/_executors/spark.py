@@ -147,6 +147,8 @@ class Jobs:
         """Pickle the evaluator, and send it to each worker once; Spark Connect sends it with each job."""
         from pyspark import cloudpickle
 
+        if not _is_remote(session) and session.sparkContext._jsc is None:
+            raise ExecutorError("the Spark session is stopped; pass SparkSession.builder.getOrCreate()")
         pickled = cloudpickle.dumps(evaluator)
         shared = Held(pickled) if _is_remote(session) else session.sparkContext.broadcast(pickled)
         return cls(session, f"paribus-{uuid4().hex[:12]}", shared)
