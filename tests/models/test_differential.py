@@ -20,7 +20,7 @@ def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 206), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 206), marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("maker", "least"),
     [(_started, 0.8), (_linear_booster, 1.0), (_linear_sum, 1.0)],
