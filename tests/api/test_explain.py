@@ -1,7 +1,6 @@
 """Explain: the parts are those of each function to the bit, in few passes, of any model and table."""
 
 from collections import Counter
-from dataclasses import fields, is_dataclass
 from functools import cache
 
 import lightgbm
@@ -21,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
+from compared_results import differing
 from paribus._api import cost, explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
@@ -63,35 +63,6 @@ def trees():
 
 def product(X):
     return np.asarray(X["a"], dtype=float) * np.asarray(X["b"], dtype=float) + np.asarray(X["n"], dtype=float)
-
-
-def numbers(result, path=""):
-    """Yield every number and word of a result with its path, but for its record and its notes."""
-    if is_dataclass(result):
-        for one in fields(result):
-            if one.name not in ("provenance", "notes"):
-                yield from numbers(getattr(result, one.name), f"{path}.{one.name}")
-    elif isinstance(result, (tuple, list)):
-        for place, one in enumerate(result):
-            yield from numbers(one, f"{path}[{place}]")
-    elif isinstance(result, dict):
-        for key, one in result.items():
-            yield from numbers(one, f"{path}[{key}]")
-    else:
-        yield path, result
-
-
-def differing(one, other):
-    """Return the paths where two results differ in a bit."""
-    mine, theirs = dict(numbers(one)), dict(numbers(other))
-    assert mine.keys() == theirs.keys()
-    return [path for path, value in mine.items() if not same(value, theirs[path])]
-
-
-def same(one, other):
-    if isinstance(one, np.ndarray) and one.dtype.kind in "fiu":
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    return bool(np.all(one == other)) or (one != one and other != other)
 
 
 @pytest.mark.parametrize("model", [trees, lambda: product], ids=["trees", "callable"])

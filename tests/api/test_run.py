@@ -1,7 +1,7 @@
 """One run for every statistic: company in a pass changes no bit, and new evaluators and engines need one door."""
 
 import warnings
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import lightgbm
@@ -13,6 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import paribus
+from compared_results import differing, leaves
 from paribus import _budget
 from paribus._api.run import Fact, Needed, lockstep
 from paribus._api.runner import Pass, Runner
@@ -59,33 +60,8 @@ def reads():
     return source, count
 
 
-def arrays(result, path=""):
-    """Yield every array and number of a result, but for the provenance, with where it stands."""
-    if isinstance(result, np.ndarray):
-        yield path, result
-    elif is_dataclass(result):
-        for field in fields(result):
-            if field.name != "provenance":
-                yield from arrays(getattr(result, field.name), f"{path}.{field.name}")
-    elif isinstance(result, (tuple, list)):
-        for place, one in enumerate(result):
-            yield from arrays(one, f"{path}[{place}]")
-    elif hasattr(result, "items"):
-        for key, one in result.items():
-            yield from arrays(one, f"{path}[{key!r}]")
-    elif isinstance(result, float):
-        yield path, np.array(result)
-
-
 def same_bits(one, other):
-    one, other = dict(arrays(one)), dict(arrays(other))
-    assert one.keys() == other.keys()
-    assert one
-    for path, array in one.items():
-        if array.dtype.hasobject:
-            assert array.tolist() == other[path].tolist(), path
-        else:
-            assert array.tobytes() == other[path].tobytes(), path
+    assert not differing(one, other)
 
 
 @cache
@@ -217,7 +193,7 @@ def test_an_evaluator_that_is_registered_once_serves_effects_ale_and_h(monkeypat
     found = paribus.Explainer(line, X, **QUIET).run(*verbs)
     assert {one.provenance.evaluator for one in found.values()} == {"fast"}
     for verb in verbs:
-        for (path, have), (_, wanted) in zip(arrays(found[verb]), arrays(want[verb]), strict=True):
+        for (path, have), (_, wanted) in zip(leaves(found[verb]), leaves(want[verb]), strict=True):
             if have.dtype.kind == "f":
                 np.testing.assert_allclose(have, wanted, atol=1e-12, err_msg=path)
     other = paribus.effects(lambda X: X[:, 0], X, **QUIET).provenance

@@ -323,6 +323,27 @@ def test_supported_curve_is_plotted_dashed_if_it_differs():
     assert label not in {getattr(mark, "label", None) for mark in ale["x0"].figure().panels[0].marks}
 
 
+def test_panel_of_several_outputs_has_thin_supported_curves():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2_000)
+    X = np.column_stack([x, x + 0.3 * rng.normal(size=2_000)])
+
+    def predict(X):
+        off = np.abs(X[:, 0] - X[:, 1]) > 1.2
+        return np.column_stack([X[:, 0] + 5 * off, X[:, 0], -X[:, 0] - 5 * off])
+
+    effect = paribus.partial_dependence(
+        predict, X, 0, supported=True, target_names=["low", "plain", "high"], **QUIET
+    )
+    lines = {mark.label: mark for mark in effect.figure().panels[0].marks if isinstance(mark, Line)}
+    thin = [label for label, mark in lines.items() if label is not None and mark.width < 1]
+    assert thin == ["low, over combinations that occur", "high, over combinations that occur"]
+    for o, name in ((0, "low"), (2, "high")):
+        line = lines[f"{name}, over combinations that occur"]
+        assert (line.color, line.dash) == (lines[name].color, lines[name].dash)
+        np.testing.assert_array_equal(line.y, effect.supported.average[o])
+
+
 def test_levels_do_not_depend_on_scale_of_weights():
     rng = np.random.default_rng(0)
     curves, occupied = rng.normal(size=(4, 2, 6)), rng.random((6, 4)) < 0.8

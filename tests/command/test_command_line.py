@@ -388,6 +388,14 @@ FAILURES = [
     (("explain", "old.txt", "my data.csv", "-o", "none/r.html"), "there is no folder none; create it first"),
     (("explain", "old.txt", "my data.csv", "--save", "r.txt"), "--save r.txt must end in .json"),
     (
+        ("explain", "old.txt", "my data.csv", "--executor", "dask"),
+        "executor dask must be tcp://HOST:PORT of a Dask",
+    ),
+    (
+        ("explain", "old.txt", "my data.csv", "--executor", "tcp://nowhere"),
+        "executor tcp://nowhere did not answer: ",
+    ),
+    (
         ("explain", "old.txt", "my data.csv", "--title", "T"),
         "--title is for a report; pass -o with a name that ends in .html or .md",
     ),

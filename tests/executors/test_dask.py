@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -26,9 +27,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
+from checkpoint_examples import stopped_and_resumed
+from compared_results import differing
+from paribus.__main__ import main
 from paribus._evaluators import exact_effects, survey
-from paribus._executors import checkpoint, local
 from paribus._executors import dask as cluster_of
+from paribus._executors import local
 from paribus._states import ranges_of
 from paribus._states.codec import packed
 
@@ -676,6 +680,16 @@ def test_an_interrupt_leaves_nothing_to_do_on_the_cluster(client, files, tmp_pat
     idle(client)
 
 
+def test_command_line_on_a_cluster_gives_the_bits_of_one_process(client, model, files, tmp_path):
+    model.booster_.save_model(tmp_path / "model.txt")
+    asked = ["explain", str(tmp_path / "model.txt"), files, "--quiet", "--save"]
+    assert main([*asked, str(tmp_path / "here.json")]) == 0
+    assert main([*asked, str(tmp_path / "there.json"), "--executor", client.scheduler.address]) == 0
+    have = paribus.load(tmp_path / "there.json")
+    assert have.effects["a"].provenance.executor.startswith("Dask")
+    assert not differing(have, paribus.load(tmp_path / "here.json"))
+
+
 # Begun and finished
 
 
@@ -687,25 +701,12 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
     client, model, files, wanted, tmp_path, monkeypatch, begun, finished, after
 ):
     where = {"here": None, "cluster": client}
-    kept, rest, keep = [], [], checkpoint.KeptStates.save
     asked = {"sample_weight": "w", "features": [*NAMES, ("a", "b")], "checkpoint": tmp_path / "kept"}
-
-    def stopping(self, first, stop, state):
-        if len(kept) == after:
-            raise KeyboardInterrupt
-        kept.append((self.folder.name, first, stop))
-        keep(self, first, stop, state)
-
-    def noting(self, first, stop, state):
-        rest.append((self.folder.name, first, stop))
-        keep(self, first, stop, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.KeptStates, "save", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            paribus.effects(model, files, executor=where[begun], **asked)
-    monkeypatch.setattr(checkpoint.KeptStates, "save", noting)
-    have = paribus.effects(model, files, executor=where[finished], **asked)
+    runs = [
+        lambda one=one: paribus.effects(model, files, executor=where[one], **asked)
+        for one in (begun, finished)
+    ]
+    have, kept, rest = stopped_and_resumed(*runs, after, monkeypatch)
     same(have, wanted)
     assert have["a"].provenance.fingerprint == wanted["a"].provenance.fingerprint
     assert not set(kept) & set(rest)
@@ -713,20 +714,9 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
 
 
 def test_interactions_that_were_stopped_go_on_on_the_cluster(client, model, files, tmp_path, monkeypatch):
-    keep, kept = checkpoint.KeptStates.save, []
-
-    def stopping(self, *arguments):
-        if len(kept) == 30:
-            raise KeyboardInterrupt
-        kept.append(self.folder.name)
-        keep(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.KeptStates, "save", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            paribus.h_statistic(model, files, checkpoint=tmp_path / "kept")
-    assert kept[-1] != "00-survey"
-    have = paribus.h_statistic(model, files, checkpoint=tmp_path / "kept", executor=client)
+    run = partial(paribus.h_statistic, model, files, checkpoint=tmp_path / "kept")
+    have, kept, _ = stopped_and_resumed(run, partial(run, executor=client), 30, monkeypatch)
+    assert kept[-1][0] != "00-survey"
     same_strengths(have, paribus.h_statistic(model, files))
 
 

@@ -3,12 +3,16 @@
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
-from dataclasses import fields, is_dataclass
+from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import lightgbm
 import numpy as np
@@ -19,10 +23,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import paribus
+from checkpoint_examples import stopped_and_resumed
+from compared_results import differing
 from paribus._data.scan.parquet import ParquetFiles
 from paribus._data.scan.spark_frame import SparkPartitions, spark_source
 from paribus._evaluators import exact_effects, survey
-from paribus._executors import checkpoint
 from paribus._executors import spark as cluster_of
 
 pyspark = pytest.importorskip("pyspark")
@@ -106,30 +111,9 @@ def write(folder, frame, files, group):
     return str(folder)
 
 
-def leaves(result, path=""):
-    """Yield every array, number and text of a result with its path, except its record and its notes."""
-    if is_dataclass(result):
-        for one in fields(result):
-            if one.name not in ("provenance", "notes"):
-                yield from leaves(getattr(result, one.name), f"{path}.{one.name}")
-    elif isinstance(result, (tuple, list)):
-        for place, one in enumerate(result):
-            yield from leaves(one, f"{path}[{place}]")
-    elif hasattr(result, "items"):
-        for key, one in result.items():
-            yield from leaves(one, f"{path}[{key!r}]")
-    elif isinstance(result, (np.ndarray, str, bool, int, float, np.generic)):
-        yield path, np.asarray(result)
-
-
 def same(have, want):
     """Compare every number bit for bit."""
-    have, want = dict(leaves(have)), dict(leaves(want))
-    assert list(have) == list(want)
-    assert want
-    for path, array in want.items():
-        equal = have[path].tolist() == array.tolist() or have[path].tobytes() == array.tobytes()
-        assert equal, path
+    assert not differing(have, want)
 
 
 def close(have, want, rtol=1e-9):
@@ -504,25 +488,12 @@ def test_interrupted_run_resumes_anywhere_with_the_same_bits(
     spark, model, files, tmp_path, monkeypatch, begun, finished
 ):
     where = {"here": None, "spark": spark}
-    kept, rest, keep = [], [], checkpoint.KeptStates.save
     asked = {**QUIET, "checkpoint": tmp_path / "kept"}
-
-    def stopping(self, first, stop, state):
-        if len(kept) == 20:
-            raise KeyboardInterrupt
-        kept.append((self.folder.name, first, stop))
-        keep(self, first, stop, state)
-
-    def noting(self, first, stop, state):
-        rest.append((self.folder.name, first, stop))
-        keep(self, first, stop, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.KeptStates, "save", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            paribus.effects(model, files, executor=where[begun], **asked)
-    monkeypatch.setattr(checkpoint.KeptStates, "save", noting)
-    have = paribus.effects(model, files, executor=where[finished], **asked)
+    runs = [
+        lambda one=one: paribus.effects(model, files, executor=where[one], **asked)
+        for one in (begun, finished)
+    ]
+    have, kept, rest = stopped_and_resumed(*runs, 20, monkeypatch)
     same(have, paribus.effects(model, files, **QUIET))
     assert not set(kept) & set(rest)
     assert len(kept) + len(rest) == 12 + 24  # blocks of the survey, and of the effects
@@ -567,3 +538,59 @@ def test_model_is_unpickled_once_in_each_worker_process(spark, files, tmp_path, 
 def test_stream_is_refused_with_a_remedy(spark, frame):
     with pytest.raises(paribus.errors.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
         paribus.effects(target, lambda: iter([frame[NAMES]]), executor=spark)
+
+
+# Other sessions and the command line
+
+
+def test_stopped_session_is_refused():
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+    with pytest.raises(paribus.errors.ExecutorError, match=r"the Spark session is stopped; pass"):
+        cluster_of.Jobs.of(session, None)
+
+
+@contextmanager
+def connect_server():
+    """Start a server of Spark Connect, and yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = {"binding.address": "127.0.0.1", "binding.port": port}
+    confs = [
+        part for name, value in options.items() for part in ("--conf", f"spark.connect.grpc.{name}={value}")
+    ]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *confs, "spark-internal"]
+    with subprocess.Popen([*SUBMIT, *server], env=environment(), stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: process.poll() is None and answers(port))
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def answers(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def environment():
+    return {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+SUBMIT = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["spark-submit", "Spark Connect"])
+def test_command_line_on_spark_gives_the_bits_of_one_process(model, files, tmp_path, kind):
+    model.booster_.save_model(tmp_path / "model.txt")
+    asked = ["explain", str(tmp_path / "model.txt"), files, "--target", "y", "--weight", "w"]
+    subprocess.run([sys.executable, "-m", "paribus", *asked, "-o", tmp_path / "here.json"], check=True)
+    there = [*asked, "-o", tmp_path / "there.json", "--executor"]
+    if kind == "spark-submit":
+        command = [*SUBMIT, import_module("paribus.__main__").__file__, *there, "spark"]
+        subprocess.run(command, env=environment(), check=True)
+    else:
+        pytest.importorskip("grpc")
+        with connect_server() as address:
+            subprocess.run([sys.executable, "-m", "paribus", *there, address], check=True)
+    same(paribus.load(tmp_path / "there.json"), paribus.load(tmp_path / "here.json"))

@@ -2,33 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import paribus
+from compared_results import leaves
 from examples import ROWS, Additive
 
 QUIET = {"progress": False}
-
-
-def leaves(result, path=""):
-    """Yield every array, number and word of a result with its path, but for its record and its notes."""
-    if isinstance(result, np.ndarray):
-        yield path, result
-    elif isinstance(result, (str, bool, int, float, np.generic)):
-        yield path, np.array(result)
-    elif is_dataclass(result):
-        for one in fields(result):
-            if one.name not in ("provenance", "notes"):
-                yield from leaves(getattr(result, one.name), f"{path}.{one.name}")
-    elif isinstance(result, (tuple, list)):
-        for place, one in enumerate(result):
-            yield from leaves(one, f"{path}[{place}]")
-    elif hasattr(result, "items"):
-        for key, one in result.items():
-            yield from leaves(one, f"{path}[{key!r}]")
 
 
 @dataclass(frozen=True, eq=False)

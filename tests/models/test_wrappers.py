@@ -550,7 +550,7 @@ def test_interactions_of_several_models_are_refused_with_a_reason():
     model = VotingRegressor(members).fit(table, table[:, 0] * table[:, 1])
     found = paribus.h_statistic(model, table)
     assert found.provenance.evaluator == "brute"
-    assert "several models that are not one sum" in found.provenance.refusals["combined_exact"]
+    assert "a function of other models, and not one sum" in found.provenance.refusals["combined_exact"]
 
 
 def shifted(back, regressor):

@@ -6,8 +6,10 @@ from itertools import pairwise
 import lightgbm
 import numpy as np
 import pandas as pd
+import pytest
 
 import paribus
+from paribus._executors import checkpoint
 
 ROWS = 2_500
 
@@ -77,3 +79,23 @@ def numbers(result):
         if effect.missing is not None:
             found += [effect.missing.share, effect.missing.average.tobytes()]
     return found
+
+
+def stopped_and_resumed(begin, finish, after, patch):
+    """Interrupt ``begin()`` after some saved states, and return ``finish()`` and the states that each saved."""
+    saved, resumed, save = [], [], checkpoint.KeptStates.save
+
+    def noting(into, most):
+        def noted(self, first, stop, state):
+            if len(into) == most:
+                raise KeyboardInterrupt
+            into.append((self.folder.name, first, stop))
+            save(self, first, stop, state)
+
+        return noted
+
+    patch.setattr(checkpoint.KeptStates, "save", noting(saved, after))
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    patch.setattr(checkpoint.KeptStates, "save", noting(resumed, None))
+    return finish(), saved, resumed

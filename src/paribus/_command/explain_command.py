@@ -118,6 +118,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on limits, checkpoints and progress."""
     add_limits(parser)
     parser.add_argument(
+        "--executor",
+        metavar="ADDRESS",
+        help="cluster: tcp://HOST:PORT (Dask); spark, spark://HOST:PORT or sc://HOST (Spark); default: none",
+    )
+    parser.add_argument(
         "--checkpoint",
         metavar="FOLDER",
         help="folder for finished blocks of Parquet, to resume an interrupted run",
@@ -139,11 +144,13 @@ def run(arguments: argparse.Namespace) -> int:
     about = dict(_name_and_value("--about", text) for text in arguments.about)
     from paribus import read_model
     from paribus._command.files import name_of, read_explanation
+    from paribus._executors import connected
 
     old = None if arguments.compare is None else read_explanation(arguments.compare)
 
     model = read_model(arguments.model, trusted=arguments.trust)
-    explanation = _explained(model, arguments, monotone)
+    with connected(arguments.executor) as executor:
+        explanation = _explained(model, arguments, monotone, executor)
     if saved is not None:
         explanation.save(saved)
         complain(f"saved {saved}")
@@ -157,7 +164,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, str]) -> Any:
+def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, str], executor: Any) -> Any:
     """Return the explanation of a model on the rows of a file, with the name of that file."""
     from paribus import Explainer
     from paribus._command.files import name_of, read_data
@@ -179,6 +186,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,
         progress=not arguments.quiet,
+        executor=executor,
         checkpoint=arguments.checkpoint,
         on_error=on_error,
     )

@@ -32,7 +32,7 @@ from paribus.meaning import Estimand, Refusal
 
 OTHER_ESTIMAND = "it is a different estimand, so it is only used on request"
 OTHER_KIND = "the model is not a tree ensemble"
-SEVERAL = "it is made of several models that are not one sum of trees or terms"
+SEVERAL = "it is a function of other models, and not one sum of trees or terms"
 # Brute force needs less memory, but it is not chosen automatically because it takes far longer.
 BRUTE = ". Where method= is an argument, method='brute' evaluates the model itself: slower, in less memory"
 # Predictions of a row by a tree that take as long as the NumPy kernels take for the row at one leaf.

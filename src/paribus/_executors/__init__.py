@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from paribus._contracts import Executor
 from paribus._executors.local import LocalExecutor
 from paribus._loading import load_plugin, plugins
-from paribus.errors import InputError, OptionError
+from paribus.errors import ExecutorError, InputError, OptionError, failure
 
-__all__ = ["LocalExecutor", "as_executor"]
+__all__ = ["LocalExecutor", "as_executor", "connected"]
+
+ENGINES = {"tcp": "dask", "tls": "dask", "spark": "spark", "sc": "spark"}  # by the scheme of an address
 
 
 def as_executor(
@@ -47,3 +51,30 @@ def as_executor(
         f"executor={executor!r} must be a dask.distributed Client, a SparkSession, or an object with fold "
         f"and describe; omit it to compute locally on n_jobs threads{failed}"
     )
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Connect to a cluster in the meantime, and yield its client or session; None without an address."""
+    if address is None:
+        yield None
+        return
+    engine = ENGINES.get(address.partition("://")[0])
+    if engine is None or ("://" not in address and address != "spark"):
+        raise OptionError(
+            f"executor {address} must be tcp://HOST:PORT of a Dask scheduler, spark for the session of "
+            "spark-submit, spark://HOST:PORT of a Spark master, or sc://HOST of Spark Connect"
+        )
+    from paribus._executors.dask import client_of
+    from paribus._executors.spark import session_of
+
+    try:
+        client = client_of(address) if engine == "dask" else session_of(address)
+    except ImportError as error:
+        raise OptionError(f"executor {address} needs pip install 'paribus[{engine}]'") from error
+    except Exception as error:
+        raise ExecutorError(f"executor {address} did not answer: {failure(error)}") from error
+    try:
+        yield client
+    finally:
+        (client.close if engine == "dask" else client.stop)()

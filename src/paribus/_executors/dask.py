@@ -27,6 +27,13 @@ from paribus._text import count
 from paribus.errors import ExecutorError, ParibusError, failure
 
 
+def client_of(address: str) -> Any:
+    """Connect to a scheduler."""
+    import distributed
+
+    return distributed.Client(address)
+
+
 def current_client() -> Any | None:
     """Return the default Dask client of this process, None without one."""
     if "distributed" not in sys.modules:

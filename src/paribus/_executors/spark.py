@@ -247,6 +247,16 @@ class Jobs:
             left = wait(left, timeout=0.5).not_done
 
 
+def session_of(address: str) -> Any:
+    """Connect to a master, by Spark Connect, or with the configuration of the environment (``"spark"``)."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if address.startswith("sc://"):
+        return builder.remote(address).getOrCreate()
+    return (builder if address == "spark" else builder.master(address)).getOrCreate()
+
+
 def _is_remote(session: Any) -> bool:
     """Return whether a session is one of Spark Connect, which has no context."""
     return ".connect." in type(session).__module__

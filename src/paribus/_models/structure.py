@@ -90,7 +90,7 @@ def trees_of(model: Model) -> Trees:
     structure = structure_of(model)
     if isinstance(structure, Combination):
         raise RefusalError(
-            "it is made of several models that are not one sum of trees", RefusalCode.UNSUPPORTED
+            "it is a function of other models, and not one sum of trees", RefusalCode.UNSUPPORTED
         )
     if not isinstance(structure, Trees):
         raise RefusalError("it is a sum of terms, not of trees", RefusalCode.NO_STRUCTURE)

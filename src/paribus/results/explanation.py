@@ -94,8 +94,8 @@ class Explanation(ReportMixin, CorrectionMixin):
         Regions for the features whose curves differ most between rows. None for models whose structure is not
         read, for lists, with ``max_predictions`` and without interactions.
     margin_interactions : HStatistics or None
-        H-statistics of the margins, before a link such as the sigmoid. None without such a link, and for
-        models whose structure is not read.
+        H-statistics of the margins, before a link such as the sigmoid. None without such a link, without a
+        structure, and if they exceed ``max_memory``.
     """
 
     stored = "explanation"

@@ -215,8 +215,10 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
     panel = _panel_of_curves(
         place, curves, _data_of(result), y, common, under, under_missing, show_models=True
     )
-    if isinstance(result, PartialDependence) and len(outputs) == 1:
-        return _with_supported(panel, result, outputs[0], place)
+    if isinstance(result, PartialDependence):
+        for curve, o in zip(curves, outputs, strict=False):
+            several = curve if len(outputs) > 1 else None
+            panel = _with_supported(panel, result, o, place, several)
     return panel
 
 
@@ -241,26 +243,34 @@ def _tail_lines(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mar
         yield Line(np.repeat(at[end], 2), ends, curve.color, None, "dotted", 1.2, hover=(text, text))
 
 
-def _with_supported(panel: Panel, effect: PartialDependence, o: int, place: FeatureAxis) -> Panel:
-    """Return a panel with the curve over combinations of values that occur, if it differs."""
+def _with_supported(
+    panel: Panel, effect: PartialDependence, o: int, place: FeatureAxis, curve: Curve | None = None
+) -> Panel:
+    """Return a panel with the curve over combinations of values that occur, if it differs.
+
+    With several outputs it is a thin line with the name, color and dashes of the ``curve`` of its output.
+    """
     supported = effect.supported
     if supported is None or supported_difference(effect, o) is None:
         return panel
-    marks, right = (*panel.marks, _supported_mark(place, supported.average[o])), panel.right
+    marks, right = (*panel.marks, _supported_mark(place, supported.average[o], curve)), panel.right
     if right is not None and supported.missing is not None:
-        at_missing = _supported_mark(AT_MISSING, supported.missing[o : o + 1])
+        at_missing = _supported_mark(AT_MISSING, supported.missing[o : o + 1], curve)
         right = replace(right, marks=(at_missing, *right.marks))
     return replace(panel, marks=marks, right=right)
 
 
-def _supported_mark(place: FeatureAxis, values: Floats) -> Mark:
-    """Return a dashed line, or points for categories and the missing value."""
+def _supported_mark(place: FeatureAxis, values: Floats, curve: Curve | None) -> Mark:
+    """Return a dashed line, a thin one with a ``curve``, or points for categories and the missing value."""
     look, heights = SUPPORTED, place.average(values)
-    label = None if place is AT_MISSING else look.name_beside
-    hover = hover_texts(place.texts, look.name_beside, heights, None)
+    name, color, dash, width = look.name_beside, look.color, look.dash, 1.8
+    if curve is not None:
+        name, color, dash, width = f"{curve.name}, {name}", curve.color, curve.dash, 0.9
+    label = None if place is AT_MISSING else name
+    hover = hover_texts(place.texts, name, heights, None)
     if place.discrete:
-        return Points(place.at, heights, look.color, label, look.marker, hover=hover)
-    return Line(place.at, heights, look.color, label, look.dash, hover=hover, steps=place.steps)
+        return Points(place.at, heights, color, label, look.marker, hover=hover)
+    return Line(place.at, heights, color, label, dash, width, hover=hover, steps=place.steps)
 
 
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
