@@ -206,6 +206,10 @@ def test_older_versions_have_their_rows(lake, tmp_path):
     old = check(lake, lake.at(0), tmp_path)
     pd.testing.assert_frame_equal(old, rows()[:HALF], check_dtype=False)
     assert len(read(lake.table)) == len(rows())
+    snapshot = getattr(lake.at(0), "snapshot_id", None)
+    version = "Delta version 0" if snapshot is None else f"Iceberg snapshot {snapshot}"
+    (effect, *_) = effects(lake.at(0)).values()
+    assert f"read from 1 Parquet file of {version} from " in effect.provenance.background()
 
 
 def test_results_are_those_of_rows_in_memory(lake):
@@ -257,7 +261,7 @@ def test_file_that_was_removed_is_named_or_skipped(delta):
 def test_table_without_rows_is_refused(lake):
     lake.append(arrow(rows()))
     lake.delete(10_000)
-    with pytest.raises(paribus.errors.TableError, match=r"table of .* without rows"):
+    with pytest.raises(paribus.errors.TableError, match=r"an empty table \((Delta|Iceberg) .*\); at least"):
         effects(lake.table)
 
 

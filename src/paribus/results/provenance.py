@@ -15,8 +15,9 @@ from paribus.notes import Note, NoteCode
 from paribus.results.model_record import ModelRecord
 
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
-# What is recorded of files: how many, the path of the first, in which any character may occur, and its size.
-FILES = re.compile(r"((?:[\d,]+ Parquet files from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
+# Source of rows: number of files, version of a table, path of the first file (any characters), row groups.
+TABLE = r"(?: of (?:Delta|Iceberg) \w+ \d+)?"
+FILES = re.compile(rf"((?:[\d,]+ Parquet files?{TABLE} from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
 # Folders of a path from the root within quotes, as hyperparameters have it.
 QUOTED_FOLDERS = re.compile(r"""(?<=['"])(?:/|~/|[A-Za-z]:[/\\])(?:[^'"]*[/\\])?(?=[^'"/\\]+['"])""")
 WIDTH = 100  # characters of a line of the record as text
@@ -196,6 +197,8 @@ def short_source(source: str, parts: int = 2) -> str:
 
     >>> short_source("2 Parquet files from /home/me/claims/2024.parquet, 8 row groups")
     '2 Parquet files from claims/2024.parquet, 8 row groups'
+    >>> short_source("1 Parquet file of Delta version 3 from /home/me/claims/a.parquet, 1 row group")
+    '1 Parquet file of Delta version 3 from claims/a.parquet, 1 row group'
     >>> short_source("3 partitions of a Dask data frame")
     '3 partitions of a Dask data frame'
     """

@@ -87,7 +87,10 @@ class File:
 
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
-    """Files of one schema, in order. ``start`` is the number of the first row of the first file."""
+    """Files of one schema, in order. ``start`` is the number of the first row of the first file.
+
+    ``table`` is the version of the table of Delta Lake or Iceberg whose files these are.
+    """
 
     filesystem: Any
     files: tuple[File, ...]
@@ -97,15 +100,16 @@ class ParquetFiles:
     library: str = field(default_factory=shown_library)
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
     contents: dict[str, str] = field(default_factory=dict)  # digests of the bytes of local files
+    table: str = ""
     shippable: ClassVar[bool] = True  # other processes read the same filesystem
 
     @property
     def label(self) -> str:
-        """Path of the first file, and numbers of files and row groups."""
+        """Version of a table, path of the first file, and numbers of files and row groups."""
         groups = count(sum(len(file.groups) for file in self.files), "row group")
-        if len(self.files) == 1:
-            return f"{self.files[0].path}, {groups}"
-        return f"{len(self.files):,} Parquet files from {self.files[0].path}, {groups}"
+        files = count(len(self.files), "Parquet file") if self.table or len(self.files) > 1 else ""
+        source = " of ".join(filter(None, (files, self.table)))
+        return f"{source}{' from ' * bool(source)}{self.files[0].path}, {groups}"
 
     @cached_property
     def unit_rows(self) -> int:

@@ -61,7 +61,7 @@ def from_delta(X: Any, on_error: str) -> ParquetFiles:
         live = _table_file(file, schema, names, values.get)
         return live.without_rows(deleted[file.path]) if file.path in deleted else live
 
-    return _live_files("Delta Lake", filesystem, paths, on_error, described)
+    return _live_files(f"Delta version {X.version()}", filesystem, paths, on_error, described)
 
 
 def _check_delta_features(X: Any) -> None:
@@ -146,7 +146,9 @@ def from_iceberg(X: Any, on_error: str) -> ParquetFiles:
         deleted = _position_deletes(task, storage)
         return live if deleted is None else live.without_rows(deleted)
 
-    return _live_files("Iceberg", filesystem, list(tasks), on_error, described)
+    snapshot = scan.snapshot()
+    version = f"Iceberg snapshot {None if snapshot is None else snapshot.snapshot_id}"
+    return _live_files(version, filesystem, list(tasks), on_error, described)
 
 
 def _check_iceberg_files(task: Any) -> None:
@@ -213,8 +215,8 @@ def _table_file(
 
 
 def _live_files(
-    kind: str, filesystem: Any, paths: list[str], on_error: str, described: Callable[[File], File]
+    table: str, filesystem: Any, paths: list[str], on_error: str, described: Callable[[File], File]
 ) -> ParquetFiles:
     if not paths:
-        raise SourceError(f"X is a table of {kind} without rows; at least one is needed")
-    return files_of(filesystem, sorted(paths), on_error, described)
+        raise SourceError(f"X is an empty table ({table}); at least one row is needed")
+    return replace(files_of(filesystem, sorted(paths), on_error, described), table=table)
