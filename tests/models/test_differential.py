@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from differential import _linear_booster, _linear_sum, _started, run_file, run_model
+from differential import _linear_booster, _linear_sum, _projected, _started, _survival, run_file, run_model
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -23,8 +23,8 @@ def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 206), marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("maker", "least"),
-    [(_started, 0.8), (_linear_booster, 1.0), (_linear_sum, 1.0)],
-    ids=["boosting from a model", "linear booster", "sum of linear models"],
+    [(_started, 0.8), (_linear_booster, 1.0), (_linear_sum, 1.0), (_projected, 1.0), (_survival, 1.0)],
+    ids=["boosting from a model", "linear booster", "sum of linear models", "projection", "survival"],
 )
 def test_random_models_of_a_kind_are_explained_as_loops_explain_them(maker, least, seeds):
     ends = Counter(run_model(seed, (maker,)) for seed in seeds)

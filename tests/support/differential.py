@@ -152,13 +152,16 @@ class Case:
         if self.numpy:
             self.frame = self.frame.astype(self.frame.to_numpy().dtype)
         fitted = self.frame.to_numpy() if self.numpy else self.frame
-        several = self.label.startswith("several targets")
-        self.model.fit(fitted, np.c_[self.target, self.target**2] if several else self.target)
+        several, survival = (self.label.startswith(kind) for kind in ("several targets", "survival"))
+        target = np.c_[self.target, self.target**2] if several else self.target
+        self.model.fit(fitted, durations(rng, self.target) if survival else target)
         self.table, self.label = as_table(self.frame, kind), f"{self.label} on {kind}"
         self.feature, self.other = rng.choice(list(self.frame.columns), 2, replace=False)
         self.options = {"sample_weight": self.weights, "response_method": self.response, "progress": False}
         if self.numpy:
             self.options["feature_names"] = list(self.frame.columns)
+        if survival:
+            self.options["times"] = np.quantile(self.model.unique_times_, [0.2, 0.5, 0.8])
         self.single = any(word in self.label for word in SINGLE)
         predicted = self.predict(self.frame)
         self.size = float(np.abs(predicted).max()) + float(np.ptp(predicted))
@@ -168,6 +171,8 @@ class Case:
     def predict(self, frame):
         """Return predictions ``(n, o)``; of two classes the second."""
         found = getattr(self.model, self.response)(frame.to_numpy() if self.numpy else frame)
+        if "times" in self.options:
+            return np.stack([step(self.options["times"]) for step in found])
         found = np.asarray(found, dtype=float).reshape(len(frame), -1)
         return found[:, 1:] if self.response == "predict_proba" and found.shape[1] == 2 else found
 
@@ -208,6 +213,13 @@ def random_frame(rng):
     return frame, np.array(signal + rng.normal(size=rows) / 4)
 
 
+def durations(rng, target):
+    """Return durations that depend on a target, a third of them censored, as scikit-survival takes them."""
+    from sksurv.util import Surv
+
+    return Surv.from_arrays(rng.random(len(target)) < 0.67, np.exp(target - target.mean()) + 0.01)
+
+
 def as_table(frame, kind):
     """Return the rows in a library."""
     if kind == "numpy":
@@ -239,6 +251,8 @@ def random_model(rng, makers, frame, target):
         target[:] = np.digitize(target, edges)
     classes = hasattr(model, "predict_proba") if not name.startswith("calibrated") else True
     response = "predict_proba" if task in ("two", "three") and classes else "predict"
+    if name.startswith("survival"):
+        response = _pick(rng, "predict_survival_function", "predict_cumulative_hazard_function")
     return f"{name} ({task})", model, response, frame
 
 
@@ -498,6 +512,25 @@ def _projected(rng, task, frame):
     return f"pipeline of {project} and {model}", pipeline.make_pipeline(scale, project, model), dummies
 
 
+def _survival(rng, task, frame):
+    """Return a survival model of numbers between 0 and 1, so that hazards do not overflow."""
+    from sksurv import ensemble, linear_model
+
+    few = {"n_estimators": int(rng.integers(1, 6)), "random_state": 0}
+    forest = {**few, "min_samples_leaf": 4, "max_depth": _pick(rng, 2, None)}
+    model = _pick(
+        rng,
+        ensemble.RandomSurvivalForest(**forest),
+        ensemble.ExtraSurvivalTrees(**forest),
+        ensemble.GradientBoostingSurvivalAnalysis(max_depth=2, **few),
+        ensemble.ComponentwiseGradientBoostingSurvivalAnalysis(**few),
+        linear_model.CoxPHSurvivalAnalysis(alpha=1.0),
+        linear_model.CoxnetSurvivalAnalysis(alphas=[0.01], fit_baseline_model=True),
+    )
+    ranks = pd.get_dummies(frame, dtype=float).rank(pct=True).fillna(0.25)
+    return f"survival {type(model).__name__} (mean)", model, ranks
+
+
 def _cube(values):
     return values**3
 
@@ -518,6 +551,7 @@ MAKERS = (
     _pipeline,
     _pipeline,
     _projected,
+    _survival,
     _wrapped,
     _wrapped,
 )
