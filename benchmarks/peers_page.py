@@ -25,14 +25,14 @@ HOW = """
   nor other programs decide. Peer and paribus do the same work in turns in one process; the ratio is the
   median over rounds. Above 1 the peer takes longer; **below 1, in bold, paribus does**.
 - \\* The peer requires numpy 1 and cannot be installed with paribus. Both are divided by `predict` of the
-  same model on the same rows, each in its own environment, and the ratio is that of the quotients.
+  same model on the same rows, each in its own environment. The ratio is that of the quotients.
 - Every call begins with the fitted model and the table and ends with numbers, on the same grid, bins or rows.
   Results of paribus include standard errors and the data's support, which most peers do not compute.
 - *Difference* is the largest one between both results, as a share of the range of those of paribus. Where the
   peer estimates something else, the last column names it.
 - Excluded: fitting, importing, and the first call, on 200 rows (30 for H), which imports and compiles; these
   are [reported apart](#before-the-first-number). Sampling is off in every library that samples by default.
-- Models of a full run have 100 trees and are fitted to at most 20,000 rows; the columns are correlated, the
+- Models of a full run have 100 trees and are fitted to at most 20,000 rows. The columns are correlated, the
   target is noisy, and every column matters.
 """
 
@@ -47,7 +47,8 @@ BEFORE = """
 ## Before the first number
 
 Seconds of the processor to import a library in a new process, megabytes on disk with everything it requires,
-and the first call: one curve of gradient boosting on 200 rows, in a process that has called nothing before.
+and the first call. That call computes one curve of gradient boosting on 200 rows, in a process that has
+called nothing before.
 """
 
 ALONE = """
