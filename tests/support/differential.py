@@ -306,7 +306,8 @@ def _started(rng, task, frame):
         )
         loss = _pick(rng, "log_loss", "exponential") if task == "two" else "log_loss"
         model = ensemble.GradientBoostingClassifier(init=init, loss=loss, **few)
-        return f"boosting from {type(init).__name__}", model, frame
+        single = "single " if isinstance(init, linear_model.LogisticRegression) else ""
+        return f"boosting from {single}{type(init).__name__}", model, frame
     scaled = pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge())
     init = _pick(
         rng,

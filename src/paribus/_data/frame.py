@@ -110,10 +110,13 @@ class FrameTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
+        name = self.names[feature]
         if self.whole is not None:
-            return read_array(self.names[feature], np.ascontiguousarray(self.whole[:, feature]))
-        series, name = self._series(feature), self.names[feature]
+            return read_array(name, np.ascontiguousarray(self.whole[:, feature]))
+        series = self._series(feature)
         try:
+            if (values := _stored_floats(series)) is not None:
+                return read_array(name, values)
             return _read_series(name, series)
         except FeatureError:
             raise
@@ -127,11 +130,7 @@ class FrameTable:
         """Return a column of floats as stored, NaN where missing; None for any other column."""
         if self.whole is not None:
             return self.whole[:, feature] if self.whole.dtype in (np.float64, np.float32) else None
-        series = self._series(feature)
-        if series.dtype not in (nw.Float64, nw.Float32):
-            return None
-        values = np.asarray(series.to_numpy())
-        return values if values.dtype in (np.float64, np.float32) else None
+        return _stored_floats(self._series(feature))
 
     def cells(self, feature: int, values: Array) -> CellValues:
         """Return values in the column's dtype; raise `GridError` for values it cannot hold."""
@@ -218,7 +217,11 @@ class FrameTable:
         if is_pandas(self.native) or self.frame.implementation.is_pandas_like():
             # By position: pandas builds its index of labels on first use, which is not thread-safe.
             return nw.from_native(self.native.iloc[:, feature], series_only=True)
-        return self.frame[:, feature]
+        return self.frame.get_column(self._labels[feature])
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return self.frame.columns  # a new list at each access, which takes long for many columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +327,14 @@ def _zone(series: nw.Series[Any]) -> str | None:
     if _has_zone(series):
         return str(series.to_native().dtype.tz)
     return series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+
+
+def _stored_floats(series: nw.Series[Any]) -> Array | None:
+    """Return a column of floats, NaN where missing; None for any other column."""
+    if series.dtype not in (nw.Float64, nw.Float32):
+        return None
+    values = np.asarray(series.to_numpy())
+    return values if values.dtype in (np.float64, np.float32) else None
 
 
 def _read_series(name: str, series: nw.Series[Any]) -> Column:

@@ -462,13 +462,13 @@ def _digest_buffers(column: Any) -> tuple[Any, Callable[[int, int], tuple[Any, .
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pa.string(), _texts(column)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        # Nulls are digested separately; conversion to floats would round large integers.
-        numbers = np.ascontiguousarray(column.fill_null(0).to_numpy())
+        whole = column
     elif pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
-        whole = pa.int32() if kind.bit_width == 32 else pa.int64()
-        numbers = np.ascontiguousarray(column.cast(whole).fill_null(0).to_numpy())
+        whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     else:
         return kind, lambda first, stop: (repr(column.slice(first, stop - first).to_pylist()).encode(),)
+    # Nulls are digested separately; conversion to floats would round large integers.
+    numbers = np.ascontiguousarray((whole.fill_null(0) if whole.null_count else whole).to_numpy())
     return kind, lambda first, stop: (numbers[first:stop].view(np.uint8),)
 
 
