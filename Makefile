@@ -6,7 +6,7 @@ PARALLEL = --numprocesses $(shell expr $(CORES) + 1) --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: help install lint types layers quick test slow soak docs gallery kernels pages ci format timings bench site scale laws pipelines fuzz mutants differential floors pictures dist workflows pythons release-check beside tests tables bench-peers
+.PHONY: help install lint types layers quick test slow soak docs gallery kernels pages ci format timings bench site scale engines laws pipelines fuzz mutants differential floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -96,6 +96,9 @@ bench:  ## which kernel became slower since BASE, a commit; about ten minutes
 
 bench-peers:  ## the same work on paribus and its peers from PyPI, in docs/benchmarks.md; about forty minutes
 	$(PYTHON) benchmarks/peers.py
+
+engines:  ## cost by rows, files, columns and tasks on Dask and Spark; a quarter of an hour and 20 MB for each of MILLIONS
+	$(PYTHON) tests/support/scale_engines.py $(or $(MILLIONS),200)
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
 	$(PYTHON) tests/support/scale.py
