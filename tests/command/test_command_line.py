@@ -396,6 +396,10 @@ FAILURES = [
         "executor tcp://nowhere did not answer: ",
     ),
     (
+        ("explain", "old.txt", "my data.csv", "--executor", "x://host/;token=secret"),
+        "executor x://host/ must be tcp://HOST:PORT",
+    ),
+    (
         ("explain", "old.txt", "my data.csv", "--title", "T"),
         "--title is for a report; pass -o with a name that ends in .html or .md",
     ),

@@ -258,6 +258,12 @@ def test_file_that_was_removed_is_named_or_skipped(delta):
     assert str(lost) in found["a"].provenance.skipped[0]
 
 
+def test_table_that_was_never_written_to_is_refused(iceberg):
+    iceberg.catalog.create_table("n.t", arrow(rows()).schema)
+    with pytest.raises(paribus.errors.TableError, match=r"an empty table \(Iceberg\); at least"):
+        effects(iceberg.table)
+
+
 def test_table_without_rows_is_refused(lake):
     lake.append(arrow(rows()))
     lake.delete(10_000)

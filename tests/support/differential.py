@@ -186,7 +186,7 @@ class Case:
         near = (2e-5 if self.single else self.rounding) * size + slack
         assert np.shape(ours) == np.shape(theirs), f"{what}: shape {np.shape(ours)}, not {np.shape(theirs)}"
         worst = np.abs(np.asarray(ours) - theirs).max(initial=0.0)
-        assert worst <= near, f"{what} of {self.label}: {worst:.3g} apart, of {self.size:.3g}"
+        assert worst <= near, f"{what} of {self.label}: {worst:.3g} apart, of {size:.3g}"
 
 
 def random_frame(rng):

@@ -59,10 +59,10 @@ def connected(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
-    engine = ENGINES.get(address.partition("://")[0])
+    engine, shown = ENGINES.get(address.partition("://")[0]), address.partition(";")[0]  # without a token
     if engine is None or ("://" not in address and address != "spark"):
         raise OptionError(
-            f"executor {address} must be tcp://HOST:PORT of a Dask scheduler, spark for the session of "
+            f"executor {shown} must be tcp://HOST:PORT of a Dask scheduler, spark for the session of "
             "spark-submit, spark://HOST:PORT of a Spark master, or sc://HOST of Spark Connect"
         )
     from paribus._executors.dask import client_of
@@ -71,9 +71,10 @@ def connected(address: str | None) -> Iterator[Any]:
     try:
         client = client_of(address) if engine == "dask" else session_of(address)
     except ImportError as error:
-        raise OptionError(f"executor {address} needs pip install 'paribus[{engine}]'") from error
+        raise OptionError(f"executor {shown} needs pip install 'paribus[{engine}]'") from error
     except Exception as error:
-        raise ExecutorError(f"executor {address} did not answer: {failure(error)}") from error
+        reason = failure(error).replace(address, shown)
+        raise ExecutorError(f"executor {shown} did not answer: {reason}") from error
     try:
         yield client
     finally:

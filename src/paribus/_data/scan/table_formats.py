@@ -147,7 +147,7 @@ def from_iceberg(X: Any, on_error: str) -> ParquetFiles:
         return live if deleted is None else live.without_rows(deleted)
 
     snapshot = scan.snapshot()
-    version = f"Iceberg snapshot {None if snapshot is None else snapshot.snapshot_id}"
+    version = "Iceberg" if snapshot is None else f"Iceberg snapshot {snapshot.snapshot_id}"
     return _live_files(version, filesystem, list(tasks), on_error, described)
 
 
