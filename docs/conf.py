@@ -8,9 +8,9 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 sys.path.insert(0, str(Path(__file__).parent / "pictures"))
 
 import draw
-import public_names
 from numpydoc.xref import DEFAULT_LINKS
 
+import public_names
 from paribus import __version__
 
 project = "paribus"

@@ -14,45 +14,9 @@ settings.register_profile("pipelines", deadline=None, max_examples=5_000)
 settings.load_profile("ci")
 
 
-# Long cases that CI leaves to ``make soak``: each repeats with other models, weights or files what a shorter
-# case of CI shows, or damages what ``make fuzz`` damages as well.
-FURTHER = (
-    "compiled_where_nothing_can_be_cached",
-    "test_a_process_grows_by_no_more_than_the_bound[function-120",
-    "test_a_process_grows_by_no_more_than_the_bound[trees-8",
-    "test_a_task_that_fails_twice",
-    "test_changed_files_are_refused_or_work",
-    "test_checkpoint_changed_folders_give_same_bits",
-    "test_damaged_files_are_refused_or_explained[60]",
-    "test_extrapolation_rows_that_are_read_report_same[False]",
-    "test_files_checkpoints_and_little_memory_change_no_bit[calibrated]",
-    "test_files_checkpoints_and_little_memory_change_no_bit[trees]",
-    "test_function_and_pipelines_give_the_same_bits_on_a_cluster[average-w]",
-    "test_function_and_pipelines_give_the_same_bits_on_a_cluster[both-None]",
-    "test_gate_of_refits_passes",
-    "test_gate_passes_refits_and_fails_a_model_that_moved[forest]",
-    "test_gate_passes_refits_and_fails_a_model_that_moved[histogram]",
-    "test_gate_passes_refits_and_fails_a_model_that_moved[xgboost]",
-    "test_killed_run_goes_on_and_reads_nothing_twice",
-    "test_large_files_end_in_one_sentence",
-    "test_model_lists.py::test_threads_do_not_change_a_bit[1]",
-    "test_names_are_text_in_pictures_of_both_renderers",
-    "test_no_cut_into_files_row_groups_and_tasks_changes_a_bit[None",
-    "test_random_models_are_explained_as_loops",
-    "test_states_that_are_lost_after",
-    "test_svg_is_the_same_to_the_byte",
-    "test_thousands_of_tiny_files",
-    "test_toy_statistic_that_breaks_laws_is_found_by_them[CountsBlocks",
-    "test_toy_statistic_that_breaks_laws_is_found_by_them[DependsOnOrder",
-)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark further cases, and begin with the longest tests, or other workers would wait for them at the end."""
-    for item in items:
-        if any(case in item.nodeid for case in FURTHER):
-            item.add_marker(pytest.mark.soak)
+    """Begin with the longest tests, or other workers would wait for them at the end."""
     items.sort(
         key=lambda item: not any(name in item.nodeid for name in ("test_built_site", "test_kernels.py"))
     )
@@ -63,7 +27,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client():
     """A cluster in this process; what travels between processes is tested in executors/test_dask."""
     distributed = pytest.importorskip("distributed")

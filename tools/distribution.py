@@ -1,11 +1,13 @@
 """Build the distributions, look into them, and use them in clean environments.
 
-``make dist`` runs it, in about a minute; nothing but the folder ``dist`` is written. The wheel is built from
+``make dist`` runs it; nothing but the folder ``dist`` is written. The wheel is built from
 the sdist, as an installer without wheels does it, and compared with one built from the sources. Then it is
 installed without extras, with each extra alone, with all of them, without numba, and on every other supported
-Python of this machine; in each of these, `installed.py` uses it.
+Python of this machine; in each of these, `installed.py` uses it. ``make wheel`` passes ``--without-extras``,
+which leaves out all installations but the first.
 """
 
+import argparse
 import hashlib
 import os
 import re
@@ -187,6 +189,9 @@ def timed(name, work):
 
 def main():
     """Build, check and use; keep the distributions in ``dist``."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--without-extras", action="store_true", help="one installation, without extras")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder, began = Path(made), perf_counter()
         sdist, wheel, direct = build(folder)
@@ -197,8 +202,11 @@ def main():
         run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
         run(sys.executable, "-m", "check_wheel_contents", wheel)
         report(f"built and looked into: {sdist.name}, {wheel.name}", began)
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda one: timed(*one), installations(folder, wheel).items()))
+        if options.without_extras:
+            timed("no extra", lambda: with_extras(folder, wheel, "minimal", []))
+        else:
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda one: timed(*one), installations(folder, wheel).items()))
         shutil.rmtree(DIST, ignore_errors=True)
         DIST.mkdir()
         for one in (sdist, wheel):

@@ -1,6 +1,6 @@
-"""Run the quick tests on every other supported Python that is on this machine.
+"""Run the tests of `make ci` on every other supported Python that is on this machine.
 
-``make pythons`` runs it. Each Python gets an environment, ``.venv-3.12`` for example, which is kept,
+``make versions`` runs it. Each Python gets an environment, ``.venv-3.12`` for example, which is kept,
 so that a second run takes only the tests. Which Pythons are supported is said by the classifiers in
 pyproject.toml; one that is not on this machine is named and left out.
 """
@@ -47,7 +47,7 @@ def _runs(candidate, python):
 
 
 def test_on(python, interpreter):
-    """Run the quick tests in an environment of a Python, which is made if it is missing."""
+    """Run the tests in an environment of a Python, which is made if it is missing."""
     place = ROOT / f".venv-{python}"
     own = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     uv = [sys.executable, "-m", "uv", "--quiet"]
@@ -55,7 +55,7 @@ def test_on(python, interpreter):
         subprocess.run([*uv, "venv", "--python", interpreter, place], check=True)
     wanted = ["--editable", ".[plot,plotly]", "--group", "test"]
     subprocess.run([*uv, "pip", "install", "--python", own, *wanted], cwd=ROOT, check=True)
-    return subprocess.run(["make", "quick", f"PYTHON={own}"], cwd=ROOT, check=False).returncode
+    return subprocess.run(["make", "test", f"PYTHON={own}"], cwd=ROOT, check=False).returncode
 
 
 def main():

@@ -365,8 +365,10 @@ def call(key, name, X, **options):
 @pytest.mark.parametrize(
     ("name", "weight"),
     [
-        *(("lightgbm", None), ("voting", "w")),
-        *(pytest.param(*case, marks=pytest.mark.soak) for case in (("linear", "w"), ("callable", None))),
+        ("lightgbm", None),
+        ("voting", "w"),
+        pytest.param("linear", "w", marks=pytest.mark.nightly),
+        pytest.param("callable", None, marks=pytest.mark.nightly),
     ],
 )
 @pytest.mark.parametrize("key", CALLS)

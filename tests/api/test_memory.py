@@ -63,7 +63,7 @@ def numbers(model, source, weights, **options):
 
 @pytest.mark.parametrize(
     "weighted",
-    [pytest.param(False, marks=pytest.mark.soak, id="unweighted"), pytest.param(True, id="weighted")],
+    [pytest.param(False, marks=pytest.mark.nightly, id="unweighted"), pytest.param(True, id="weighted")],
 )
 @pytest.mark.parametrize("read", [False, True], ids=["held", "read"])
 @pytest.mark.parametrize("name", MODELS)
@@ -118,10 +118,8 @@ def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
     np.testing.assert_allclose(cut.standard_error, want.standard_error, rtol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("read", "jobs"), [pytest.param(False, 1, marks=pytest.mark.soak), (False, 8), (True, 2)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("read", "jobs"), [(False, 1), (False, 8), (True, 2)])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
     source = TABLE[:2_000]  # a block of them is evaluated for each plan
@@ -142,7 +140,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
     assert accepted >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     X = np.random.default_rng(0).normal(size=(20_000, 20))
     model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
@@ -227,7 +225,7 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
     paribus.partial_dependence(forest, some, "a", grid_resolution=2, **QUIET)  # hardly slower, so no word
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(_budget, "free_memory", lambda: 32_000_000)  # of which half is the bound
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
@@ -262,9 +260,9 @@ print(plan.memory, peak() - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("bound", [8e6, pytest.param(30e6, marks=pytest.mark.soak), 120e6])
+@pytest.mark.parametrize("bound", [8e6, 30e6, 120e6])
 @pytest.mark.parametrize("model", ["trees", "function"])
 def test_a_process_grows_by_no_more_than_the_bound(model, bound):
     done = subprocess.run(

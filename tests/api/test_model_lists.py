@@ -28,6 +28,7 @@ from paribus._evaluators.occupancy import Occupancy
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
+from selection import nightly
 
 mpl.use("Agg")
 ROWS = 700
@@ -498,7 +499,7 @@ def test_effects_of_a_list_on_a_cluster_are_the_same_bits(client):
     assert effect.provenance.executor.startswith("Dask")
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_jobs", [*nightly(1), 3])
 def test_threads_do_not_change_a_bit(n_jobs):
     one = paribus.effects(refits(), table(), progress=False, n_jobs=2, method="brute", grid_resolution=5)
     other = paribus.effects(

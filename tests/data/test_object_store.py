@@ -433,6 +433,7 @@ paribus.effects(model("lightgbm"), sys.argv[1], NUMBERS, grid_resolution=5, chec
 """
 
 
+@pytest.mark.nightly
 def test_killed_run_goes_on_and_reads_nothing_twice(store, local, tmp_path, monkeypatch):
     monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
     X, options = f"s3://{BUCKET}/data/plain/*.parquet", {"grid_resolution": 5, "n_jobs": 1}
@@ -455,7 +456,7 @@ def test_killed_run_goes_on_and_reads_nothing_twice(store, local, tmp_path, monk
     assert all_of[last] == rest_of[last] > none_of[last]
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_ten_thousand_keys_are_listed_in_ten_requests_and_matching_ones_opened_many_at_a_time(
     store, tmp_path
 ):

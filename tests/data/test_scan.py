@@ -177,7 +177,7 @@ def test_splits_verification_and_brute_force_work_on_files(folder):
     same(read, paribus.partial_dependence(model("forest"), held(), "c", **options))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_thousands_of_tiny_files_are_read_in_order(tmp_path):
     table = pa.Table.from_pandas(held(), preserve_index=False)
     for row in range(2_000):

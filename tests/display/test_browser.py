@@ -16,7 +16,7 @@ from paribus._display import mark_helpers, vector
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
 from paribus._display.plotly import draw
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 X = np.arange(6.0)
 LABEL = "curve & <more> of $x$ and $y$"

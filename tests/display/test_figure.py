@@ -55,7 +55,7 @@ ODD = [
 ODD += ["a\x00b", "\x1b[31m\x7f\x85", "", "_a", "\u05e9\u05dc\u05d5\u05dd", "a\u2028b"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_names_are_text_in_pictures_of_both_renderers(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.normal(size=60) for name in ODD})

@@ -91,7 +91,7 @@ def written():
     return render_svg(every_kind())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_svg_is_the_same_to_the_byte_in_other_processes_and_folders(written, tmp_path):
     figure = pickle.dumps(every_kind())
     for seed in ("1", "2"):
@@ -101,6 +101,7 @@ def test_svg_is_the_same_to_the_byte_in_other_processes_and_folders(written, tmp
         assert done.stdout.decode() == written
 
 
+@pytest.mark.nightly
 def test_svg_is_the_same_to_the_byte_in_threads(written):
     with ThreadPoolExecutor(2) as threads:
         assert set(threads.map(render_svg, [every_kind()] * 2)) == {written}

@@ -1,15 +1,17 @@
-"""The table of what is exact is what paribus does: some families of it here, all of them in `make site`."""
+"""The table of exact methods agrees with what paribus does."""
 
 from importlib import import_module
 
 import pytest
+
+from selection import nightly
 
 for library in ("catboost", "glum", "interpret.glassbox", "sksurv", "statsmodels.api"):
     pytest.importorskip(library)
 
 exact = import_module("exact")  # after what it imports was found
 FAMILIES = {family.name: family for family in exact.families()}
-SOME = [
+IN_CI = [
     "`RandomForestClassifier`",
     "`AdaBoostRegressor`",
     "`GradientBoostingClassifier`, two classes",
@@ -22,7 +24,7 @@ SOME = [
 ]
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", [*IN_CI, *nightly(*(name for name in FAMILIES if name not in IN_CI))])
 def test_row_is_what_its_calls_did(name):
     page, family = exact.PAGE.read_text(), FAMILIES[name]
     numbers = exact.reasons_in(page)

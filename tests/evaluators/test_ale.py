@@ -519,7 +519,7 @@ COVERED = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", list(COVERED))
 def test_ale_errors_cover_effect_of_population(kind, weighted):

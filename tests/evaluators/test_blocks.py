@@ -193,7 +193,7 @@ def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
         assert looks == [CoveragePass, PredictionPass]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
 @few
 def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):

@@ -98,8 +98,8 @@ GAPS = np.where(np.arange(2000)[:, None] % 7 == 0, np.nan, np.random.default_rng
 TEXT = pd.DataFrame({"a": np.arange(3000.0), "note": ["x" * 5000] * 3000})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 3])
+@pytest.mark.nightly
+@pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize(
     ("table", "features", "outputs", "kind", "points", "bound"),
     [
@@ -320,8 +320,8 @@ def test_a_method_that_cannot_answer_says_why():
     assert provenance.predictions == 200 * (100 + 8)  # points of the grid, and eight beyond it
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 2])
+@pytest.mark.nightly
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
     """Many small blocks and a large answer: the states waiting to be merged are most of the memory."""
     rows = np.random.default_rng(0).normal(size=(2_000, 2))

@@ -20,6 +20,7 @@ from paribus._evaluators import occupancy
 from paribus._evaluators.occupancy import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus._kernels import compiled, reference
 from paribus.errors import FormatError, RefusalError
+from selection import nightly
 
 
 def first(table):
@@ -85,15 +86,15 @@ def test_extrapolation_feature_that_is_copy_of_another_is_requested_off_data():
     assert effect["extrapolation"] is found
 
 
-MANY = pytest.param(1_000_000, marks=pytest.mark.soak)
+MANY = nightly(1_000_000)
 
 
-@pytest.mark.parametrize("n", [500, 3_000, 50_000, MANY])
+@pytest.mark.parametrize("n", [500, 3_000, 50_000, *MANY])
 def test_extrapolation_correlated_numbers_are_found_at_every_size(n):
     assert of(pair(n, 0.95)).share > 0.2
 
 
-@pytest.mark.parametrize("n", [200, 500, 3_000, 50_000, MANY])
+@pytest.mark.parametrize("n", [200, 500, 3_000, 50_000, *MANY])
 def test_extrapolation_independent_numbers_are_not(n):
     X = np.random.default_rng(1).normal(size=(n, 20 if n < 10**6 else 6))
     found = of(X)
@@ -231,7 +232,7 @@ def frame(n=6_000):
 NAMES = list(frame(40).columns)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 def test_extrapolation_rows_that_are_read_report_same(tmp_path, weighted):
     table = frame()
     table["w"] = np.random.default_rng(3).integers(0, 3, len(table)).astype(float)

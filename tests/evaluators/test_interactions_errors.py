@@ -93,8 +93,7 @@ def test_h_statistic_standard_errors_of_sample_are_nearly_those_of_all_rows(weig
             np.testing.assert_allclose(getattr(one, part), getattr(other, part), rtol=0.15)
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_intervals_hold_strengths_of_population():
     rng = np.random.default_rng(0)
     population = rng.normal(size=(40_000, 3))

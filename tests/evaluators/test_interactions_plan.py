@@ -348,8 +348,8 @@ def test_constant_model_has_no_interactions():
         assert found.h_squared_total == 0.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 2])
+@pytest.mark.nightly
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_h_statistic_trees_keep_to_memory_bound_or_refuse(jobs):
     X = np.random.default_rng(0).normal(size=(30_000, 6))
     y = X[:5_000, 0] * X[:5_000, 1] + X[:5_000, 2] * X[:5_000, 3]

@@ -343,7 +343,7 @@ def test_what_has_no_metrics_says_so(rows):
         performance(lambda t: t[:, 0], X, np.append(np.nan, y[1:]))
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_standard_errors_are_those_of_a_bootstrap():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_500, 2))

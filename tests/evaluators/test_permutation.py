@@ -27,6 +27,7 @@ from paribus._executors import LocalExecutor
 from paribus._models.scoring import score_of, target_of
 from paribus._states import Keyed
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
+from selection import nightly
 
 RNG = np.random.default_rng(0)
 X, Y = make_friedman1(400, 6, noise=1.0, random_state=0)
@@ -228,7 +229,7 @@ def truth(table):
     return 2 * table[:, 0] + table[:, 1] * (table[:, 2] > 0)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.parametrize("repeats", [1, 2, 5, 20])
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_permutation_standard_error_is_that_of_another_sample(repeats, weighted):
@@ -289,7 +290,7 @@ def test_permutation_threads_and_memory_do_not_change_bits(scoring, monkeypatch)
     same_bits(alone, again)
 
 
-@pytest.mark.parametrize("call_rows", [pytest.param(1, marks=pytest.mark.slow), 7, 150, 400, 900, 10_000])
+@pytest.mark.parametrize("call_rows", [*nightly(1), 7, 150, 400, 900, 10_000])
 def test_permutation_portions_give_same_answer(call_rows, monkeypatch):
     whole = importance(LINEAR, X, Y, weights=WEIGHTS)
     monkeypatch.setattr(permutation, "CALL_ROWS", call_rows)

@@ -101,7 +101,7 @@ def along(tree, group, node=0):
     return sum(share * along(tree, group, child) for share, child in zip(shares, children, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("last", ["trees", "terms"])
 def test_rows_that_preprocessing_makes_wider_stay_within_max_memory(last):
     rng, rows = np.random.default_rng(0), 8_000

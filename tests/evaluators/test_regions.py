@@ -14,6 +14,7 @@ from paribus._data.rows import Block, uniform
 from paribus._data.summary import edges_of
 from paribus._evaluators.region_cells import CUT_BINS, NodeSplit, RegionGrouping, SplitCells, _by_direction
 from paribus._evaluators.region_search import HALVES
+from selection import nightly
 
 lightgbm = pytest.importorskip("lightgbm")
 QUIET = {"progress": False}
@@ -237,7 +238,7 @@ def boosted(X, y):
     return lightgbm.LGBMRegressor(n_estimators=150, verbose=-1, n_jobs=1).fit(X, y)
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(20), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seeds", [range(2), *nightly(range(20))])
 def test_planted_region_is_found_and_additive_data_has_none(seeds):
     found = silent = 0
     for seed in seeds:

@@ -73,7 +73,7 @@ def test_trees_first_call_is_fast(pickled):
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trees_very_first_call_compiles_in_seconds(pickled, tmp_path):
     """Eight seconds of the machine at most."""
     found = []
@@ -95,7 +95,7 @@ paribus.effects(model, X, progress=False if sys.argv[1:] else None)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trees_first_call_says_that_it_compiles_unless_progress_is_false(tmp_path):
     def said(folder, *arguments):
         command, env = [sys.executable, "-c", SAYS, *arguments], {"NUMBA_CACHE_DIR": str(tmp_path / folder)}
@@ -120,7 +120,7 @@ print(paribus.partial_dependence(model, X, 0, progress=False).provenance.evaluat
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trees_kernels_are_compiled_where_nothing_can_be_cached():
     run = subprocess.run([sys.executable, "-c", UNCACHED], capture_output=True, text=True)
     assert run.stdout.strip() == "tree_exact", run.stderr[-500:]

@@ -26,6 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import paribus
 from ale_examples import same
 from paribus._evaluators import exact_effects
+from selection import nightly
 
 QUIET = {"progress": False}
 RNG = np.random.default_rng(0)
@@ -65,13 +66,8 @@ def wrapped(name):
     return made[name]()
 
 
-def some(*names):
-    """Return parameters of which the first is always evaluated."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (k > 0)) for k, name in enumerate(names)]
-
-
 @pytest.mark.parametrize(
-    "name", some("trees and terms", "bagging", "trees", "target", "calibrated", "stacked")
+    "name", ["trees and terms", *nightly("bagging", "trees", "target", "calibrated", "stacked")]
 )
 def test_curves_surfaces_and_rows_are_those_of_the_model(name):
     model = wrapped(name)
@@ -92,7 +88,7 @@ def test_curves_surfaces_and_rows_are_those_of_the_model(name):
                 np.testing.assert_allclose(have.individual, want.individual, rtol=0, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize("name", some("calibrated", "trees and terms"))
+@pytest.mark.parametrize("name", ["calibrated", *nightly("trees and terms")])
 def test_local_effects_of_what_stays_made_of_several_models_are_those_of_the_model(name):
     rows = X.assign(b=1)  # no move of a feature with one value
     given = {"sample_weight": WEIGHTS, "grid_resolution": 6, **QUIET}
@@ -111,7 +107,7 @@ MERGED = {
 }
 
 
-@pytest.mark.parametrize("name", some(*MERGED))
+@pytest.mark.parametrize("name", ["vote of two libraries", *nightly("bagging", "several targets")])
 def test_strengths_local_effects_and_splits_of_merged_trees_are_those_of_the_model(name):
     model, target = MERGED[name]
     model.fit(NUMBERS, target)
@@ -129,7 +125,7 @@ def test_strengths_local_effects_and_splits_of_merged_trees_are_those_of_the_mod
     assert splits.provenance.evaluator == "tree_exact"
 
 
-@pytest.mark.parametrize("name", some("calibrated", "trees and terms", "trees"))
+@pytest.mark.parametrize("name", nightly("calibrated", "trees and terms", "trees"))
 def test_files_checkpoints_and_little_memory_change_no_bit(name, tmp_path):
     rows = pd.concat([X] * 20, ignore_index=True)
     rows = rows.assign(a=RNG.normal(size=len(rows)), w=RNG.integers(0, 3, len(rows)) / 2)

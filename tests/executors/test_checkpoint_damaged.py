@@ -27,7 +27,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 256)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_checkpoint_changed_folders_give_same_bits_or_one_error(tmp_path):
     found = Counter(fuzz.mutate_and_run(seed, tmp_path) for seed in range(100))
     assert set(found) == {"same", "refused"}

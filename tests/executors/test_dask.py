@@ -35,6 +35,7 @@ from paribus._executors import dask as cluster_of
 from paribus._executors import local
 from paribus._states import ranges_of
 from paribus._states.codec import packed
+from selection import nightly
 
 pytestmark = pytest.mark.cluster
 
@@ -264,7 +265,7 @@ def worker_pids(client):
 @pytest.mark.parametrize(
     ("cut", "group", "per_thread", "most"), [(1, 50_000, 0, 1), (3, 5_000, 1, 1), (31, 700, 4, 8_192)]
 )
-@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("weight", [*nightly(None), "w"])
 def test_no_cut_into_files_row_groups_and_tasks_changes_a_bit(
     client, model, frame, tmp_path, monkeypatch, cut, group, per_thread, most, weight
 ):
@@ -282,7 +283,14 @@ def test_no_cut_into_files_row_groups_and_tasks_changes_a_bit(
     assert have["a"].provenance.evaluator == "tree_exact"
 
 
-@pytest.mark.parametrize(("kind", "weight"), [("average", "w"), ("both", None), ("both", "w")])
+@pytest.mark.parametrize(
+    ("kind", "weight"),
+    [
+        pytest.param("average", "w", marks=pytest.mark.nightly),
+        pytest.param("both", None, marks=pytest.mark.nightly),
+        ("both", "w"),
+    ],
+)
 def test_function_and_pipelines_give_the_same_bits_on_a_cluster(client, frame, files, kind, weight):
     columns, signal = frame[["b", "c", "d"]], target(frame)
     trees = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1)
@@ -470,7 +478,7 @@ def test_the_tasks_of_many_partitions_are_prepared_once_a_pass(client, model, fr
 # What goes wrong
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("doing", "after"), [("survey", 6), ("effects", 1)])
 def test_a_worker_that_is_killed_changes_no_bit(client, model, files, wanted, monkeypatch, after, doing):
     killed, shown = [], cluster_of.with_progress
@@ -488,7 +496,7 @@ def test_a_worker_that_is_killed_changes_no_bit(client, model, files, wanted, mo
     idle(client)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_states_that_are_lost_after_they_were_announced_are_computed_again(
     client, model, files, wanted, monkeypatch
 ):
@@ -513,10 +521,8 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
     idle(client)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", [pytest.param(Marked, id="fails"), pytest.param(Dies, id="dies", marks=pytest.mark.soak)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", [pytest.param(Marked, id="fails"), pytest.param(Dies, id="dies")])
 def test_a_task_that_fails_twice_and_then_works_changes_no_bit(client, files, tmp_path, kind):
     asked_of = kind(tmp_path, 2, above=2.5)
     asked = points("a", "b")
@@ -643,7 +649,7 @@ def test_no_rows_at_all_are_told_as_such(client, model, frame, tmp_path, X):
         paribus.effects(model, source, executor=client)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_rows(
     files, tmp_path, monkeypatch
 ):

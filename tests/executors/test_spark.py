@@ -32,6 +32,7 @@ from paribus._executors import spark as cluster_of
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
+    pytest.mark.nightly,  # needs Java, and half a minute to start; the laws run on Dask in CI
     pytest.mark.cluster,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not installed"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -212,16 +213,10 @@ FUNCTIONS = {
 }
 
 
-OTHERS = [name for name in FUNCTIONS if name != "effects"]  # CI has laws of all functions on Dask
-
-
 # Identical results
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["effects", *(pytest.param(name, marks=pytest.mark.soak) for name in OTHERS)],
-)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_spark_gives_the_bits_of_one_process(spark, model, files, name):
     have = FUNCTIONS[name](model, files, executor=spark, **QUIET)
     same(have, FUNCTIONS[name](model, files, n_jobs=1, **QUIET))
@@ -229,7 +224,6 @@ def test_spark_gives_the_bits_of_one_process(spark, model, files, name):
     assert one.provenance.executor == f"Spark {pyspark.__version__}"
 
 
-@pytest.mark.soak
 def test_spark_explains_and_reports_as_one_process(spark, model, files, tmp_path):
     have = paribus.explain(model, files, "y", executor=spark, **QUIET)
     same(have, paribus.explain(model, files, "y", **QUIET))
@@ -238,7 +232,6 @@ def test_spark_explains_and_reports_as_one_process(spark, model, files, tmp_path
     assert "city" in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.soak
 def test_spark_evaluates_functions_and_tables_in_memory(spark, frame, files):
     asked = {"features": ["b", "city"], "grid_resolution": 5, "progress": False}
     same(paribus.effects(target, files, executor=spark, **asked), paribus.effects(target, files, **asked))
@@ -247,7 +240,6 @@ def test_spark_evaluates_functions_and_tables_in_memory(spark, frame, files):
     same(have, paribus.effects(target, frame[NAMES], **shown))
 
 
-@pytest.mark.soak
 def test_number_of_tasks_and_jobs_changes_no_bit(spark, model, files, monkeypatch):
     want = paribus.effects(model, files, **QUIET)
     for per_thread, job in ((0, 1), (1, 1), (12, 5)):
@@ -297,7 +289,6 @@ def test_only_plain_reads_are_read_from_files(spark, files, make):
     assert isinstance(spark_source(make(spark.read.parquet(files)), "raise"), SparkPartitions)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", ["ale", "h", "marginal", "regions"])
 def test_every_function_takes_partitions_of_a_frame(spark, model, files, name):
     X = spark.read.parquet(files).select("*")
@@ -320,7 +311,6 @@ def typed(frame):
     return frame["count"] * 1.0 + frame["flag"] + frame["gap"].fillna(3) + frame["odd.name"].eq("x")
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_types_and_missing_values_are_those_of_parquet(spark, tmp_path, partitions):
     rng = np.random.default_rng(1)
@@ -344,7 +334,6 @@ def test_types_and_missing_values_are_those_of_parquet(spark, tmp_path, partitio
         np.testing.assert_allclose(have[name].average[:, mine], want[name].average[:, order], rtol=1e-9)
 
 
-@pytest.mark.soak
 def test_frame_that_changes_between_passes_is_refused(spark, files, monkeypatch):
     passes, tasks = [], SparkPartitions.tasks.fget
 
@@ -370,7 +359,6 @@ def test_other_executor_is_refused_for_a_spark_frame(spark, files):
         paribus.effects(target, spark.read.parquet(files), executor=Other())
 
 
-@pytest.mark.soak
 def test_frame_without_rows_is_refused(spark, files):
     with pytest.raises(paribus.errors.TableError, match="no rows"):
         paribus.effects(target, spark.read.parquet(files).where("b > 1e9"), progress=False)
@@ -394,7 +382,6 @@ def executors(spark):
     ]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(("doing", "after"), [("survey", 0), ("effects", 0), ("effects", 5)])
 def test_executor_that_is_killed_changes_no_bit(spark, model, files, monkeypatch, doing, after):
     until(lambda: len(executors(spark)) == 2)
@@ -413,7 +400,6 @@ def test_executor_that_is_killed_changes_no_bit(spark, model, files, monkeypatch
     same(have, paribus.effects(model, files, **QUIET))
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", [Marked, Dies])
 def test_model_that_fails_twice_on_a_worker_changes_no_bit(spark, files, tmp_path, kind):
     failing = kind(tmp_path, 2)
@@ -433,20 +419,17 @@ def test_model_that_always_fails_is_one_error_that_names_rows(spark, files):
         paribus.effects(fails, files, ["b"], executor=spark, **QUIET)
 
 
-@pytest.mark.soak
 def test_model_that_workers_cannot_load_is_one_error(spark, files):
     match = r"Spark failed in the job that starts with rows 0 to .*OSError: no such file on this machine"
     with pytest.raises(paribus.errors.ExecutorError, match=match):
         paribus.effects(OnlyHere(), files, ["b"], executor=spark, **QUIET)
 
 
-@pytest.mark.soak
 def test_model_that_kills_every_worker_is_one_error(spark, files, tmp_path):
     with pytest.raises(paribus.errors.ExecutorError, match="Spark failed in the job that starts with rows"):
         paribus.effects(Dies(tmp_path, 10_000), files, ["b"], executor=spark, **QUIET)
 
 
-@pytest.mark.soak
 def test_damaged_file_is_named_or_skipped(spark, model, frame, tmp_path):
     folder = Path(write(tmp_path / "files", frame, 4, 2_000))
     victim = folder / "part-002.parquet"
@@ -461,7 +444,6 @@ def test_damaged_file_is_named_or_skipped(spark, model, frame, tmp_path):
     same(have, paribus.effects(model, str(folder), **QUIET))
 
 
-@pytest.mark.soak
 @pytest.mark.alone
 def test_interrupt_leaves_no_job_on_the_cluster(spark, files, tmp_path):
     held = Waits(tmp_path, 1_000)
@@ -482,7 +464,6 @@ def test_interrupt_leaves_no_job_on_the_cluster(spark, files, tmp_path):
 # Checkpoints, progress and model
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(("begun", "finished"), [("here", "spark"), ("spark", "here")])
 def test_interrupted_run_resumes_anywhere_with_the_same_bits(
     spark, model, files, tmp_path, monkeypatch, begun, finished
@@ -520,7 +501,6 @@ def test_bar_counts_rows_on_spark(spark, model, files, monkeypatch):
     assert all(bar.steps >= cluster_of.LEAST_JOBS for bar in bars)
 
 
-@pytest.mark.soak
 def test_model_is_unpickled_once_in_each_worker_process(spark, files, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_of, "PER_THREAD", 12)
     file = tmp_path / "unpickled"
@@ -579,7 +559,6 @@ def environment():
 SUBMIT = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["spark-submit", "Spark Connect"])
 def test_command_line_on_spark_gives_the_bits_of_one_process(model, files, tmp_path, kind):
     model.booster_.save_model(tmp_path / "model.txt")

@@ -81,7 +81,7 @@ def test_a_folder_that_can_only_be_read_is_copied(chosen, tmp_path):
     assert (copied / "jit" / "masks.nbi").read_text() == "index"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path):
     """In the folder alone, without a word the second time, and anew for other sources."""
     said = []

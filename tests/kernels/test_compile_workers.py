@@ -57,7 +57,7 @@ def test_kernels_depend_on_the_shape_of_trees(patterned, shallow, entries, want)
     assert kernels_of(program, ["curves", "multiply", "curves"]) == [*want, "row_curves.multiply"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_stores_kernels(workers, tmp_path):
     workers.start(SMALL)
     wait_until(lambda: not workers._running)
@@ -179,7 +179,7 @@ def results_without(lacking, folder):
     return run.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("lacking", ["event", "options", "DefaultOptions", "cgutils", "make_array", "ir"])
 def test_results_are_the_same_without_private_interfaces(lacking, usual, folder):
     assert "tree_exact" in usual

@@ -31,7 +31,7 @@ from paribus.errors import RefusalError
 
 KERNELS = reference, compiled
 DEEP = 1, 4, 10**9  # leaves from which trees are walked with lists: all of them, some, none
-laws = settings(max_examples=max(20, settings.default.max_examples))  # more in make soak and make laws
+laws = settings(max_examples=max(20, settings.default.max_examples))  # more in `make random`
 
 
 def programs(case):
@@ -324,7 +324,7 @@ def margins_of(ensemble, table):
     return ensemble.margins(np.stack(numbers, axis=1)).T
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @laws
 @given(cases(), st.integers(0, 999), st.booleans())
 @example(full(), 0, False)
@@ -344,7 +344,7 @@ def test_both_kernels_tell_the_same_losses(case, seed, single):
             assert (other[0].astype(np.float32) == other[0]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @laws
 @given(cases())
 @example(full())
@@ -372,7 +372,7 @@ def test_a_row_loses_what_brute_force_says(case):
             np.testing.assert_allclose(found, np.stack(lost, axis=1), rtol=0, atol=1e-12 * case.size)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @laws
 @given(cases())
 @example(full())
@@ -441,7 +441,7 @@ def interactions(case, question):
     return found.reshape(len(found), -1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @laws
 @given(cases())
 @example(full())
@@ -859,7 +859,7 @@ for path in kept:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_damaged_cache_is_compiled_anew(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", DAMAGED, str(tmp_path)],

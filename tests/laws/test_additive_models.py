@@ -48,7 +48,7 @@ QUICK = {"linear": ("pd", "ale", "h"), "logistic": ("ale_pair",)}  # each way st
 def marks(law, statistic, model):
     """Return the markers of a case; brute force is compared in tests of the evaluators, too."""
     quick = statistic in QUICK[model] and law in FURTHER and (law, statistic) != ("exact equals brute", "pd")
-    return [] if quick else [pytest.mark.slow]
+    return [] if quick else [pytest.mark.nightly]
 
 
 CASES = [

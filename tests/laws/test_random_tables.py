@@ -13,6 +13,7 @@ import paribus
 from examples import LABELS, Example, worth
 from laws import LAWS
 from random_tables import POINTS, few, finite, model, tables, tables_with_gaps
+from selection import nightly
 from table_of_statistics import STATISTICS
 
 WEIGHTS = st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0])
@@ -32,9 +33,7 @@ def drawn(table, weights, labels=LABELS):
 
 
 @pytest.mark.parametrize("law", ON_ANY_TABLE)
-@pytest.mark.parametrize(
-    "statistic", [pytest.param("pd", marks=[pytest.mark.slow, pytest.mark.soak]), "ice"]
-)  # ice has both
+@pytest.mark.parametrize("statistic", ["ice", *nightly("pd")])  # the curves of ice include their average
 @few
 @given(data=st.data())
 def test_law_holds_on_any_table(law, statistic, data):
@@ -97,7 +96,7 @@ def test_vanishing_weights_vanish(rng, small):
         assert np.isfinite(effect.standard_error).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_standard_errors_cover_the_population(rng):
     population = rng.normal(size=(20_000, 3)) * [1, 2, 1]
     truth = ask(population).average
@@ -109,7 +108,7 @@ def test_standard_errors_cover_the_population(rng):
     assert 0.92 <= np.mean(held) <= 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_weighted_standard_errors_cover_where_weights_and_predictions_go_together(rng):
     held = []
     for _ in range(400):

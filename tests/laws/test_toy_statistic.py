@@ -96,7 +96,7 @@ def test_toy_statistic_obeys_every_law(registered, broken_laws, monkeypatch):
     assert broken_laws(TOY, monkeypatch, most=1) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "laws"),
     [

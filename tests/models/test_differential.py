@@ -1,13 +1,15 @@
-"""A few cases of ``make differential``: random models against loops, damaged files against their libraries."""
+"""A few cases of ``make random``: random models against loops, damaged files against their libraries."""
 
 from collections import Counter
 
 import pytest
 
 from differential import _linear_booster, _linear_sum, _projected, _started, _survival, run_file, run_model
+from selection import nightly
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.nightly
 def test_random_models_are_explained_as_loops_explain_them():
     ends = Counter(run_model(seed) for seed in range(3, 13))
     assert sum(number for end, number in ends.items() if "exact" in end) >= 5
@@ -20,7 +22,7 @@ def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 206), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seeds", [range(2), *nightly(range(2, 206))])
 @pytest.mark.parametrize(
     ("maker", "least"),
     [(_started, 0.8), (_linear_booster, 1.0), (_linear_sum, 1.0), (_projected, 1.0), (_survival, 1.0)],

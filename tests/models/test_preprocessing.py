@@ -107,9 +107,7 @@ def outputs(steps, table):
 
 
 @pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-@pytest.mark.parametrize(
-    "title", [pytest.param(title, marks=[pytest.mark.slow] * (k % 2)) for k, title in enumerate(STEPS)]
-)
+@pytest.mark.parametrize("title", STEPS)
 def test_owners_are_the_columns_that_move_an_output(title):
     steps, joined = STEPS[title]
     steps = fitted(steps)

@@ -39,7 +39,7 @@ def test_random_pipelines_are_exact_or_refused():
         ends.update(how_they_end(example))
 
     run()
-    print(ends)  # what `make pipelines` reports
+    print(ends)  # what `make random` reports
     joined = sum(count for end, count in ends.items() if end.endswith("joins"))
     requests = ends.total() - ends["not fitted"]
     assert ends["exact"] + joined == requests, "the only reason to refuse is that a step joins columns"

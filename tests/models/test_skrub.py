@@ -52,9 +52,9 @@ def test_each_output_belongs_to_the_column_it_is_reported_for():
             make_pipeline(
                 vectorizer(), LGBMRegressor(n_estimators=5, min_child_samples=3, verbose=-1, n_jobs=1)
             ),
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
-        pytest.param(skrub.tabular_pipeline("regressor"), marks=pytest.mark.slow),
+        pytest.param(skrub.tabular_pipeline("regressor"), marks=pytest.mark.nightly),
         skrub.tabular_pipeline(Ridge()),
     ],
     ids=["LightGBM", "HistGB", "ridge"],

@@ -11,6 +11,7 @@ import axe
 import browser
 import devtools
 from report_examples import HOSTILE, complete, hostile, ten_features
+from selection import nightly
 
 pytestmark = pytest.mark.browser
 
@@ -96,7 +97,7 @@ def test_links_open_the_panel_they_lead_to(tab, page):
     assert any(name.startswith("Partial dependence") or complete().feature_names[2] in name for name in names)
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(320, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [390, *nightly(320)])
 def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
     for address in (page, hostile_page):
         tab.open(address, width=width)
@@ -105,7 +106,7 @@ def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
         assert wide <= window
 
 
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, *nightly(True)], ids=["light", "dark"])
 def test_axe_finds_nothing_serious(tab, page, dark):
     try:
         source = axe.source()

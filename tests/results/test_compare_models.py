@@ -357,7 +357,7 @@ def test_exact_errors_are_offered_only_where_there_are_any(frame, tmp_path):
         assert "independent=True" not in note
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_errors_of_independent_samples_add_as_squares_and_hold_what_they_promise():
     rng = np.random.default_rng(0)
     size, samples = 60, 400

@@ -52,7 +52,7 @@ def explained(page):
     return [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intervals_of_two_errors_hold_the_curve_of_the_population(weighted):
     """Of 2,000 pairs of a sample and a point, 93 to 97 % of intervals of 95 % hold it."""

@@ -319,7 +319,7 @@ def test_products_of_parts_merge_to_those_of_all():
     np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-12)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intervals_cover_the_difference_of_the_population(weighted):
     draws = np.random.default_rng(11)

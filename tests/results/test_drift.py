@@ -312,7 +312,7 @@ def gate(library, seed):
     return on_rows, on_later
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_gate_passes_refits_and_fails_a_model_that_moved(library):
     assert gate(library, 1) == ([False, False, True], [False, True])

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import paribus
 from paribus._display.figure import Band, Line, Points
 from paribus.results.refits import student_quantile
+from selection import nightly
 
 QUIET = {"progress": False}
 
@@ -173,10 +174,7 @@ def covered(seed, way):
     return (low[0] <= truth) & (truth <= high[0])
 
 
-FURTHER = (pytest.param(way, marks=pytest.mark.soak) for way in ("folds", "splits", "bootstrap"))
-
-
-@pytest.mark.parametrize("way", ["independent", *FURTHER])
+@pytest.mark.parametrize("way", ["independent", *nightly("folds", "splits", "bootstrap")])
 def test_intervals_cover_the_effect_of_the_average_fit(way):
     share = np.mean([covered(seed, way) for seed in range(200)])
     assert 0.91 <= share <= 0.985, share
@@ -247,6 +245,7 @@ def test_drift_of_refits_equals_naive_code():
     assert "refits" in str(drift.notes[0])
 
 
+@pytest.mark.nightly
 def test_gate_of_refits_passes_other_refits_and_fails_a_model_that_moved():
     """Over the same rows, where a bound alone would fail every refit."""
     X = table(300)

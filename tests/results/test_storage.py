@@ -800,7 +800,7 @@ def test_messages_about_files_are_short(X, tmp_path):
     assert len(str(caught.value)) < 800
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_changed_files_are_refused_or_work(tmp_path):
     rng = np.random.default_rng(0)
     outcomes = [fuzz_results.mutate_and_load(rng, tmp_path) for _ in range(300)]

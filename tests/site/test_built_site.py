@@ -6,7 +6,6 @@ import http.server
 import json
 import os
 import re
-import sys
 import threading
 import zlib
 from pathlib import Path
@@ -16,14 +15,12 @@ import pytest
 import axe
 import browser
 import devtools
+import gallery_order
 import links
+import public_names
+import site_files
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
-
-import gallery_order  # noqa: E402
-import public_names  # noqa: E402
-import site_files  # noqa: E402
 
 if "PARIBUS_SITE" not in os.environ:
     pytest.skip("make site builds the site, and runs this", allow_module_level=True)
@@ -194,6 +191,7 @@ def loaded(tabs, addresses):
         tab.chrome.wait(lambda tab=tab: any(event["method"] == "Page.loadEventFired" for event in tab.events))
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 def test_every_page_fits_desktop_and_phone_and_requests_only_the_site(tabs, address):
     found = []
@@ -209,6 +207,7 @@ def test_every_page_fits_desktop_and_phone_and_requests_only_the_site(tabs, addr
     assert not found, "\n".join(found)
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_main_pages_are_accessible(tabs, address, dark):
@@ -226,6 +225,7 @@ def test_main_pages_are_accessible(tabs, address, dark):
     assert not found, "\n".join(found)
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 def test_search_finds_functions_and_words(tabs, address):
     tab = tabs[0]

@@ -2,17 +2,15 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import ClassDoc
 from numpydoc.validate import validate
 
-DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS / "_extensions"))
+import public_names
 
-import public_names  # noqa: E402
+DOCS = Path(__file__).parents[2] / "docs"
 
 LISTED = re.findall(r"^   ~?([\w.]+)$", (DOCS / "reference" / "index.md").read_text("utf-8"), re.MULTILINE)
 ALL = [*public_names.NAMES, *public_names.PARTS]

@@ -1,4 +1,4 @@
-"""paribus against a few lines of pandas: random models, and damaged model files. ``make differential`` runs it.
+"""paribus against a few lines of pandas: random models, and damaged model files. ``make random`` runs it.
 
 Each model is of a random library, objective, wrapper, pipeline, table and dtype, with or without missing values,
 categories and weights. Partial dependence, ICE, ALE, H-statistics and importance are compared with loops over grid points

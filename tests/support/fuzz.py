@@ -1,4 +1,4 @@
-"""Damaged files: each is refused in one sentence or changes nothing. ``make fuzz`` runs 70,000 of them.
+"""Damaged files: each is refused in one sentence or changes nothing. ``make random`` runs 70,000 of them.
 
 Each case mutates a saved result, a checkpoint folder, the dump of a booster or a model file, at random from a seed.
 It passes if paribus raises a `ParibusError`, or if what it returns is whole and right. Cases run in processes of their own, so

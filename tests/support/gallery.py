@@ -1,4 +1,4 @@
-"""Every kind of panel, by every renderer, on real tables and on one like an insurer's: ``make gallery``.
+"""Every kind of panel, by every renderer, on real tables and on one like an insurer's: ``make pictures``.
 
 Writes one PNG for each picture and plotting package, and one SVG, into a folder (``gallery`` by default), and says
 how long it took.

@@ -216,7 +216,7 @@ def pids(client):
 class Flaky(LocalFileSystem):
     """A disk on which the first reads of one file by a worker fail."""
 
-    cachable = False
+    cacheable = False
 
     def __init__(self, *arguments, victim="", marks="", home=0, **options):
         super().__init__(*arguments, victim=victim, marks=marks, home=home, **options)

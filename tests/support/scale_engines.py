@@ -1,4 +1,4 @@
-"""Cost by number of rows, files, columns and tasks, on one machine, Dask and Spark: ``make engines [MILLIONS=200]``.
+"""Cost by number of rows, files, columns and tasks, on one machine, Dask and Spark: ``make scale``.
 
 Prints the CPU time of the whole machine, so that nothing else should run. Takes 20 MB of disk for a million rows.
 """

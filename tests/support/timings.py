@@ -1,4 +1,4 @@
-"""Timings as ratios within one run: `make timings`. Figures, not tests: machines are noisy."""
+"""Timings as ratios within one run: `make measure`. Figures, not tests: machines are noisy."""
 
 import os
 import resource

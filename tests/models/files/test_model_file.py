@@ -25,6 +25,7 @@ from fuzz_model_files import FORMATS, _binary, mutate_and_explain
 from paribus._models.files import documents, model_file
 from paribus._models.files.documents import parsed_ubj
 from paribus.errors import ModelFileError, OptionError
+from selection import nightly
 
 ROWS = 300
 QUIET = {
@@ -385,7 +386,7 @@ LARGE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
 def test_large_files_end_in_one_sentence_within_the_memory_stated(tmp_path):
     """20 MB of each; peaks are those of a process that does nothing else."""
@@ -448,9 +449,9 @@ def test_trusted_is_a_list_of_names(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # a damaged file may well make a library complain
-@pytest.mark.parametrize("cases", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [4, *nightly(60)])
 def test_damaged_files_are_refused_or_explained(tmp_path, cases):
-    """A few of the cases of ``make fuzz``; a crash ends these tests."""
+    """A few of the cases of ``make random``; a crash ends these tests."""
     ends = Counter(
         mutate_and_explain(file_format, np.random.default_rng(seed), tmp_path)
         for file_format in FORMATS
