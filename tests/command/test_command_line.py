@@ -180,6 +180,16 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     assert "age" in (folder / "kept.md").read_text(encoding="utf-8")
 
 
+def test_explain_reports_a_curve_that_moves_only_beyond_the_percentiles(run, folder):
+    frame = pd.DataFrame({"age": np.arange(400.0), "noise": np.arange(400) % 7})
+    model = lightgbm.LGBMRegressor(n_estimators=1, num_leaves=2, min_child_samples=4, verbose=-1, n_jobs=1)
+    model.fit(frame, frame["age"] < 5).booster_.save_model(folder / "beyond.txt")
+    frame.to_csv(folder / "beyond.csv", index=False)
+    for name in ("beyond.html", "beyond.md"):
+        assert run("explain", "beyond.txt", "beyond.csv", "--quiet", "-o", name)[0] == 0
+        assert "flat within the percentiles" in (folder / name).read_text(encoding="utf-8")
+
+
 STAGES = (
     "partial dependence",
     "shapes of curves",

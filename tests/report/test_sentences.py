@@ -9,17 +9,17 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._report.figures import References
+from paribus._report.pages import page_of
 from paribus._report.sentences import sentences, shape_words
 from report_examples import complete, hostile, of_classes
 
 GRID = np.linspace(0, 80, 400)
 
 
-def described(curve, values=GRID, **options):
+def described(curve, percentiles=(0, 1)):
     """Return the references of a model of one feature."""
-    X = pd.DataFrame({"age": values, "noise": np.zeros(len(values))})
-    found = paribus.explain(lambda X: curve(X["age"].to_numpy()), X, percentiles=(0, 1), **options)
-    return References(found)
+    X = pd.DataFrame({"age": GRID, "noise": np.zeros(len(GRID))})
+    return References(paribus.explain(lambda X: curve(X["age"].to_numpy()), X, percentiles=percentiles))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,26 @@ def test_sentence_of_a_wavy_effect_has_the_heights_at_the_ends():
 def test_sentence_of_a_u_has_its_turn():
     first, *_ = sentences(described(lambda age: (age - 40) ** 2))
     assert re.search(r"falls from 1600 to \S+ at (3\d|4\d)(\.\d)?, then rises to 1600\.$", first)
+
+
+@pytest.mark.parametrize(
+    ("curve", "level"),
+    [
+        (lambda age: (age < 1) * 1.0, "0"),
+        (lambda age: (age > 79) * -1.0, "0"),
+        (lambda age: (age < 1) + (age > 79) + 1 / 3, "0.333"),
+        (lambda age: 2.0 * (age > 79) - (age < 1) + 1 / 3, "0.333"),
+    ],
+)
+def test_curve_that_moves_only_beyond_the_percentiles_is_flat_within_them(curve, level):
+    found = described(curve, percentiles=(0.05, 0.95))
+    assert found.widest("age").range > 0.9
+    assert shape_words(found, "age") == "flat within the percentiles"
+    first, *_ = sentences(found)
+    sentence = f"the average prediction stays at {level}. It moves only beyond these values."
+    assert re.sub("<[^>]*>", "", first) == f"As age goes from 4 to 76, {sentence}"
+    for text in (found.explanation.to_markdown(), page_of(found.explanation)):
+        assert "flat within the percentiles" in text
 
 
 def test_categories_are_named_at_both_ends():

@@ -11,6 +11,7 @@ from paribus._contracts import Array, Floats
 from paribus._report.figures import References
 from paribus._report.markup import NONE, Markup, at, brief, joined, name_of, span
 from paribus._text import count
+from paribus.results.curve_parts import ROUNDING
 from paribus.results.partial_dependence import trimmed
 from paribus.results.shape import Shape
 from paribus.results.verdict import TURNING
@@ -51,6 +52,12 @@ class ShownCurve:
         return " to ".join(span(self.heights[first], self.heights[last]))
 
     @property
+    def moves_only_beyond(self) -> bool:
+        """Whether the curve moves, but not within the percentiles."""
+        largest = max(self.shape.range, float(np.abs(self.heights).max()))
+        return self.shape.name not in UNORDERED and self.range <= ROUNDING * largest
+
+    @property
     def turn(self) -> int | None:
         """Position where a curve turns once; None for other shapes, and for a turn at an end."""
         if self.shape.name not in TURNS:
@@ -74,6 +81,8 @@ class ShownCurve:
         """The shape, such as ``"rises until 40, then flat"``."""
         if self.shape.name in UNORDERED:
             return UNORDERED[self.shape.name]
+        if self.moves_only_beyond:
+            return "flat within the percentiles"
         if self.turn is not None:
             where = self.value(self.turn)
             down = self.shape.name == "U"
@@ -168,6 +177,8 @@ def _effect_sentence(refs: References, name: str, curve: ShownCurve) -> Markup:
     ordered = curve.shape.monotonicity is not None
     ends = f" goes from {curve.value(0)} to {curve.value(-1)}, "
     start = joined("As ", feature, ends, subject) if ordered else joined("By ", feature, ", ", subject)
+    if curve.moves_only_beyond:
+        return joined(start, f" stays at {brief(curve.heights[0])}. It moves only beyond these values.")
     if curve.turn is not None:
         begin, turn, end = span(curve.heights[0], curve.heights[curve.turn], curve.heights[-1])
         verb, then = TURNS[curve.shape.name]
