@@ -31,9 +31,13 @@ def with_error(value: float, error: float) -> str:
 
 
 def at_value(value: Any) -> str:
-    """Return a grid value as text."""
+    """Return a grid value as text, -0.0 as ``"0"``.
+
+    >>> at_value(-0.0), at_value(26979.25), at_value("Bern")
+    ('0', '26,979', 'Bern')
+    """
     if isinstance(value, (float, np.floating)):
-        return number(float(value))
+        return number(float(value) + 0.0)
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
     if isinstance(value, np.timedelta64):
@@ -45,10 +49,10 @@ def at_value(value: Any) -> str:
 def plain_value(value: Any) -> str:
     """Return a grid value as machine-readable text: in full precision, without thousands separators.
 
-    >>> plain_value(np.float64(26979.25)), plain_value("Bern, CH"), plain_value(1234567)
-    ('26979.25', 'Bern, CH', '1234567')
+    >>> plain_value(np.float64(26979.25)), plain_value("Bern, CH"), plain_value(1234567), plain_value(-0.0)
+    ('26979.25', 'Bern, CH', '1234567', '0.0')
     """
-    return repr(float(value)) if isinstance(value, (float, np.floating)) else at_value(value)
+    return repr(float(value) + 0.0) if isinstance(value, (float, np.floating)) else at_value(value)
 
 
 def at_point(names: Iterable[str], grid_values: Iterable[Any], position: Iterable[Any]) -> str:

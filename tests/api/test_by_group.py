@@ -488,6 +488,8 @@ def columns_of_every_kind():
     yield "nullable", some_missing(pd.array(few, dtype="Int64")), ["0", "1", "2", "missing"]
     yield "bool", few > 0, ["False", "True"]
     yield "few floats", some_missing(few / 2), ["0", "0.5", "1", "missing"]
+    yield "both zeros", np.array([-0.0, 1.0, 0.0])[few], ["0", "1"]
+    yield "negative zero", np.array([-0.0, 0.5, 1.0])[few], ["0", "0.5", "1"]
     yield "twelve", np.arange(ROWS) % 12, [str(value) for value in range(12)]
     yield "days", days.dt.floor("D").where(many < 3, DAY), ["2026-01-01", "2026-01-02", "2026-01-03"]
     level = pd.Categorical(np.array(["low", "high"])[few // 2], ["low", "mid", "high"], ordered=True)
@@ -597,6 +599,7 @@ def test_cut_points_are_upper_ends_and_empty_intervals_are_left_out():
         "(2, 9]": (X["c"] > 2).sum(),
     }
     assert have == want
+    assert list(labels_of({"a": [-0.0, 1.0]})) == ["<= 0", "(0, 1]", "> 1"]
     zoned = X.assign(g=pd.Timestamp("2026-01-01", tz="Asia/Tokyo") + pd.to_timedelta(X["c"], unit="D"))
     cut = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=9)))
     assert list(labels_of({"g": [cut]}, zoned).values()) == [(X["c"] <= 1).sum(), (X["c"] > 1).sum()]
