@@ -427,7 +427,7 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
             summary, categories, summary.category_weights, max(options.resolution, MAX_CATEGORIES)
         )
     if categories is not None:
-        return _as_unit(categories, summary.unit), [] if len(categories) > 1 else [_single_value(name)]
+        return _as_unit(categories, summary.unit), [] if len(categories) > 1 else _single_value(summary)
     assert summary.ends is not None
     assert summary.extremes is not None
     low, high = summary.ends
@@ -468,7 +468,7 @@ def _most_frequent(
     """Return the most frequent categories in their order, with a note if some are omitted."""
     name = summary.name
     if len(categories) == 1:
-        return categories, [_single_value(name)]
+        return categories, _single_value(summary)
     if len(categories) <= most:
         return categories, []
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
@@ -479,9 +479,12 @@ def _most_frequent(
     return categories[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
 
 
-def _single_value(name: str) -> Note:
-    """Return the note on a feature with a single value."""
-    return Note(NoteCode.SINGLE_VALUE, f"{name} has a single value, so it has no effect to show", name)
+def _single_value(summary: Summary) -> list[Note]:
+    """Return a note on a feature with a single value; missing values may differ from it."""
+    if summary.missing:
+        return []
+    text = f"{summary.name} has a single value, so it has no effect to show"
+    return [Note(NoteCode.SINGLE_VALUE, text, summary.name)]
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:

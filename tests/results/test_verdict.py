@@ -155,6 +155,24 @@ def test_what_changes_no_decision_is_a_tip():
     assert {note.severity for note in found.verdict} == {"tip"}
 
 
+@pytest.mark.parametrize("value", [2.0, "Bern"])
+@pytest.mark.parametrize("effect", [5.0, 0.0])
+def test_feature_with_one_value_and_missing_ones_has_the_effect_of_a_missing_value(value, effect):
+    X = pd.DataFrame({"a": np.random.default_rng(0).normal(size=200), "k": value})
+    X.loc[::3, "k"] = None
+
+    def predict(t):
+        return 0.2 * t["a"].to_numpy() + effect * pd.isna(t["k"]).to_numpy()
+
+    found = paribus.explain(predict, X)
+    codes = {note.code for note in found.verdict}
+    assert NoteCode.MISSING_VALUES in codes
+    assert NoteCode.SINGLE_VALUE not in codes
+    assert (NoteCode.NO_EFFECT in codes) == (effect == 0)
+    for part in (found.effects, found.ale, found.averages):
+        assert [note.code for note in part["k"].notes] == [NoteCode.MISSING_VALUES]
+
+
 def test_other_features_have_their_numbers_in_units():
     X = np.random.default_rng(0).normal(size=(400, 4))
     found = paribus.explain(

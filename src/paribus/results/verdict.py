@@ -229,10 +229,12 @@ def _alone(importance: Importance) -> list[tuple[float, float]]:
 def strength_notes(effects: Effects[PartialDependence], importance: Importance) -> Iterator[Note]:
     """Yield notes on features without any effect, and on one that has most of it.
 
-    A feature with a single value has no effect to show, and of a constant prediction none has.
+    A feature with a single value, and none missing, has no effect to show. Of a constant prediction none has.
     """
     single = [one for one in effects.effects if len(one.feature_names) == 1]
-    varied = {one.feature_names[0] for one in single if len(one.grid_values[0]) > 1}
+    varied = {
+        one.feature_names[0] for one in single if len(one.grid_values[0]) > 1 or one.missing is not None
+    }
     values = importance.with_interactions
     if values is not None and np.any(values != 0):
         by_feature = zip(importance.feature_names, values, strict=True)

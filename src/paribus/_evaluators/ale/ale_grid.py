@@ -310,7 +310,7 @@ def _numeric_bins(
         raise GridError(
             f"custom_values for {summary.name!r} are edges of bins here; give them in rising order"
         )
-    if len(axis) == 1:
+    if len(axis) == 1 and not summary.missing:
         has = "has a single value" if given is None else "is evaluated at a single value"
         text = f"{summary.name} {has}, so it has no effect to show"
         single = Note(NoteCode.SINGLE_VALUE, text, summary.name)
