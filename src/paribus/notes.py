@@ -67,7 +67,6 @@ class NoteCode(StrEnum):
         "PAR101",
         "issue",
         "part of a curve combines values of two features that do not occur together",
-        ALWAYS,
     )
     MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data", ALWAYS
     NEARLY_CONSTANT = "PAR103", "tip", "a feature has the same value in nearly all rows", ALWAYS

@@ -79,6 +79,15 @@ def test_muted_kinds_are_listed_and_left_out(X, found):
     assert not checks[NoteCode.DIRECTION_VIOLATED].muted
 
 
+@pytest.mark.parametrize("rows", [179, 180])
+def test_extrapolation_is_a_check_only_where_it_was_looked_for(rows):
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    found = paribus.explain(lambda t: t[:, 0] + t[:, 1], X)
+    looked = rows >= 180
+    assert [one.extrapolation is not None for one in found.effects.effects] == [looked, looked]
+    assert (NoteCode.EXTRAPOLATION in {check.code for check in found.checks}) == looked
+
+
 def test_y_adds_checks(X):
     own = X[["c"]]  # a single feature has no interactions
     predicted = lambda t: np.nan_to_num(np.asarray(t["c"]))  # noqa: E731

@@ -497,6 +497,7 @@ class Parts:
         """Return the kinds of caveats that these parts look for."""
         wanted = ["always", *(["with pairs"] if self.interactions is not None else [])]
         codes = [code for when in wanted for code in NoteCode if code.traits.checked == when]
+        codes += [NoteCode.EXTRAPOLATION] * any(one.extrapolation is not None for one in self.effects.effects)
         declared = [
             shape.monotonicity is not None and shape.monotonicity.is_declared for shape in self.shapes
         ]
