@@ -38,8 +38,8 @@ def group_section(refs: References) -> Markup | None:
     found = sum(one.significant for one in groups.differences)
     text = (
         "A curve of a group averages over the rows of the group, on the grid of all rows. Curves are "
-        "compared apart from their levels: each is centered by its average over the data. p-values are "
-        "adjusted for the points of a curve, and by Holm's method for "
+        "compared apart from their levels: each is centered by its average over the data of all groups. "
+        "p-values are adjusted for the points of a curve, and by Holm's method for "
         f"{count(groups.comparisons, 'comparison')}. "
         f"{found} of {count(len(groups.differences), 'effect')} differ by more than chance."
     )

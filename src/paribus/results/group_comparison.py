@@ -74,7 +74,7 @@ class GroupComparison(Saveable):
 
     Curves are compared apart from their levels: each is centered by its average over the data on the grid.
     With the covariance :math:`C_g` of the points of the curve of group :math:`g`, and the share :math:`p_x`
-    of the data at each point, the difference of two groups and its standard error are
+    of the data of all groups at each point, the difference of two groups and its standard error are
 
     .. math:: D_x = \sum_z (1[z = x] - p_z) (PD^g_z - PD^h_z), \qquad
               SE_x^2 = v_x^T (C_g + C_h) v_x, \quad v_{xz} = 1[z = x] - p_z
@@ -174,11 +174,13 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     """Compare the curves of all pairs of groups for each feature and output."""
     several: list[GroupDifference] = []
     first: Effects[PartialDependence] = effects.results[0]  # type: ignore[assignment]
-    large = [group.label for group in effects.groups if group.rows >= TESTED_ROWS]
+    large = {group.label for group in effects.groups if group.rows >= TESTED_ROWS}
     for name in first:
         if name != effects.by:  # groups have different values of the grouping column
+            curves = {label: effects[label][name] for label in effects if name in effects[label]}
+            shares = _shares(list(curves.values()))
             several += _feature_differences(
-                {label: effects[label][name] for label in large if name in effects[label]}
+                {label: curve for label, curve in curves.items() if label in large}, shares
             )
     adjusted = _holm(several)
     largest: dict[tuple[str, str], GroupDifference] = {}
@@ -187,9 +189,16 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     return GroupComparison(effects, performance, tuple(largest.values()), len(several))
 
 
-def _feature_differences(curves: dict[str, PartialDependence]) -> Iterator[GroupDifference]:
+def _shares(curves: Sequence[PartialDependence]) -> Floats:
+    """Return the share of the data at each grid point, from the curves of all groups."""
+    weight = np.sum([curve.support for curve in curves], axis=0)
+    total = weight.sum()
+    return np.asarray(weight / total if total > 0 else np.full(len(weight), 1 / max(1, len(weight))))
+
+
+def _feature_differences(curves: dict[str, PartialDependence], shares: Floats) -> Iterator[GroupDifference]:
     """Yield the largest difference of each pair of groups, with a p-value adjusted for the points."""
-    centered = {label: _centered(one, list(curves.values())) for label, one in curves.items()}
+    centered = {label: _centered(curve, shares) for label, curve in curves.items()}
     for group, reference in combinations(curves, 2):
         (one, first), (other, second) = centered[group], centered[reference]
         common = (curves[group].support > 0) & (curves[reference].support > 0)
@@ -212,18 +221,16 @@ def _feature_differences(curves: dict[str, PartialDependence]) -> Iterator[Group
             )
 
 
-def _centered(curve: PartialDependence, every: Sequence[PartialDependence]) -> tuple[Floats, Floats]:
-    """Return the centered curve ``(o, g)`` and its variance; the center is that of the data of all groups."""
+def _centered(curve: PartialDependence, shares: Floats) -> tuple[Floats, Floats]:
+    """Return the curve ``(o, g)``, centered by its average over the data, and its variance."""
     assert curve.average is not None
-    weight = np.sum([one.support for one in every], axis=0)
-    share = weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1 / max(1, len(weight)))
-    centered = curve.average - (curve.average @ share)[:, None]
+    centered = curve.average - (curve.average @ shares)[:, None]
     if curve.covariance is None:
         return centered, np.full_like(centered, np.nan)
-    points = len(share)
+    points = len(shares)
     covariance = curve.covariance[:, :points, :points]
-    mean = covariance @ share
-    variance = np.einsum("ogg->og", covariance) - 2 * mean + (mean @ share)[:, None]
+    mean = covariance @ shares
+    variance = np.einsum("ogg->og", covariance) - 2 * mean + (mean @ shares)[:, None]
     return centered, np.maximum(variance, 0.0)
 
 
