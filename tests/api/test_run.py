@@ -1,6 +1,8 @@
 """One run for every statistic: company in a pass changes no bit, and new evaluators and engines need one door."""
 
+import gc
 import warnings
+import weakref
 from dataclasses import replace
 from functools import cache
 
@@ -15,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 import paribus
 from compared_results import differing, leaves
 from paribus import _budget
-from paribus._api.run import Fact, Needed, lockstep
+from paribus._api.run import Fact, Needed, RunContext, lockstep
 from paribus._api.runner import Pass, Runner
 from paribus._evaluators import planner
 from paribus._evaluators.ale.brute_ale import BruteAle
@@ -465,6 +467,35 @@ def test_columns_that_cannot_be_varied_are_left_out_of_explanation_and_estimate(
     known = set(columns) - {"lists", "mixed"}
     assert set(explainer.explain(pairs=1).effects) == known
     assert explainer.estimate_cost(("explain", {"pairs": 1})).seconds > 0
+
+
+CALLS_ON_A_FILE = {
+    "h_statistic": lambda model, path: paribus.h_statistic(model, path, subsample=50, **QUIET),
+    "explain": lambda model, path: paribus.explain(model, path, subsample=50, pairs=1, **QUIET),
+    "Explainer": lambda model, path: paribus.Explainer(model, path, **QUIET).h_statistic(subsample=50),
+    "list of models": lambda model, path: paribus.h_statistic([model, model], path, subsample=50, **QUIET),
+}
+
+
+def contexts_in_memory():
+    gc.collect()
+    return sum(isinstance(thing, RunContext) for thing in gc.get_objects())
+
+
+@pytest.mark.parametrize("call", CALLS_ON_A_FILE.values(), ids=CALLS_ON_A_FILE)
+def test_nothing_but_the_result_stays_in_memory_after_a_sample_of_a_file(call, tmp_path):
+    table()[["a", "b"]].head(200).to_parquet(tmp_path / "rows.parquet")
+
+    def product(rows):
+        return rows["a"].to_numpy() * rows["b"].to_numpy()
+
+    before = contexts_in_memory()
+    model = weakref.ref(product)
+    result = call(product, tmp_path / "rows.parquet")
+    del product
+    assert contexts_in_memory() == before
+    assert model() is None
+    assert result.provenance.rows == 200
 
 
 def test_bounds_of_numpy_do_not_overflow():

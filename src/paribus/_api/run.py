@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -139,6 +138,7 @@ class RunContext:
 
     def __post_init__(self) -> None:
         self._sampled: dict[tuple[int, int], Rows] = {}
+        self._sampling: dict[tuple[int, int, str], Pass] = {}
         self._shared: dict[int, tuple[Any, Any]] = {}
         self._known: dict[int, str] = {}
 
@@ -200,12 +200,14 @@ class RunContext:
             )
         return known[id(model)]
 
-    @cache  # noqa: B019  # models that need the same sample share one pass
-    def _sampling(self, size: int, seed: int, verb: str) -> Pass:
-        """Return the pass that collects a sample of out-of-core rows."""
-        taker = rows_taker(self.rows, size, seed)
-        blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
-        return Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
+    def _sampling_pass(self, size: int, seed: int, verb: str) -> Pass:
+        """Return the pass that samples out-of-core rows, the same for all models that need the sample."""
+        key = size, seed, verb
+        if key not in self._sampling:
+            taker = rows_taker(self.rows, size, seed)
+            blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
+            self._sampling[key] = Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
+        return self._sampling[key]
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
         """Return rows sampled without replacement, in memory; out-of-core data takes a pass."""
@@ -216,7 +218,7 @@ class RunContext:
                 self.runner.passes += not rows.in_memory
                 self._sampled[size, seed] = rows.subsample(size, seed)
             else:
-                (state,) = yield [self._sampling(size, seed, verb)]
+                (state,) = yield [self._sampling_pass(size, seed, verb)]
                 assert isinstance(state, Keyed)
                 self._sampled[size, seed] = rows_taker(rows, size, seed).finish(state)
         return self._sampled[size, seed]
