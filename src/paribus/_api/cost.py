@@ -17,18 +17,14 @@ from paribus._api.run import Rounds, RunContext, State, Statistic, Verification,
 from paribus._api.runner import Runner
 from paribus._data.rows import Rows
 from paribus._data.table import ScratchBuffer
-from paribus._evaluators.ale.brute_ale import BruteAle
-from paribus._evaluators.brute_force import CALL_ROWS, BruteForce
-from paribus._evaluators.cell_means import CellMeans
+from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.interactions.additive_interactions import BruteInteractions
 from paribus._evaluators.interactions.tree_passes import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan
-from paribus._evaluators.region_search import BruteRegions
-from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
+from paribus._evaluators.request import EvaluationRequest
 from paribus._executors import LocalExecutor
 from paribus._models import Model
-from paribus._models.scoring import Scorer
 from paribus._states import Keyed
 from paribus.results import CostEstimate
 
@@ -139,8 +135,8 @@ def _with_predictions(
         return estimate
     tried = list(models) if any(one.needs_model for one in statistics) else []
     for one in evaluators:
-        if isinstance(one, PermutationEvaluator) and not isinstance(one.request.score, Scorer):
-            tried.append(one.request.score.model)
+        if isinstance(one, PermutationEvaluator) and one.model is not None:
+            tried.append(one.model)
     return replace(
         estimate,
         predictions=sum(model.tried for model in tried) + sum(predictions),
@@ -193,7 +189,7 @@ def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
     """Return whether predicting a block as often as the evaluators need takes too long for a trial."""
     seconds = 0.0
     for plan in plans:
-        model, request = _model_of(plan.evaluator), plan.evaluator.request
+        model, request = plan.evaluator.model, plan.evaluator.request
         if model is not None and isinstance(request, EvaluationRequest):
             times = plan.evaluator.predictions / max(1, request.n_weighted)
             seconds += _pace(model, rows, CALL_ROWS).by_row * size * times
@@ -204,7 +200,7 @@ def _crossing_seconds(plans: list[Plan], rows: Rows) -> float:
     """Return the seconds to predict ``TIMED_ROWS`` rows that are crossed with each other."""
     seconds = 0.0
     for plan in plans:
-        model, crossed = _model_of(plan.evaluator), plan.evaluator.request.points
+        model, crossed = plan.evaluator.model, plan.evaluator.request.points
         if model is not None:
             share = (min(TIMED_ROWS, crossed) / crossed) ** 2
             seconds += _pace(model, rows, CALL_ROWS).by_row * plan.evaluator.predictions * share
@@ -239,7 +235,7 @@ def _prediction_clock(plans: list[Plan], rows: Rows) -> Clock:
     """Return the time of all predictions of plans that cross rows with each other."""
     clock = Clock(len(rows))
     for plan in plans:
-        model = _model_of(plan.evaluator)
+        model = plan.evaluator.model
         if model is not None:
             pace = _pace(model, rows, CALL_ROWS)
             clock.fixed += pace.seconds(plan.evaluator.calls, plan.evaluator.predictions) / plan.threads
@@ -250,7 +246,7 @@ def _call_clock(plans: list[Plan], rows: Rows, reads: bool, most: int) -> Clock:
     """Return the time of all predictions, estimated from calls with at most ``most`` rows."""
     clock = Clock(len(rows), [0.0] if reads else [])
     for plan in plans:
-        model, predictions = _model_of(plan.evaluator), plan.evaluator.predictions
+        model, predictions = plan.evaluator.model, plan.evaluator.predictions
         if model is not None:
             pace = _pace(model, rows, min(most, len(rows), predictions))  # no more than the call itself
             clock.fixed += pace.seconds(plan.evaluator.calls, predictions)
@@ -304,15 +300,6 @@ def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
     started = perf_counter()
     model.predict(stack.at({}, np.zeros((copies, 0), dtype=np.int64)), copies * len(few))
     return perf_counter() - started
-
-
-def _model_of(evaluator: StatisticEvaluator) -> Model | None:
-    """Return the model that an evaluator calls, None for shortcuts and scorers."""
-    if isinstance(evaluator, (BruteInteractions, BruteForce, BruteAle, BruteRegions, CellMeans)):
-        return evaluator.model
-    if isinstance(evaluator, PermutationEvaluator) and not isinstance(evaluator.request.score, Scorer):
-        return evaluator.request.score.model
-    return None
 
 
 def _estimate(trial: Trial, planned: list[list[Plan]], clocks: list[Clock]) -> CostEstimate:

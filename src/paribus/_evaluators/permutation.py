@@ -109,6 +109,7 @@ class PermutationEvaluator(StatisticEvaluator):
     `RowChanges`. For any other score it covers only the variation over repeats, and a note says so.
     """
 
+    model: Model | None
     request: PermutationRequest
 
     name: ClassVar[str] = "permutation"
@@ -119,8 +120,8 @@ class PermutationEvaluator(StatisticEvaluator):
 
     @classmethod
     def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
-        """Return the evaluator; the model is part of the score."""
-        return cls(request)
+        """Return the evaluator; the model is that of the score, None for a scorer, which calls another."""
+        return cls(None if isinstance(request.score, Scorer) else request.score.model, request)
 
     @property
     def _shuffler(self) -> Shuffler:

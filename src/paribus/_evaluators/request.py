@@ -315,17 +315,18 @@ class WholeRequest:
 class StatisticEvaluator(ABC):
     """A method of computing a statistic of one model: it gives the defined number or refuses with a reason.
 
-    It is built for one request, sent to workers, and holds no table. ``shortcut`` is False for evaluators
-    that call the model itself. ``structure`` is the kind of model structure that the evaluator reads, None if
-    it reads none. Evaluators of another ``estimand`` are only used if the method is requested by name.
-    ``threaded`` evaluators use every core by default. ``block_rows`` depends on the request alone, never on
-    the number of workers.
+    It is built for one request, sent to workers, and holds no table. ``model`` is the model that it calls or
+    reads, None if it needs none. ``shortcut`` is False for evaluators that call the model itself.
+    ``structure`` is the kind of model structure that the evaluator reads, None if it reads none. Evaluators
+    of another ``estimand`` are only used if the method is requested by name. ``threaded`` evaluators use
+    every core by default. ``block_rows`` depends on the request alone, never on the number of workers.
     """
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
     structure: ClassVar[type | None] = None
     estimand: ClassVar[Estimand]
+    model: Any
     request: Request
 
     @property
@@ -391,7 +392,6 @@ class SinglePass(StatisticEvaluator):
     """Base class of evaluators that go through the rows once, for a list of grids."""
 
     shortcut_passes: ClassVar[int] = 1  # predictions of all rows that take as long as the shortcut
-    model: Any
     request: EvaluationRequest
 
     @classmethod
