@@ -40,7 +40,6 @@ from paribus._models.adapter import (
     _smallest_and_largest,
     adapt_models,
     as_model_list,
-    require_single_model,
 )
 from paribus.errors import did_you_mean
 
@@ -812,11 +811,8 @@ def test_list_of_models_is_told_from_one():
     linear = LinearRegression().fit(X, Y)
     assert as_model_list(linear) is None
     assert as_model_list([linear]) == as_model_list((linear,)) == (linear,)
-    require_single_model(linear, "h_statistic")
     with pytest.raises(paribus.errors.ModelError, match="a list without a model"):
         as_model_list([])
-    with pytest.raises(paribus.errors.ModelError, match=r"h_statistic takes a single model, .* a list of 2"):
-        require_single_model([linear, linear], "h_statistic")
 
 
 class Lasting(RegressorMixin, BaseEstimator):

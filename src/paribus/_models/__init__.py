@@ -1,6 +1,6 @@
 """Adapted models and their structure."""
 
-from paribus._models.adapter import adapt, adapt_models, as_model_list, require_single_model
+from paribus._models.adapter import adapt, adapt_models, as_model_list
 from paribus._models.predictor import Model
 from paribus._models.structure import (
     margins_of,
@@ -21,7 +21,6 @@ __all__ = [
     "margins_of",
     "model_of_part",
     "prefetch_structure",
-    "require_single_model",
     "rounding_notes",
     "structure_digest",
     "structure_of",

@@ -479,16 +479,6 @@ def as_model_list(estimator: Any) -> tuple[Any, ...] | None:
     return tuple(estimator)
 
 
-def require_single_model(estimator: Any, verb: str) -> None:
-    """Refuse a list of models for a function that accepts a single model."""
-    several = as_model_list(estimator)
-    if several is not None:
-        raise ModelError(
-            f"{verb} takes a single model, and estimator is a list of {len(several)}; pass one at a time. "
-            f"partial_dependence, effects and accumulated_local_effects accept a list"
-        )
-
-
 def adapt_models(
     estimator: Any,
     table: Table,
