@@ -285,7 +285,7 @@ class ResidualCells:
 
     @cached_property
     def known(self) -> Flags:
-        """ResidualCells with rows enough to know the error of their residual."""
+        """Whether each cell has enough rows for the standard error of its residual."""
         return np.isfinite(self.residual) & (self.errors > 0) & (self.rows >= CELL_ROWS)
 
     @cached_property
