@@ -282,6 +282,19 @@ def test_no_class_name_stands_twice():
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
 
 
+def test_no_alias_has_the_name_of_a_contract():
+    trees = modules()
+    contracts = {node.name for node in trees["_contracts.py"].body if isinstance(node, ast.ClassDef)}
+    assert {"State", "Evaluator", "Executor"} <= contracts
+    aliases = []
+    for path, tree in trees.items():
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            aliases += [f"{path}:{name}" for name in names & contracts]
+    assert aliases == []
+
+
 def test_no_module_name_stands_twice_outside_mirrored_folders():
     places = {}
     for path in modules():

@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, Trial
-from paribus._api.run import Rounds, RunContext, State, Statistic, Verification, lockstep
+from paribus._api.run import Rounds, RunContext, StateOrRefusal, Statistic, Verification, lockstep
 from paribus._api.runner import Runner
 from paribus._data.rows import Rows
 from paribus._data.table import ScratchBuffer
@@ -69,7 +69,7 @@ class Clock:
         passes = next(rounds)
         while True:
             started = perf_counter()
-            states: list[State] = [
+            states: list[StateOrRefusal] = [
                 LocalExecutor(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes
             ]
             seconds = perf_counter() - started

@@ -30,7 +30,7 @@ from paribus.results import Provenance
 COUNTED_ROWS = 16_384  # rows per block of a pass that only counts
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 STRONGEST_PAIRS = "strongest pairs"  # name of a fact: pairs of positions in the table, strongest first
-State: TypeAlias = Keyed | RefusalError
+StateOrRefusal: TypeAlias = Keyed | RefusalError
 
 
 class Fact(NamedTuple):
@@ -46,7 +46,7 @@ class Needed(NamedTuple):
     name: str
 
 
-Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
+Rounds: TypeAlias = Generator[list[Pass], list[StateOrRefusal], Any]
 Steps: TypeAlias = Generator[list[Pass] | Fact | Needed, Any, Any]
 
 
@@ -484,7 +484,7 @@ def run(
     with ThreadPoolExecutor(surveying.threads) as pool:
         context = prepare(pool, surveying)
         rounds = lockstep([one.evaluate(context) for one in statistics])
-        states: list[State] | None = None
+        states: list[StateOrRefusal] | None = None
         announced: set[str | None] = {None}
         while True:
             try:

@@ -35,7 +35,7 @@ JOB_TASKS = 16  # most tasks of a job, because spark.driver.maxResultSize bounds
 LEAST_JOBS = 4  # jobs at a time, so that dynamic allocation sees tasks that wait
 ROW = "number long, rows long, state binary"  # result of a task
 
-State = tuple[int, float, Any]  # number of a task, its rows and its state
+TaskResult = tuple[int, float, Any]  # number of a task, its rows and its state
 _LOADED: dict[str, Any] = {}  # the last evaluator of a worker process, by the name of its fold
 
 
@@ -108,7 +108,7 @@ class SparkExecutor:
         """Return the state of a data frame, whose partitions are evaluated where they are computed."""
         rows = 0
 
-        def counted() -> Iterator[State]:
+        def counted() -> Iterator[TaskResult]:
             nonlocal rows
             for one in results:
                 rows += int(one[1])
@@ -167,9 +167,9 @@ class Jobs:
         if not isinstance(self.evaluator, Held):
             self.evaluator.destroy()
 
-    def results(self, jobs: Iterable[list[Blocks[Any]]], ahead: int) -> Generator[State]:
+    def results(self, jobs: Iterable[list[Blocks[Any]]], ahead: int) -> Generator[TaskResult]:
         """Run jobs in threads, at most ``ahead`` of them, and yield their results in order."""
-        waiting: deque[Future[list[State]]] = deque()
+        waiting: deque[Future[list[TaskResult]]] = deque()
         with ThreadPoolExecutor(ahead, thread_name_prefix="paribus") as pool:
             try:
                 for parts in jobs:
@@ -183,7 +183,7 @@ class Jobs:
             finally:
                 self._cancel(waiting)
 
-    def partitions(self, blocks: Blocks[Any], frame: Any) -> Generator[State]:
+    def partitions(self, blocks: Blocks[Any], frame: Any) -> Generator[TaskResult]:
         """Evaluate each partition of a frame, and yield the results in order.
 
         Workers keep the states on their disks, from which the driver takes one at a time.
@@ -202,7 +202,7 @@ class Jobs:
                 self._cancel([computed])
                 states.unpersist()
 
-    def _evaluated(self, parts: list[Blocks[Any]]) -> list[State]:
+    def _evaluated(self, parts: list[Blocks[Any]]) -> list[TaskResult]:
         """Run a job of one task for each part, and return their states in order."""
         function = _RangeTask(self.tag, self.evaluator, list(map(pickle.dumps, parts)))
         count = len(parts)
