@@ -338,7 +338,7 @@ def pipeline(statistic, example, **_):
 
 
 def written(example, folder):
-    """Write rows, what came out and weights as several files with row groups of another size than a block."""
+    """Write rows, target and weights as several files with row groups of another size than a block."""
     table = pd.concat([example.X, example.targets.set_axis(target_names(example), axis=1)], axis=1)
     table = pa.Table.from_pandas(table.assign(w=example.weights), preserve_index=False)
     rows = len(example.X)

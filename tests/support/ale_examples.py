@@ -81,7 +81,7 @@ TREES = 12
 
 @cache
 def people(rows=500):
-    """Numbers that go together, with missing values and categories; and what came out."""
+    """Numbers that go together, with missing values and categories; and a target."""
     rng = np.random.default_rng(7)
     a = rng.normal(size=rows)
     level = rng.integers(0, 6, rows)

@@ -216,7 +216,7 @@ class EffectBuilder:
         rows, weight, cells = moments.rows, moments.weight, axis.cell_of_point
         total, missing, beyond = weight.sum(), axis.n_cells, axis.n_cells + 1
         inside = np.flatnonzero(rows[: axis.n_cells + 1])
-        first = moments.mean[: means.outputs]  # of predictions, or of what came out where there is no model
+        first = moments.mean[: means.outputs]  # of predictions, or of observed values without a model
         by_model = last = apart = None
         if moments.by_model is not None:
             by_model = np.where(rows > 0, moments.by_model, np.nan)[:, : means.outputs]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # entries of a ranking that are shown
 OUTPUTS = 3  # outputs that are shown
 FEW = 10  # rows of a cell whose standard error is no more than a guess
-ROUNDING = 1e-12  # of what came out: a smaller residual is none
+ROUNDING = 1e-12  # of the largest observed average: smaller residuals are rounding errors
 EFFECTS = {"AccumulatedLocalEffect": " (ALE)", "Marginal": " (averages)", "Comparison": " (compared)"}
 AT_MISSING = {"average": "the average", "ale": "the effect"}  # what curves are called there
 
