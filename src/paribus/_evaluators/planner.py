@@ -22,7 +22,6 @@ from paribus._kernels import why_numpy
 from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
 from paribus._models.ensemble import LEAF
-from paribus._models.files.file_model import FileModel
 from paribus._models.structure import reads_single, trees_of
 from paribus._models.trees import MOST_ROWS, Trees, rounding_of
 from paribus._states import Moments
@@ -209,13 +208,13 @@ def _refuse_slower(
 
     The kernels in NumPy test a row at every leaf, where a prediction follows one path. Both are counted and
     not timed, so that the same call always uses the same evaluator. Shortcuts are kept where predictions are
-    bounded, cross rows with each other, need preprocessing, or are those of a model file.
+    bounded, cross rows with each other, need preprocessing, or are computed in NumPy themselves.
     """
     kept = method != "auto" or bound is not None or candidate.structure is not Trees
     if kept or model is None or not issubclass(brute, SinglePass) or (why := why_numpy()) is None:
         return
     trees = trees_of(model).ensemble
-    if trees.preparation is not None or isinstance(model.predictor.target, FileModel):
+    if trees.preparation is not None or model.predicts_in_numpy:
         return
     leaves = int((trees.column == LEAF).sum()) / max(1, len(trees.roots))
     try:

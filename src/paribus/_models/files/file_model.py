@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -146,6 +146,7 @@ class FileModel:
         Their names. Absent if the file has none.
     """
 
+    predicts_in_numpy: ClassVar[bool] = True
     ensemble: Ensemble = field(repr=False)
     facts: FileFacts
 
