@@ -7,7 +7,7 @@ from paribus._kernels import cache_folder
 
 
 class Compiled:
-    name, key, loads = "cover rows", "coverage.cover_by_masks", 0
+    name, loaded, loads = "cover rows", True, 0
 
     def load(self):
         self.loads += 1

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _report_failure(f"{wanted} cannot be written; set {cache_folder.CHOICE} to another folder")
     began = perf_counter()
     kernels = every_kernel()
-    WORKERS.start(kernel.key for kernel in kernels)
+    WORKERS.start(kernels)
     for number, kernel in enumerate(kernels, 1):
         kernel.load()
         seconds = perf_counter() - began

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._executors import progress
+from paribus._kernels import cache_folder
 
 pytestmark = pytest.mark.alone
 
@@ -33,6 +34,22 @@ def bars(capsys, seconds, **arguments):
     rows = np.random.default_rng(0).normal(size=(2000, 2))
     paribus.partial_dependence(slow, rows, 0, grid_resolution=100, **arguments)
     return capsys.readouterr().err
+
+
+def test_a_bar_of_compilation_counts_kernels_that_are_announced_or_compiled(capsys, terminal, tmp_path):
+    with progress.showing_compilation(None):
+        cache_folder.expecting(["cover", "curves", "multiply"])
+        assert capsys.readouterr().err == ""
+        cache_folder.compiling("cover", tmp_path)
+        assert "0/3" in capsys.readouterr().err
+        cache_folder.expecting(["curves", "multiply"])  # for another model
+        cache_folder.compiling("rank", tmp_path)
+    with progress.showing_compilation(False):
+        cache_folder.compiling("cover", tmp_path)
+    shown = capsys.readouterr().err
+    assert "1/4" in shown
+    assert "rank" in shown
+    assert "cover" not in shown.rpartition("rank")[2]
 
 
 def test_a_bar_appears_when_more_than_two_seconds_are_expected(capsys, terminal):

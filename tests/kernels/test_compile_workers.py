@@ -10,9 +10,10 @@ import pytest
 
 from paribus import _budget
 from paribus._kernels import cache_folder, compile_workers
-from paribus._kernels.compile_workers import BY_SHAPE, OF_ALL_SHAPES, Workers, find_kernel, kernels_of
+from paribus._kernels.compile_workers import Workers
+from paribus._kernels.jit import interactions, shifts
 
-SMALL = ["interactions.tally", "interactions.mark", "shifts.collect"]
+SMALL = [interactions.tally, interactions.mark, shifts.collect]
 MUTE = "import sys, time\nsys.stdin.readline()\nprint('ready', flush=True)\n"
 
 
@@ -22,7 +23,7 @@ def workers(monkeypatch, tmp_path):
     monkeypatch.setenv(cache_folder.NUMBA, str(tmp_path))
     monkeypatch.setattr(_budget, "threads", lambda n_jobs: 2)
     monkeypatch.setattr(os, "getloadavg", lambda: (1.0, 9.0, 9.0), raising=False)
-    monkeypatch.setattr(compile_workers, "_missing", lambda names, kept: list(names))
+    monkeypatch.setattr(compile_workers, "_missing", lambda kernels, kept: list(kernels))
     forget = cache_folder.folder.cache_clear
     forget()
     yield Workers()
@@ -37,31 +38,13 @@ def wait_until(holds, seconds=60):
         time.sleep(0.01)
 
 
-def test_every_named_kernel_exists():
-    shapes = [names for shape in BY_SHAPE.values() for names in shape]
-    for name in {name for names in [*shapes, *OF_ALL_SHAPES.values()] for name in names}:
-        assert find_kernel(name).key == name
-
-
-@pytest.mark.parametrize(
-    ("patterned", "shallow", "entries", "want"),
-    [
-        (3, 3, 3, ["pattern_walks.add_by_patterns"]),
-        (0, 3, 3, ["row_curves.curves_by_masks"]),
-        (1, 3, 3, ["pattern_walks.add_by_patterns", "row_curves.curves_by_masks"]),
-        (0, 0, 3, ["row_curves.list_lines", "row_curves.lines_by_lists", "row_curves.average_lines"]),
-    ],
-)
-def test_kernels_depend_on_the_shape_of_trees(patterned, shallow, entries, want):
-    program = SimpleNamespace(patterned=patterned, shallow=shallow, entries=[0] * entries)
-    assert kernels_of(program, ["curves", "multiply", "curves"]) == [*want, "row_curves.multiply"]
-
-
 @pytest.mark.nightly
 def test_a_worker_stores_kernels(workers, tmp_path):
     workers.start(SMALL)
     wait_until(lambda: not workers._running)
-    assert {path.name.partition("-")[0] for path in tmp_path.rglob("*.nbi")} == set(SMALL)
+    assert {path.name.partition("-")[0] for path in tmp_path.rglob("*.nbi")} == {
+        kernel.key for kernel in SMALL
+    }
 
 
 def no_process(*arguments, **options):
@@ -86,14 +69,16 @@ def test_no_worker_is_started_without_need_or_means(lack, workers, monkeypatch):
     workers.wait_for(SMALL[0])
 
 
-def test_cached_and_loaded_kernels_need_no_worker(tmp_path, monkeypatch):
+def test_cached_and_loaded_kernels_need_no_worker(tmp_path):
     (tmp_path / "jit").mkdir()
     version = f"py{sys.version_info.major}{sys.version_info.minor}"
     (tmp_path / "jit" / f"interactions.tally-9.{version}.nbi").write_text("")
     (tmp_path / "jit" / "interactions.mark-9.py27.nbi").write_text("")
-    kernels = {name: SimpleNamespace(loaded=name == "shifts.shift") for name in [*SMALL, "shifts.shift"]}
-    monkeypatch.setattr(compile_workers, "find_kernel", kernels.__getitem__)
-    assert compile_workers._missing(kernels, tmp_path) == SMALL[1:]
+    kernels = [SimpleNamespace(key=kernel.key, loaded=False) for kernel in SMALL]
+    kernels.append(SimpleNamespace(key="shifts.shift", loaded=True))
+    missing = compile_workers._missing(kernels, tmp_path)
+    assert [kernel.key for kernel in missing] == ["interactions.mark", "shifts.collect"]
+    assert len(compile_workers._missing(kernels, None)) == 3
 
 
 @pytest.mark.parametrize("child", ["import sys; sys.exit(1)", MUTE + "sys.exit(1)"])
@@ -101,29 +86,36 @@ def test_a_worker_that_fails_leaves_kernels_to_the_caller(child, workers, monkey
     monkeypatch.setattr(compile_workers, "CHILD", child)
     workers.start(SMALL)
     wait_until(lambda: not workers._running)
-    for name in SMALL:
-        workers.wait_for(name)
+    for kernel in SMALL:
+        workers.wait_for(kernel)
     assert not workers._waiting
     assert not workers._begun
 
 
 def test_a_worker_that_hangs_is_stopped(workers, monkeypatch):
     """The caller has compiled the other kernels before it waits."""
-    loads = []
+
+    class Loading:
+        def __init__(self, name):
+            self.name = self.key = name
+            self.loads = 0
+
+        def load(self):
+            self.loads += 1
+
+    kernels = [Loading(name) for name in ("first", "second", "third")]
     monkeypatch.setattr(compile_workers, "CHILD", MUTE + "time.sleep(600)")
     monkeypatch.setattr(compile_workers, "PATIENCE", 0.1)
-    kernel = SimpleNamespace(load=lambda: loads.append("other"))
-    monkeypatch.setattr(compile_workers, "find_kernel", lambda name: kernel)
-    workers.start(SMALL)
-    wait_until(lambda: SMALL[0] in workers._begun)
-    workers.wait_for(SMALL[0])
+    workers.start(kernels)
+    wait_until(lambda: kernels[0] in workers._begun)
+    workers.wait_for(kernels[0])
     wait_until(lambda: not workers._running)
-    assert len(loads) == 2
+    assert [kernel.loads for kernel in kernels] == [0, 1, 1]
 
 
 def test_a_forked_process_waits_for_no_worker():
     workers = Workers()
-    workers._running, workers._waiting = 1, ["interactions.tally"]
+    workers._running, workers._waiting = 1, [interactions.tally]
     workers.reset()
     assert (workers._running, workers._waiting) == (0, [])
 

@@ -69,8 +69,6 @@ ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 # crossed rows. They show without a plan that an explanation is short.
 SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
 Chosen = TypeVar("Chosen", bound=Options[Any])
-# Kernels that a verb usually compiles, for the progress bar of compilation.
-EXPECTED_COMPILATIONS, FEW_COMPILATIONS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
 
 class Explainer:
@@ -703,8 +701,7 @@ verify
         """Return the results of statistics, computed in shared passes."""
         self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
-        kernels = sum(EXPECTED_COMPILATIONS.get(one.verb, FEW_COMPILATIONS) for one in statistics)
-        with showing_compilation(kernels, self._runner.progress):
+        with showing_compilation(self._runner.progress):
             return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
 
     def _work(

@@ -21,20 +21,26 @@ ONCE = "once on this machine"
 
 
 class CompilationBar:
-    """Progress of compilation, of about ``expected`` kernels; ``progress=False`` shows nothing."""
+    """Progress of compilation; ``progress=False`` shows nothing."""
 
-    def __init__(self, expected: int, progress: bool | None) -> None:
-        self.expected, self.progress, self.compiled = expected, progress, 0
+    def __init__(self, progress: bool | None) -> None:
+        self.progress = progress
+        self._expected: set[str] = set()
+        self._compiled: set[str] = set()
         self._bar: Any = None
+
+    def expecting(self, names: Iterable[str]) -> None:
+        """Count kernels that will be compiled; they are shown when the first one is."""
+        self._expected.update(names)
 
     def compiling(self, name: str, kept: Path | None) -> None:
         """Show that a kernel is being compiled; ``kept`` is the cache folder."""
-        self.compiled += 1
+        self._compiled.add(name)
         if self.progress is False:
             return
         if has_bars():
             self._draw(name, kept)
-        elif self.compiled == 1 and sys.stderr is not None:
+        elif len(self._compiled) == 1 and sys.stderr is not None:
             where = (
                 f"{ONCE}; kept in {kept}" if kept else "in every process, because no folder can be written"
             )
@@ -43,13 +49,14 @@ class CompilationBar:
 
     def _draw(self, name: str, kept: Path | None) -> None:
         """Create or update the bar."""
+        total = len(self._expected | self._compiled)
         if self._bar is None:
             from tqdm.auto import tqdm
 
             label = f"compiling, {ONCE}" if kept else "compiling"
-            self._bar = tqdm(total=self.expected, desc=label, unit=" kernels", leave=False)
+            self._bar = tqdm(total=total, desc=label, unit=" kernels", leave=False)
         else:
-            self._bar.total = max(self._bar.total, self.compiled)
+            self._bar.total = total
             self._bar.update(1)
         self._bar.set_postfix_str(name)
 
@@ -60,9 +67,9 @@ class CompilationBar:
 
 
 @contextmanager
-def showing_compilation(expected: int, progress: bool | None) -> Iterator[None]:
+def showing_compilation(progress: bool | None) -> Iterator[None]:
     """Show the progress of compilation in any thread in the meantime."""
-    bar = CompilationBar(expected, progress)
+    bar = CompilationBar(progress)
     try:
         with cache_folder.watched(bar):
             yield

@@ -50,8 +50,10 @@ def prepare(program: Program, *functions: str) -> None:
     and each is compiled when it is first called.
     """
     if why_numpy() is None:
-        workers = import_module("paribus._kernels.compile_workers")
-        workers.WORKERS.start(workers.kernels_of(program, functions))
+        from paribus._kernels.compile_workers import WORKERS
+        from paribus._kernels.kernel_names import find_kernel, kernels_of
+
+        WORKERS.start(map(find_kernel, kernels_of(program, functions)))
 
 
 @cache

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -18,7 +18,11 @@ from typing import Protocol
 
 
 class Watcher(Protocol):
-    """Observer that is notified when a kernel is compiled."""
+    """Observer that is notified before kernels are compiled."""
+
+    def expecting(self, names: Iterable[str]) -> None:
+        """Report the kernels that will be compiled unless they are cached."""
+        ...
 
     def compiling(self, name: str, kept: Path | None) -> None:
         """Report that compilation of a kernel starts, and its cache folder, None if it is not cached."""
@@ -39,6 +43,13 @@ def watched(watcher: Watcher) -> Iterator[None]:
     finally:
         with _lock:
             _watchers.remove(watcher)
+
+
+def expecting(names: Iterable[str]) -> None:
+    """Notify the latest watcher of kernels that will be compiled unless they are cached."""
+    with _lock:
+        if _watchers:
+            _watchers[-1].expecting(names)
 
 
 def compiling(name: str, kept: Path | None) -> None:

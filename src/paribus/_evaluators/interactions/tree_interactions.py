@@ -115,7 +115,7 @@ class TreeInteractions(ExactInteractions):
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
         cover = "weighted_cover" if request.rows.weighted else "cover"
         pairs = ["pair_moments", "interact"] if groups else []
-        prepare(program, "passing", cover, *pairs, "lose", "curves")
+        prepare(program, "passing", cover, *pairs, "lose", "line_curves")
         leaves = (
             ExpectedLeaves.of(program, len(request.rows))
             if in_tuples(program)

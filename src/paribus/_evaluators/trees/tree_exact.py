@@ -76,9 +76,11 @@ class TreeExact(ExactEffects):
         """Return the evaluator of all points of the grids."""
         trees = trees_of(model)
         program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
-        sums = ["weighted_cover" if request.weighted else "cover"] if trees.link.linear else []
-        curves = ["curves"] if request.individual else ["curves", "multiply"]
-        prepare(program, *sums, *(["cell_averages"] if sums else []), *curves)
+        lines = all(len(grid.axes) == 1 for grid in request.grids)
+        cover = "weighted_cover" if request.weighted else "cover"
+        sums = [cover, "cell_averages", *(["line_averages"] if lines else [])] if trees.link.linear else []
+        products = [] if request.individual else ["multiply"]
+        prepare(program, *sums, "line_curves" if lines else "curves", *products)
         return cls(model, request, trees, program, points)
 
     @property

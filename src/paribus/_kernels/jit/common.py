@@ -75,7 +75,7 @@ class Kernel:
         """Load or compile the kernel, and return the compiled function."""
         with LOCK, uncollected():
             if self._run is None:
-                WORKERS.wait_for(self.key)
+                WORKERS.wait_for(self)
             if self._run is None:
                 kept = cache_folder.folder()
                 try:
