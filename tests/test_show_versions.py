@@ -51,6 +51,7 @@ def test_the_first_line_is_that_of_the_command(capsys):
     assert command == f"paribus {paribus.__version__}\n"
 
 
+@pytest.mark.nightly
 def test_no_library_is_imported_but_numba():
     heavy = ("matplotlib", "plotly", "pandas", "polars", "sklearn", "xgboost", "dask", "duckdb")
     code = f"import sys, paribus; paribus.show_versions(); print([m for m in {heavy!r} if m in sys.modules])"

@@ -362,6 +362,7 @@ def call(key, name, X, **options):
     return getattr(paribus, verb)(model(name), X, **arguments, by="group", **options, **QUIET)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "weight"),
     [
@@ -380,6 +381,7 @@ def test_rows_that_are_read_have_the_results_of_rows_in_memory(key, name, weight
     same(read, held, 0.0 if exact else 1e-8)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("key", CALLS)
 def test_threads_and_streams_give_the_bits_of_files(key, files):
     read = call(key, "lightgbm", files, sample_weight="w", n_jobs=1)
@@ -390,6 +392,7 @@ def test_threads_and_streams_give_the_bits_of_files(key, files):
     same(call(key, "callable", frame(), sample_weight="w", n_jobs=2), held)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("key", "name"),
     [*((key, "lightgbm") for key in ("effects", "ale", "marginal", "h")), ("both", "callable")],
@@ -402,6 +405,7 @@ def test_dask_gives_the_bits_of_files(key, name, files, client):
     same(call(key, name, partitions, sample_weight="w", executor=client), read, 1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
 @pytest.mark.parametrize("key", ["effects", "ale", "marginal", "h"])
 def test_frames_of_all_libraries_give_the_bits_of_pandas(key, convert):
@@ -418,6 +422,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("paribus._evaluators.survey.survey_rows", lambda *bounds: 64)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("key", ["effects", "ale", "marginal", "h"])
 def test_resumed_run_has_the_bits_of_one_without_checkpoint(key, files, tmp_path, monkeypatch):

@@ -106,6 +106,7 @@ def from_files(path):
     return pd.concat([pq.read_table(file).to_pandas() for file in sorted(path.iterdir())], ignore_index=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("model", ["trees", "callable"])
 def test_rows_that_are_read_three_times_give_the_same_bits(model, tmp_path):
     """Categories are among them, so that local effects need rows that are drawn first."""

@@ -61,6 +61,7 @@ def numbers(model, source, weights, **options):
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "weighted",
     [pytest.param(False, marks=pytest.mark.nightly, id="unweighted"), pytest.param(True, id="weighted")],

@@ -91,7 +91,7 @@ def one_by_one(verb, models, X, features, **options):
 
 @pytest.mark.parametrize("method", ["auto", "brute"])
 @pytest.mark.parametrize("features", ["temp", "gap", "city", ["temp", "wind"]])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighted):
     models, X = refits(), table()
     options = {
@@ -133,7 +133,7 @@ def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighte
         assert_array_equal(effect.extrapolation.by_point, first.by_point)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 @pytest.mark.parametrize("features", ["temp", "gap", ["temp", "wind"]])
 def test_the_mean_is_the_effect_of_the_averaging_model_whose_error_is_no_larger(features, weighted):
     models, X = refits(), table()
@@ -158,6 +158,7 @@ def test_the_mean_is_the_effect_of_the_averaging_model_whose_error_is_no_larger(
         assert (effect.missing.standard_error >= one.missing.standard_error * (1 - 1e-9)).all()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("method", "levels"), [("auto", ()), ("brute", ("city",))])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_local_effects_of_a_list_are_the_mean_of_those_of_each(method, levels, weighted):
@@ -227,6 +228,7 @@ def test_a_list_of_one_model_has_no_standard_deviation():
     assert panel.marks == one.figure().panels[0].marks
 
 
+@pytest.mark.nightly
 def test_several_outputs_and_a_positive_class():
     X = table()
     effect = paribus.partial_dependence(refits("classes"), X, "gap", progress=False)
@@ -499,6 +501,7 @@ def test_effects_of_a_list_on_a_cluster_are_the_same_bits(client):
     assert effect.provenance.executor.startswith("Dask")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_jobs", [*nightly(1), 3])
 def test_threads_do_not_change_a_bit(n_jobs):
     one = paribus.effects(refits(), table(), progress=False, n_jobs=2, method="brute", grid_resolution=5)

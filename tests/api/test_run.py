@@ -77,6 +77,7 @@ def explained(where, weight):
     return paribus.Explainer(model(), reads()[0], "y", sample_weight="w" if weight else None, **QUIET)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weight", [False, True])
 @pytest.mark.parametrize("where", ["held", "read"])
 def test_company_in_a_pass_changes_no_bit(where, weight):

@@ -484,6 +484,7 @@ def started(folder, *arguments, **options):
     return subprocess.run(command, cwd=folder, capture_output=True, check=False, **options)
 
 
+@pytest.mark.nightly
 def test_closed_pipe_and_terminal_without_unicode(folder):
     plain = os.environ | {"PYTHONIOENCODING": "ascii"}
     shown = started(folder, "show", "old.json", "--feature", "city", env=plain)

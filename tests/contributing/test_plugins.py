@@ -145,6 +145,7 @@ def test_executor_without_accepts_is_named(install):
         paribus.effects(lambda t: t[:, 0], X, executor=3, **QUIET)
 
 
+@pytest.mark.nightly
 def test_plugins_are_not_listed_at_import_nor_for_models_of_paribus():
     code = (
         "import numpy as np, paribus\n"

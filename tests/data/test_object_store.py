@@ -95,6 +95,7 @@ WAYS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_of_object_store_give_bits_of_rows_in_memory(store, way, monkeypatch):
     source = WAYS[way](store)
@@ -141,6 +142,7 @@ def test_tables_of_formats_are_read_with_their_credentials(store, tmp_path, monk
     catalog.close()
 
 
+@pytest.mark.nightly
 def test_folders_target_and_weights_are_those_of_disk(store, local):
     def explained(X):
         return paribus.explain(model("lightgbm"), X, y="y", sample_weight="w")
@@ -189,6 +191,7 @@ def test_only_columns_that_are_needed_are_read_and_row_groups_once_for_each_pass
     assert needed < size / 5
 
 
+@pytest.mark.nightly
 def test_command_reads_object_store_and_no_footer_twice(store, local, tmp_path, capsys):
     model("lightgbm").booster_.save_model(tmp_path / "model.txt")
     command, page = ["explain", str(tmp_path / "model.txt"), "--quiet"], tmp_path / "report.html"
@@ -319,6 +322,7 @@ def every(number, spoiler):
     return rule
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["pattern", "fsspec"])
 @pytest.mark.parametrize("spoiler", [cut, error(503, "SlowDown"), slow(0.1)], ids=["cut", "busy", "slow"])
 def test_response_that_fails_now_and_then_gives_same_bits(store, way, spoiler):

@@ -40,6 +40,7 @@ from scan_examples import (
     same,
     written,
 )
+from selection import nightly
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +108,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("weighted", [*nightly(False), True], ids=["", "weighted"])
 def test_every_source_gives_bits_of_same_rows_in_memory(folder, tmp_path, source, weighted):
     read = check(SOURCES[source](folder, tmp_path), weighted=weighted)
     provenance = read["a"].provenance
@@ -117,6 +118,7 @@ def test_every_source_gives_bits_of_same_rows_in_memory(folder, tmp_path, source
     assert provenance.skipped == ()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["xgboost", "catboost", "forest", "boosted", "asked"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_scan_every_model_gives_bits_of_same_rows_in_memory(folder, name, weighted):
@@ -349,6 +351,7 @@ def test_scan_numbers_beyond_what_is_kept_are_thinned_and_error_is_said(folder, 
     assert note.endswith("the same as in memory, pass custom_values to a single statistic")
 
 
+@pytest.mark.nightly
 def test_estimated_quantiles_are_noted_once(tmp_path):
     X = np.random.default_rng(0).normal(size=(40_000, 5))
     names = [f"x{j}" for j in range(5)]

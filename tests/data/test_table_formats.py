@@ -223,6 +223,7 @@ def test_results_are_those_of_rows_in_memory(lake):
     np.testing.assert_array_equal(found.interactions.h_squared_pairwise, kept.interactions.h_squared_pairwise)
 
 
+@pytest.mark.nightly
 @pytest.mark.cluster
 def test_workers_of_dask_read_live_rows(lake):
     lake.append(arrow(rows()[:HALF].drop(columns="a")), ["place"])
@@ -532,6 +533,7 @@ def test_path_of_a_table_names_the_object_to_pass(lake, tmp_path):
         effects(path)
 
 
+@pytest.mark.nightly
 def test_packages_of_formats_are_not_imported_for_other_tables(tmp_path):
     written = tmp_path / "x.parquet"
     pq.write_table(arrow(rows()), written)

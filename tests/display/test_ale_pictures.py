@@ -24,6 +24,7 @@ def drawn(effect, **options):
     return figure.axes[0]
 
 
+@pytest.mark.nightly
 def test_ale_every_kind_of_effect_is_drawn(awkward):
     found = ale(
         numbers, awkward, [*awkward, ("count", "gap"), ("count", "city"), ("city", "gap"), ("day", "gap")]

@@ -65,6 +65,7 @@ def test_a_notebook_shows_the_story_and_the_picture(everything):
     assert not plt.get_fignums()
 
 
+@pytest.mark.nightly
 def test_other_ways_to_show_are_the_same(everything):
     for result in everything[:1] + everything[-2:]:
         shown = result._repr_mimebundle_(include=None, exclude=None)
@@ -72,6 +73,7 @@ def test_other_ways_to_show_are_the_same(everything):
         assert result._repr_png_() == shown["image/png"]
 
 
+@pytest.mark.nightly
 def test_names_are_no_markup(everything):
     for result in everything:
         html = result._repr_html_()

@@ -9,6 +9,7 @@ import paribus
 from conftest import numbers
 from paribus._display.figure import Heat, Line, Strip
 from paribus._display.vector.ticks import axis_ticks
+from selection import nightly
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def explained(ax):
     return [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.parametrize("kind", ["average", "individual", "both"])
+@pytest.mark.parametrize("kind", ["both", *nightly("average", "individual")])
 def test_every_column_has_a_picture(awkward, kind):
     for column in awkward.columns:
         effect = paribus.partial_dependence(numbers, awkward, column, kind=kind, grid_resolution=8)

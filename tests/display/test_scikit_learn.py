@@ -201,6 +201,7 @@ def test_results_are_bunches_with_the_keys_and_shapes_of_scikit_learn(iris):
     assert all(isinstance(effect, paribus.results.PartialDependence) for effect in ours.effects_)
 
 
+@pytest.mark.nightly
 def test_importing_the_display_imports_no_plotting_package():
     code = (
         "import sys, paribus._display.scikit_learn; "

@@ -522,6 +522,7 @@ def test_hostile_names_are_inert_text_and_leave_the_layout_in_shape(name):
         assert any(name in text for text in shown)
 
 
+@pytest.mark.nightly
 @given(st.text(max_size=30), st.floats(5, 300), st.floats(6, 20), st.integers(1, 4))
 def test_fitted_text_is_no_wider_than_its_room(text, length, size, most):
     lines = fitted_lines(text, length, size, most).split("\n")

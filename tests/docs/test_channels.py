@@ -58,6 +58,7 @@ def explained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("new", "code"), [("old", 0), ("moved", 1), ("lacking", 2)])
 def test_script_of_the_action_passes_on_the_exit_code(explained, new, code):
     (step,) = ACTION["runs"]["steps"]

@@ -13,13 +13,8 @@ exact = import_module("exact")  # after what it imports was found
 FAMILIES = {family.name: family for family in exact.families()}
 IN_CI = [
     "`RandomForestClassifier`",
-    "`AdaBoostRegressor`",
-    "`GradientBoostingClassifier`, two classes",
-    "`LogisticRegression`",
     "`VotingRegressor` of trees and `Ridge`",
     "`PCA` of the features; then trees",
-    "`RandomSurvivalForest`",
-    "`CoxPHSurvivalAnalysis`",
     "a function",
 ]
 

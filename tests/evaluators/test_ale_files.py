@@ -45,6 +45,7 @@ def filed():
     return frame.assign(day=pd.Timestamp("2026-01-01") + pd.to_timedelta(frame["n"] * 7, unit="D"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_ale_rows_that_are_read_give_numbers_of_rows_in_memory(tmp_path, weight):
     folder = written(tmp_path / "rows", filed())
@@ -61,6 +62,7 @@ def test_ale_rows_that_are_read_give_numbers_of_rows_in_memory(tmp_path, weight)
         assert [effect.kinds, effect.notes] == [want[key].kinds, want[key].notes]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [TreeAle, TreePairAle, BruteAle])
 def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch, kind):
     X, y = plain_people()

@@ -18,6 +18,7 @@ from ale_examples import library, one, people, plain_people, same
 from paribus import accumulated_local_effects as ale
 from paribus._evaluators.ale import tree_ale
 from paribus._evaluators.ale.tree_pair_ale import TreePairAle
+from selection import nightly
 
 LIBRARIES = (
     "tree", "tree with missing values", "tree of classes", "forest", "forest of two", "forest of classes",
@@ -28,7 +29,7 @@ LIBRARIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_ale_trees_are_followed_to_what_model_itself_says(name, weighted):
     model, X = library(name)

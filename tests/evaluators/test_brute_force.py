@@ -221,6 +221,7 @@ def test_an_error_of_the_model_reaches_the_caller_with_its_place(jobs):
     assert len(calls) < 20
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_stops_cleanly(jobs):
     code = f"""

@@ -191,6 +191,7 @@ def test_extrapolation_both_kernels_find_same(monkeypatch):
     same(*found)
 
 
+@pytest.mark.nightly
 def test_extrapolation_small_call_does_not_load_numba():
     code = """
 import sys, numpy as np, paribus
@@ -232,6 +233,7 @@ def frame(n=6_000):
 NAMES = list(frame(40).columns)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weighted", [*nightly(False), True])
 def test_extrapolation_rows_that_are_read_report_same(tmp_path, weighted):
     table = frame()

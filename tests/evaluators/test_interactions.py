@@ -41,6 +41,7 @@ from interaction_examples import (
 )
 from paribus._evaluators.interactions import tree_interactions
 from paribus._evaluators.trees import leaf_boxes, programs
+from selection import nightly
 
 # What libraries say of themselves.
 pytestmark = [
@@ -72,7 +73,7 @@ def test_h_statistic_numbers_of_definition(name, weights):
     np.testing.assert_allclose(found.main_effect.numerator, want["main"][0], rtol=1e-5, atol=1e-9)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("weights", [*nightly(None), WEIGHTS], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", TREES)
 def test_h_statistic_trees_report_numbers_and_errors_of_brute_force(name, weights):
     rtol = 5e-5 if name.startswith("xgboost") else 1e-6

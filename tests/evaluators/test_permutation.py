@@ -67,6 +67,7 @@ def same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("estimator", "y", "scoring"),
     [

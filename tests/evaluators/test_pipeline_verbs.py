@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 QUIET = {"progress": False}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["LightGBM", "logistic"])
 def test_surfaces_and_curves_of_groups_of_columns_are_those_of_the_pipeline(name):
     X, _, weights = mixed()

@@ -188,7 +188,7 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
     return found
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(8), *nightly(*range(8, 30))])
 def test_regions_equal_naive_search_over_same_candidates(seed):
     X, y, weight = example(seed)
     model, predict = model_of(seed, X, y)

@@ -13,6 +13,7 @@ from conftest import numbers
 from paribus._data.scan import parquet
 from paribus._evaluators import survey
 from paribus._evaluators.survey import DeclaredCategories, UnusableColumn, WeightTotals, union
+from selection import nightly
 
 KINDS = (
     "count",
@@ -45,7 +46,7 @@ def files(tmp_path, awkward):
 
 
 @pytest.mark.parametrize("feature", KINDS)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 def test_surveyed_column_has_the_grid_of_the_same_rows_in_memory(files, awkward, feature, weighted):
     weights = np.where(np.arange(len(awkward)) % 5 == 0, 0.0, 1.0 + np.arange(len(awkward)) % 3)
     held = {"sample_weight": weights} if weighted else {}

@@ -23,6 +23,7 @@ from paribus._kernels import compiled, reference
 from paribus._models import structure
 from paribus._models.adapter import adapt
 from paribus._models.libraries import xgboost as xgboost_reader
+from selection import nightly
 from tree_examples import (
     CAT,
     FULL,
@@ -68,7 +69,7 @@ def exact_and_brute(model, table, features, **arguments):
 ASKED = [(name, response) for name, (_, _, responses) in MODELS.items() for response in responses]
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("weights", [*nightly(None), WEIGHTS], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("kind", ["average", "both"])
 @pytest.mark.parametrize(("name", "response"), ASKED)
 def test_trees_exact_is_brute_force(name, response, kind, weights):
@@ -211,6 +212,7 @@ def test_trees_what_is_refused_late_makes_way_for_brute_force(feature):
 MANY = np.concatenate([np.where(np.isnan(GAPS), np.nan, GAPS + 0.05 * k) for k in range(7)])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("deep", [256, 2], ids=["masks", "lists"])
 @pytest.mark.parametrize("sample", [2048, 100])
 @pytest.mark.parametrize("kind", ["average", "both"])
@@ -316,6 +318,7 @@ def test_trees_rows_of_weight_zero_may_hold_anything(column, value):
             paribus.partial_dependence(model, table, 0, sample_weight=weights, method=method, kind="both")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["average", "both"])
 @pytest.mark.parametrize(
     "name",
@@ -349,6 +352,7 @@ def test_trees_bound_that_is_too_small_is_error_of_its_own(features, arguments):
         paribus.partial_dependence(fitted("hist"), GAPS, features, method="exact", **arguments)
 
 
+@pytest.mark.nightly
 def test_trees_thousand_features():
     table = np.random.default_rng(0).normal(size=(50, 1000))
     model = hist("Regressor").fit(table, table[:, 0] * table[:, 1] + table[:, 2])

@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 from sklearn.linear_model import LinearRegression
 
 import paribus
+from selection import nightly
 
 QUIET = {"progress": False}
 
@@ -67,8 +68,8 @@ def fitted(kind, X):
     return lambda t: np.asarray(np.tanh(target(t)))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("features", [list("abcd"), ["c", "a", "b"]])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
+@pytest.mark.parametrize("features", [list("abcd"), *nightly(["c", "a", "b"])])
 @pytest.mark.parametrize("kind", ["trees", "forest", "additive", "function"])
 def test_shares_equal_naive_code(kind, features, weighted):
     X = table(45)
@@ -114,6 +115,7 @@ def test_share_by_pairs_of_many_rows_comes_from_a_sample_with_its_error():
     assert 0.2 < found[0].pairs[0] < 0.9
 
 
+@pytest.mark.nightly
 def test_errors_are_the_spread_over_samples():
     def model(X):
         return X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * X[:, 0] * X[:, 1] * X[:, 2]

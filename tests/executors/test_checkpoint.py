@@ -27,6 +27,7 @@ from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus._states import (
     Keyed,
 )
+from selection import nightly
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def interrupted(monkeypatch, after, call):
             call()
 
 
-@pytest.mark.parametrize("after", [4, 11])
+@pytest.mark.parametrize("after", [4, *nightly(11)])
 @pytest.mark.parametrize("name", CALLS)
 def test_checkpoint_run_that_was_interrupted_ends_in_same_bits(
     folder, tmp_path, monkeypatch, evaluated, name, after
@@ -99,6 +100,7 @@ def test_checkpoint_run_that_is_interrupted_again_and_again_gets_there(folder, t
     assert numbers(call()) == numbers(CALLS["weighted trees"](X=folder))
 
 
+@pytest.mark.nightly
 def test_checkpoint_one_thread_goes_on_where_two_were(folder, tmp_path, monkeypatch, evaluated):
     for name in ("trees", "function", "interactions"):
         call = partial(CALLS[name], X=folder, checkpoint=tmp_path / name)
@@ -132,6 +134,7 @@ def model(table):
 """
 
 
+@pytest.mark.nightly
 def test_checkpoint_process_that_was_killed_leaves_what_it_had_finished(
     folder, tmp_path, monkeypatch, evaluated
 ):

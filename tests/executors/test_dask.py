@@ -262,6 +262,7 @@ def worker_pids(client):
 # The same bits
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("cut", "group", "per_thread", "most"), [(1, 50_000, 0, 1), (3, 5_000, 1, 1), (31, 700, 4, 8_192)]
 )
@@ -283,6 +284,7 @@ def test_no_cut_into_files_row_groups_and_tasks_changes_a_bit(
     assert have["a"].provenance.evaluator == "tree_exact"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "weight"),
     [
@@ -360,6 +362,7 @@ def cut_frame(frame, lengths):
     return dd.from_delayed(parts, meta=frame[:0], verify_meta=False)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "lengths",
     [[24_000], [9_000, 0, 3_000, 12_000], [1, 23_998, 1, 0], [1_500] * 16],
@@ -532,6 +535,7 @@ def test_a_task_that_fails_twice_and_then_works_changes_no_bit(client, files, tm
     idle(client)
 
 
+@pytest.mark.nightly
 def test_merging_and_evaluating_twice_gives_the_same_and_changes_nothing(model, files, monkeypatch, tmp_path):
     merges = 0
 
@@ -686,6 +690,7 @@ def test_an_interrupt_leaves_nothing_to_do_on_the_cluster(client, files, tmp_pat
     idle(client)
 
 
+@pytest.mark.nightly
 def test_command_line_on_a_cluster_gives_the_bits_of_one_process(client, model, files, tmp_path):
     model.booster_.save_model(tmp_path / "model.txt")
     asked = ["explain", str(tmp_path / "model.txt"), files, "--quiet", "--save"]
@@ -699,6 +704,7 @@ def test_command_line_on_a_cluster_gives_the_bits_of_one_process(client, model, 
 # Begun and finished
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("begun", "finished", "after"),
     [("here", "cluster", 33), ("cluster", "here", 33), ("cluster", "cluster", 10), ("here", "here", 33)],
@@ -792,6 +798,7 @@ class Bar:
         pass
 
 
+@pytest.mark.nightly
 def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     client, model, frame, files, tmp_path, monkeypatch
 ):
@@ -866,6 +873,7 @@ def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
         paribus.marginal(model, files, y="a", executor=client)
 
 
+@pytest.mark.nightly
 def test_local_effects_are_those_of_one_process(client, model, files, frame):
     asked = ["a", "b", ("b", "c")]
     want = paribus.accumulated_local_effects(model, files, asked, sample_weight="w")

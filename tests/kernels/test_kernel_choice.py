@@ -38,6 +38,7 @@ sys.stdout.buffer.write(pickle.dumps(found))
 """
 
 
+@pytest.mark.nightly
 def test_without_numba_every_statistic_is_that_of_numpy():
     model = hist("Regressor").fit(FULL, SIGNAL)
     rows, local = (model, FULL[:120], WEIGHTS[:120]), {}

@@ -60,6 +60,7 @@ def test_both_kernels_lay_trees_out_alike(case):
         program_of(case.ensemble, case.family, SimpleNamespace(lay_out=lay_out), deep)
 
 
+@pytest.mark.nightly
 @laws
 @given(cases())
 @example(full())

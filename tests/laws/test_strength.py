@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 import paribus
+from selection import nightly
 
 ROWS = 120
 
@@ -72,7 +73,7 @@ def _naive(model, weights=None) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weights", [*nightly(None), WEIGHTS], ids=["plain", "weighted"])
 @pytest.mark.parametrize("name", MODELS)
 def test_strength_is_the_naive_one_in_every_function_and_in_one_order(name, weights):
     model = MODELS[name]()
@@ -123,6 +124,7 @@ def test_strength_of_read_rows_is_that_of_rows_in_memory_to_the_bit(tmp_path):
     assert {k: one.strength for k, one in held.items()} == {k: one.strength for k, one in threads.items()}
 
 
+@pytest.mark.nightly
 def test_strengths_of_crossed_rows_are_the_same_in_explain_with_many_features():
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(600, 9)), columns=list("abcdefghi"))

@@ -89,6 +89,7 @@ def broken_laws(client, tmp_path):
     return find
 
 
+@pytest.mark.nightly
 def test_toy_statistic_obeys_every_law(registered, broken_laws, monkeypatch):
     registered(MeanPrediction)
     found = TOY.compute(lambda t: t["a"].to_numpy(), EXAMPLES["function"]().X)

@@ -15,12 +15,14 @@ def test_random_models_are_explained_as_loops_explain_them():
     assert sum(number for end, number in ends.items() if "exact" in end) >= 5
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
     ends = Counter(run_file(seed, tmp_path) for seed in range(60))
     assert ends["refused"] > ends["read as its library"] > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seeds", [range(2), *nightly(range(2, 206))])
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from sklearn.base import clone
 
@@ -30,6 +31,7 @@ def how_they_end(example):
         yield "exact" if not refusal else f"refused: {joins[0]}" if joins else f"refused: {refusal}"
 
 
+@pytest.mark.nightly
 def test_random_pipelines_are_exact_or_refused():
     ends = Counter()
 

@@ -481,6 +481,7 @@ def test_several_targets_of_a_classifier_are_refused():
         scored(both, None, THREE)
 
 
+@pytest.mark.nightly
 def test_scikit_learn_is_only_imported_for_its_scorers():
     code = """
 import sys, numpy as np

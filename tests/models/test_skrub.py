@@ -45,6 +45,7 @@ def test_each_output_belongs_to_the_column_it_is_reported_for():
         Dependencies([step], table_of(X))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "model",
     [

@@ -177,6 +177,7 @@ def test_notes_of_a_finding_are_listed_with_their_panels(page):
     assert all(note.text in text for note in notes if len(note.text) < 400)
 
 
+@pytest.mark.nightly
 def test_load_returns_the_explanation_of_a_page(tmp_path):
     path = tmp_path / "report.html"
     for made in (of_classes(), hostile()):
@@ -314,6 +315,7 @@ paribus.load(sys.argv[1]).report(sys.argv[2], about={"owner": "A"})
 """
 
 
+@pytest.mark.nightly
 def test_page_is_the_same_in_another_process_folder_and_number_of_threads(tmp_path):
     here = tmp_path / "here.html"
     explained().report(here, about={"owner": "A"})

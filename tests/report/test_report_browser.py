@@ -106,6 +106,7 @@ def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
         assert wide <= window
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dark", [False, *nightly(True)], ids=["light", "dark"])
 def test_axe_finds_nothing_serious(tab, page, dark):
     try:
@@ -165,6 +166,7 @@ def text_of(pages):
     return " ".join(" ".join(page.extract_text() for page in pages).split())
 
 
+@pytest.mark.nightly
 def test_printed_report_is_short_and_has_tables_on_request(tab, tmp_path):
     short, long = tmp_path / "short.html", tmp_path / "long.html"
     ten_features().report(short)

@@ -174,6 +174,7 @@ def covered(seed, way):
     return (low[0] <= truth) & (truth <= high[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["independent", *nightly("folds", "splits", "bootstrap")])
 def test_intervals_cover_the_effect_of_the_average_fit(way):
     share = np.mean([covered(seed, way) for seed in range(200)])

@@ -115,6 +115,7 @@ def test_provenance_prints_one_line_for_each_field_and_folds_long_ones():
     assert repr(record).count("because") == 40
 
 
+@pytest.mark.nightly
 def test_the_versions_of_what_was_not_imported_are_none():
     code = (
         "import numpy as np, paribus;"

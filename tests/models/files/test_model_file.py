@@ -193,6 +193,7 @@ def test_columns_are_found_by_name_in_any_order_and_library(tmp_path):
     np.testing.assert_array_equal(again.predict(frame), expected)
 
 
+@pytest.mark.nightly
 def test_all_formats_are_read_and_explained_without_their_libraries(tmp_path):
     paths = []
     for number, (written, kind, target, options) in enumerate((MODELS[2], MODELS[5], MODELS[12])):

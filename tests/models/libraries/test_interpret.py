@@ -98,6 +98,7 @@ def test_integers_and_truth_values_of_every_type(kind):
         assert "category 0.5, which is neither text nor an integer" in str(found.provenance.refusals)
 
 
+@pytest.mark.nightly
 def test_all_statistics_go_through_its_terms():
     X, y = people()
     model = machine(X, y)

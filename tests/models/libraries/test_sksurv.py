@@ -13,6 +13,7 @@ import paribus
 from additive_examples import QUIET, agree
 from ale_examples import same
 from paribus.errors import ModelError, OptionError, RefusalError
+from selection import nightly
 
 pytest.importorskip("sksurv")
 from sksurv import ensemble, linear_model, meta, tree
@@ -57,7 +58,7 @@ FORESTS = {
 
 
 @pytest.mark.parametrize("name", FORESTS)
-@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("missing", [*nightly(False), True])
 def test_forests_are_exact_at_times_and_as_risk_scores(name, missing):
     X, y = patients(missing=missing)
     model = FORESTS[name](random_state=0).fit(X, y)
@@ -148,7 +149,7 @@ def test_losses_of_times_have_a_logarithmic_link():
     agree(linear_model.IPCRidge().fit(X, y), X, ("b", {"kind": "both"}))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *nightly(*range(4, 12))])
 def test_random_models_equal_brute_force(seed):
     rng = np.random.default_rng(seed)
     X, y = patients(int(rng.integers(40, 120)), seed, missing=bool(rng.random() < 0.4))
