@@ -162,7 +162,10 @@ def naive_error(curves, shares, weight, here, left, half):
 
 
 def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
-    """Return the kept splits of a feature: node, values, gain and error."""
+    """Return the kept splits of a feature: node, values, gain, error and share of heterogeneity.
+
+    The sums of squared distances of all rows and of each region follow, divided by their weights.
+    """
     curves, shares = curves_of(predict, X, feature, weight)
     half = (uniform(np.arange(len(X)), HALVES) > 0.5) & (weight > 0)
     counted = weight > 0
@@ -170,7 +173,7 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
     mean = np.average(predictions, axis=0, weights=weight[counted])
     variance = np.average(((predictions - mean) ** 2).sum(axis=1), weights=weight[counted])
     total = weight[half].sum()
-    nodes, found = {1: counted}, []
+    nodes, found, regions = {1: counted}, [], {1: counted}
     while nodes:
         node = min(nodes)
         here = nodes.pop(node)
@@ -182,10 +185,14 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
         error = naive_error(curves, shares, weight, here, left, half)
         large = gain >= LOOSE["min_gain"] * whole and gain >= LOOSE["min_variance"] * variance * total
         if large and gain / total > LOOSE["min_errors"] * error:
-            found.append((node, values, gain / total, error))
-            if node < 2 ** (max_depth - 1):
-                nodes |= {2 * node: here & left, 2 * node + 1: here & ~left}
-    return found
+            found.append((node, values, gain / total, error, gain / whole))
+            sides = {2 * node: here & left, 2 * node + 1: here & ~left}
+            regions = {key: own for key, own in regions.items() if key != node} | sides
+            nodes |= sides if node < 2 ** (max_depth - 1) else {}
+    spread = {key: heterogeneity(curves[own], shares, weight[own]) for key, own in regions.items()}
+    within = {key: spread[key] / weight[own].sum() for key, own in regions.items()}
+    every = heterogeneity(curves, shares, weight)
+    return found, (every / weight.sum(), sum(spread.values()) / weight.sum(), within)
 
 
 @pytest.mark.parametrize("seed", [*range(8), *nightly(*range(8, 30))])
@@ -198,9 +205,14 @@ def test_regions_equal_naive_search_over_same_candidates(seed):
     ]
     own = np.ones(len(X)) if weight is None else weight
     others = [name for name in X if name != feature]
-    naive = naive_regions(predict, X, feature, own, others)
+    naive, (every, within, by_node) = naive_regions(predict, X, feature, own, others)
+    np.testing.assert_allclose(result.heterogeneity, every, rtol=1e-10, atol=1e-20)
+    np.testing.assert_allclose(result.heterogeneity_within, within, rtol=1e-10, atol=1e-20)
+    assert {region.node for region in result.regions} == set(by_node)
+    for region in result.regions:
+        np.testing.assert_allclose(region.heterogeneity, by_node[region.node], rtol=1e-9, atol=1e-20)
     assert len(result.splits) == len(naive)
-    for split, (node, (name, threshold, categories, side), gain, error) in zip(
+    for split, (node, (name, threshold, categories, side), gain, error, share) in zip(
         result.splits, naive, strict=True
     ):
         assert (split.node, split.feature, split.threshold, split.categories) == (
@@ -212,6 +224,7 @@ def test_regions_equal_naive_search_over_same_candidates(seed):
         assert (split.missing == "left") == side
         np.testing.assert_allclose(split.gain, gain, rtol=1e-10)
         np.testing.assert_allclose(split.gain_error, error, rtol=1e-8)
+        np.testing.assert_allclose(split.share_of_heterogeneity, share, rtol=1e-10)
 
 
 def test_naive_search_finds_splits_by_numbers_categories_and_missing_values():
@@ -269,9 +282,17 @@ def test_each_bound_rejects_a_split_and_says_why():
         assert one.rejected[0].gain == split.gain
         assert text in one.why_rejected(one.rejected[0])
         assert "no split was kept" in repr(one)
-    assert kept.heterogeneity - kept.heterogeneity_within == pytest.approx(split.gain, rel=1e-9)
-    assert split.gain / kept.heterogeneity == pytest.approx(split.share_of_heterogeneity, rel=1e-9)
     assert split.gain / kept.prediction_variance == pytest.approx(split.share_of_variance, rel=1e-9)
+
+
+@pytest.mark.parametrize("measures", [False, True])
+def test_heterogeneity_is_of_all_rows_whichever_half_has_the_heavy_row(measures):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[:, 0] = X[:, 0] > 0
+    X[np.argmax((uniform(np.arange(200), HALVES) > 0.5) == measures), 1] = 100.0
+    found = paribus.regions(lambda t: t[:, 0] * t[:, 1], X, [0], **QUIET)["x0"]
+    share = X[:, 0].mean()
+    assert found.heterogeneity == pytest.approx(share * (1 - share) * X[:, 1].var())
 
 
 def test_a_side_needs_enough_rows():

@@ -91,24 +91,40 @@ class RegionRequest(EvaluationRequest):
 class NodeFacts:
     """Facts about the rows of a node.
 
-    ``rows`` and ``weight`` are those of both halves. ``measured`` is the weight of the measuring half,
-    ``heterogeneity`` a sum over it, and ``mean (v,)`` the average of its scaled curves.
+    ``rows``, ``weight`` and ``heterogeneity``, a sum, are those of both halves. The measuring half, which
+    gains are compared with, has the weight ``measured`` and the sum ``measured_heterogeneity``.
+    ``mean (v,)`` is the average of its scaled curves.
     """
 
     rows: int
     weight: float
-    measured: float
     heterogeneity: float
+    measured: float
+    measured_heterogeneity: float
     mean: Floats
 
     @classmethod
     def of(cls, sums: Floats) -> NodeFacts:
         """Return the facts from the sums ``(2, v)`` of both halves."""
-        own = sums[MEASURE]
-        mean = own[CURVE:] / own[WEIGHT] if own[WEIGHT] > 0 else np.zeros(len(own) - CURVE)
-        heterogeneity = max(0.0, float(own[SQUARES] - own[CURVE:] @ mean))
-        rows, weight = int(sums[:, ROWS].sum()), float(sums[:, WEIGHT].sum())
-        return cls(rows, weight, float(own[WEIGHT]), heterogeneity, mean)
+        whole, measuring = sums.sum(axis=0), sums[MEASURE]
+        return cls(
+            rows=int(whole[ROWS]),
+            weight=float(whole[WEIGHT]),
+            heterogeneity=_heterogeneity(whole),
+            measured=float(measuring[WEIGHT]),
+            measured_heterogeneity=_heterogeneity(measuring),
+            mean=_mean(measuring),
+        )
+
+
+def _mean(sums: Floats) -> Floats:
+    """Return the average of the scaled curves with the sums ``(v,)``, zero without rows."""
+    return sums[CURVE:] / sums[WEIGHT] if sums[WEIGHT] > 0 else np.zeros(len(sums) - CURVE)
+
+
+def _heterogeneity(sums: Floats) -> float:
+    """Return the weighted squared distance of scaled curves from their average, from their sums ``(v,)``."""
+    return max(0.0, float(sums[SQUARES] - sums[CURVE:] @ _mean(sums)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +142,9 @@ class FoundSplit(NodeSplit):
 
 @dataclass(frozen=True, eq=False)
 class RegionEstimate:
-    """The kept and rejected splits of a feature in the order of their nodes, and all its rows.
+    """The kept and rejected splits of a feature in the order of their nodes, and facts about all rows.
 
-    Gains and heterogeneity are divided by the weight of its measuring half.
+    Gains are divided by the weight of the measuring half, and heterogeneity by that of all rows.
     """
 
     splits: tuple[FoundSplit, ...]
@@ -326,7 +342,7 @@ class FeatureSearch:
     def _large(self, split: FoundSplit) -> bool:
         """Return whether the gain of a split is a large enough share of heterogeneity and variance."""
         bounds, weight = self.request.bounds, self.half[1]
-        enough = split.gain >= bounds.min_gain * split.whole.heterogeneity
+        enough = split.gain >= bounds.min_gain * split.whole.measured_heterogeneity
         return bool(enough and split.gain >= bounds.min_variance * self.request.variance * weight)
 
     def estimate(self) -> RegionEstimate:

@@ -40,12 +40,17 @@ class RegionSplit(Record):
     rows : int
         Number of rows that are split.
     gain, gain_error : float
-        Decrease of the heterogeneity of all rows by the split and its standard error, on rows that did not
-        select it.
+        Decrease of the heterogeneity of all rows by the split and its standard error, estimated on the half
+        of the rows that did not select it.
     share_of_heterogeneity : float
-        The gain as a share of the heterogeneity of the rows that are split.
+        The gain as a share of the heterogeneity of the rows that are split, both on that half.
     share_of_variance : float
-        The gain as a share of the variance of the prediction.
+        The gain as a share of the variance of the prediction over all rows.
+
+    Notes
+    -----
+    ``share_of_variance`` divides an estimate from half of the rows by a variance of all rows. It can exceed 1
+    if few rows have most of the gain.
     """
 
     node: int
@@ -115,7 +120,7 @@ class Region(Record):
     weight : float
         Sum of their weights.
     heterogeneity : float
-        Mean squared distance of the centered curves of the region from their average.
+        Mean squared distance of the centered curves of the region from their average, over all its rows.
     """
 
     node: int
@@ -154,6 +159,9 @@ class FeatureRegions(PlotMixin):
 
     Notes
     -----
+    Heterogeneity describes all rows of the search, with the half that selected the splits. Its decrease
+    within regions is therefore not the gain that the other half measures: `RegionSplit.gain`, `explained`.
+
     `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
     it raises `DrawingError`: then `paribus.partial_dependence` has the curve of all rows.
     """

@@ -307,7 +307,7 @@ def regions_of(
             text=text,
             rows=facts.rows,
             weight=facts.weight * weight_scale,
-            heterogeneity=facts.heterogeneity / facts.measured if facts.measured else 0.0,
+            heterogeneity=facts.heterogeneity / facts.weight,
         )
         for text, (node, facts) in zip(texts, leaves.items(), strict=True)
     )
@@ -324,15 +324,16 @@ def _feature(
     provenance: Provenance,
 ) -> FeatureRegions:
     """Return the regions of one feature."""
-    bounds, weight = request.bounds, found.whole.measured or 1.0  # few rows may all select splits
+    bounds, whole = request.bounds, found.whole
+    measured = whole.measured or 1.0  # few rows may all select splits
     splits, regions = regions_of(request, found, weight_scale)
     return FeatureRegions(
         feature_names=request.grids[number].names,
         splits=splits,
         regions=regions,
-        rejected=tuple(_split(request, split, weight) for split in found.rejected),
-        heterogeneity=found.whole.heterogeneity / weight,
-        heterogeneity_within=sum(one.heterogeneity for one in leaves_of(found).values()) / weight,
+        rejected=tuple(_split(request, split, measured) for split in found.rejected),
+        heterogeneity=whole.heterogeneity / whole.weight,
+        heterogeneity_within=sum(facts.heterogeneity for facts in leaves_of(found).values()) / whole.weight,
         prediction_variance=request.variance,
         curves=curves[number]() if number in curves else None,
         min_gain=bounds.min_gain,
@@ -347,7 +348,7 @@ def _split(request: RegionRequest, split: FoundSplit, weight: float) -> RegionSp
     """Return a split as a result; ``weight`` is that of all rows that measure."""
     cells = request.cells[split.cells]
     threshold, categories = cells.side_values(split.left)
-    whole, variance = split.whole.heterogeneity, request.variance * weight
+    whole, variance = split.whole.measured_heterogeneity, request.variance * weight
     return RegionSplit(
         node=split.node,
         feature=cells.name,
