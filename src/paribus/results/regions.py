@@ -45,12 +45,12 @@ class RegionSplit(Record):
     share_of_heterogeneity : float
         The gain as a share of the heterogeneity of the rows that are split, both on that half.
     share_of_variance : float
-        The gain as a share of the variance of the prediction over all rows.
+        The gain as a share of ``prediction_variance`` of the result.
 
     Notes
     -----
-    ``share_of_variance`` divides an estimate from half of the rows by a variance of all rows. It can exceed 1
-    if few rows have most of the gain.
+    ``share_of_variance`` divides an estimate from half of the rows by a variance of all rows of the search.
+    It can exceed 1 if few rows have most of the gain.
     """
 
     node: int
@@ -145,9 +145,10 @@ class FeatureRegions(PlotMixin):
     rejected : tuple of RegionSplit
         The best splits that fail one of the bounds.
     heterogeneity, heterogeneity_within : float
-        Mean squared distance of the centered curves from their average: over all rows, and within regions.
+        Mean squared distance of the centered curves from their average: over all rows of the search, and
+        within regions.
     prediction_variance : float
-        Variance of the prediction over the rows, summed over outputs.
+        Variance of the prediction over all rows of the search, summed over outputs.
     curves : GroupedResults or None
         The partial dependence in each region, by its text, with standard errors; None without a split.
     min_gain, min_variance, min_errors : float
@@ -159,8 +160,9 @@ class FeatureRegions(PlotMixin):
 
     Notes
     -----
-    Heterogeneity describes all rows of the search, with the half that selected the splits. Its decrease
-    within regions is therefore not the gain that the other half measures: `RegionSplit.gain`, `explained`.
+    The rows of the search are a sample if a note (PAR204) reports one. Heterogeneity describes all of them,
+    with the half that selected the splits. Its decrease within regions is therefore not the gain that the
+    other half measures: `RegionSplit.gain`, `explained`.
 
     `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
     it raises `DrawingError`: then `paribus.partial_dependence` has the curve of all rows.

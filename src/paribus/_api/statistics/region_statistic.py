@@ -71,7 +71,7 @@ class RegionStatistic:
     sizes: tuple[int | None, int] = (ALL_ROWS, BRUTE_ROWS)
     searched: tuple[int, ...] | None = None
     optional: bool = False
-    _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
+    _sampled: dict[tuple[RunContext, int], tuple[Rows, float]] = field(default_factory=dict)
 
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = True
@@ -107,7 +107,7 @@ class RegionStatistic:
             return lambda: None
         cells = tuple(SplitCells.of(j, summary) for j, summary in summaries.items())
         candidates = _interacting(model, [grid.axes[0].feature for grid in grids], cells)
-        weighed = yield from self._weighed(context, model, grids)
+        weighed = yield from self._weighed(context, model, grids, f"{self.verb}-weights")
         means, (variance, square) = weighed.plans[0].evaluator, _moments(weighed)
         shares = [_shares(grid, own) for grid, own in zip(grids, weighed.estimates, strict=True)]
         request = replace(
@@ -163,7 +163,7 @@ class RegionStatistic:
             raise FeatureError(f"no column of X can be varied: {skipped[0]}")
         return tuple(grids), tuple(skipped)
 
-    def _weighed(self, context: RunContext, model: Model, grids: tuple[Grid, ...]) -> Rounds:
+    def _weighed(self, context: RunContext, model: Model, grids: tuple[Grid, ...], name: str) -> Rounds:
         """Return the weight around each point, and the moments of predictions, in one pass."""
         rows = context.rows
         request = MarginalRequest(
@@ -179,7 +179,7 @@ class RegionStatistic:
             memory_was_given=context.memory_was_given,
             kept_rows=1,
         )
-        return evaluate_model(context, model, lambda candidate: request, AUTO, f"{self.verb}-weights")
+        return evaluate_model(context, model, lambda candidate: request, AUTO, name)
 
     def _request(
         self,
@@ -213,7 +213,7 @@ class RegionStatistic:
         """Return the estimates of a request; with ``ranked``, on at most as many rows."""
         name = self.verb if ranked is None else f"{self.verb}-ranking"
         requested = partial(self._requested, context, request, ranked)
-        sample = partial(self._sample, context)
+        sample = partial(self._sample, context, model, request.grids[:1])
         return evaluate_model(context, model, requested, self.method, name, sample=sample)
 
     def _requested(
@@ -231,12 +231,17 @@ class RegionStatistic:
             return request
         if (context, size) not in self._sampled:
             raise RowsNeededError(size)
-        rows = self._sampled[context, size]
-        return replace(request.among(rows), background=rows)
+        rows, variance = self._sampled[context, size]
+        return replace(request.among(rows), background=rows, variance=variance)
 
-    def _sample(self, context: RunContext, size: int) -> Generator[Any, Any, None]:
-        """Sample rows for `_requested`."""
-        self._sampled[context, size] = yield from context.subsample(size, self.seed, self.verb)
+    def _sample(
+        self, context: RunContext, model: Model, grids: tuple[Grid, ...], size: int
+    ) -> Generator[Any, Any, None]:
+        """Sample rows for `_requested`, and compute the variance of their predictions."""
+        rows = yield from context.subsample(size, self.seed, self.verb)
+        sampled = replace(context, data=InMemoryData(rows, True), of_sample=True)
+        weighed = yield from self._weighed(sampled, model, grids, f"{self.verb}-variance-{size}")
+        self._sampled[context, size] = rows, _moments(weighed)[0]
 
     def _curves(self, context: RunContext, request: RegionRequest, searched: ModelEstimates) -> Rounds:
         """Return the functions that build the curves by region of each grid with splits."""
@@ -273,6 +278,7 @@ class RegionStatistic:
         every = context.rows.n_weighted
         used = min((plan.evaluator.request.background or context.rows).n_weighted for plan in searched.plans)
         facts, sampled = combine_facts([searched]), used < every
+        predicted += used if sampled else 0  # for the variance of the sample
         provenance = context.record(
             **{**facts, "predictions": facts["predictions"] + predicted},
             sampled_rows=used if sampled else None,
@@ -283,8 +289,10 @@ class RegionStatistic:
         )
         notes = _sampled_notes(provenance, every, ranked)
         scale = context.rows.weight_scale
+        variances = {n: plan.evaluator.request.variance for plan in searched.plans for n in plan.numbers}
+        requests = [replace(request, variance=variances[n]) for n in range(len(searched.estimates))]
         features = [
-            _feature(request, number, found, curves, scale, notes, provenance)
+            _feature(requests[number], number, found, curves, scale, notes, provenance)
             for number, found in enumerate(searched.estimates)
         ]
         ordered = sorted(features, key=lambda one: -one.heterogeneity)
