@@ -325,6 +325,24 @@ def test_the_glossary_names_files_and_classes_that_exist():
         )
 
 
+def test_the_table_of_packages_names_files_and_folders_that_exist():
+    """Names in the second column are below the package of the line; every folder with modules has a name."""
+    page = (ROOT / "ARCHITECTURE.md").read_text().split("## Packages")[1].split("\n## ")[0]
+    lines = re.findall(r"^\| (`.*?`) \| (.*) \|$", page, re.MULTILINE)
+    root, named = Path(paribus.__file__).parent, set()
+    for packages, contents in lines:
+        named |= set(re.findall(r"`([^`]+)`", packages))
+        package = root / packages.strip("`")
+        if package.is_dir():
+            named |= {f"{package.name}/{name}" for name in re.findall(r"`([\w/]+)`", contents)}
+    modules = {path.relative_to(root) for path in root.rglob("*.py") if path.name != "__init__.py"}
+    files = {path.as_posix() for path in modules if len(path.parts) == 1}
+    folders = {f"{folder.as_posix()}/" for path in modules for folder in path.parents if folder.name}
+    below = {path.with_suffix("").as_posix() for path in modules if len(path.parts) > 1}
+    assert named - files - folders - below == set()
+    assert (files | folders) - named == set()
+
+
 SECTION = r"^ *{}\n *-+\n((?:(?! *\w[\w ]*\n *---)[^\n]*\n?)*)"
 
 
