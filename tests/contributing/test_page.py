@@ -1,27 +1,30 @@
-"""CONTRIBUTING.md: what it names is there, and every folder of tests is named."""
+"""CONTRIBUTING.md: what it names is there, and its rule of the places of tests holds."""
 
 import re
 from pathlib import Path
 
+import paribus
+
 ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 
 
-def named():
-    """Return the files and folders of tests in the table."""
-    rows = re.findall(r"^\|.*\|(.*)\|$", PAGE.partition("| behavior | tests |")[2], flags=re.MULTILINE)
-    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    return [name for name in names if not name.startswith("make ")]
-
-
-def test_tests_that_are_named_are_there_and_every_folder_is_named():
-    folders = set()
-    for name in named():
-        places = [ROOT / "tests", ROOT]
-        found = [path for place in places for path in place.glob(name.rstrip("/"))]
-        assert found, name
-        folders |= {path if path.is_dir() else path.parent for path in found}
-    assert {path.parent for path in (ROOT / "tests").rglob("test_*.py")} <= folders
+def test_tests_mirror_modules_or_are_in_the_table_of_behavior():
+    """A test file begins with the name of a module or folder of its package."""
+    table = PAGE.split("| behavior |")[1].split("\n\n")[0]
+    listed = {pattern: set(TESTS.glob(pattern)) for pattern in re.findall(r"`([\w/*]+\.py)`", table)}
+    assert [pattern for pattern, files in listed.items() if not files] == []
+    package, astray = Path(paribus.__file__).parent, []
+    for path in set(TESTS.rglob("test_*.py")) - set().union(*listed.values()):
+        folder = path.parent.relative_to(TESTS)
+        mirrored = package / folder if (package / folder).is_dir() else package / f"_{folder}"
+        parts = mirrored.rglob("*") if folder.name else mirrored.glob("*")
+        names = {part.stem.strip("_") for part in parts}
+        subject = f"{path.stem.removeprefix('test_')}_"
+        if not any(subject.startswith(f"{name}_") for name in names if name):
+            astray.append(path.relative_to(TESTS).as_posix())
+    assert astray == []
 
 
 def test_commands_that_are_named_are_in_the_makefile():

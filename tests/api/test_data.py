@@ -1,4 +1,4 @@
-"""What is passed beside X: features that are a target, and targets and weights by label and by column."""
+"""Arguments other than X: features that are a target, and targets and weights by label and by column."""
 
 import numpy as np
 import pandas as pd
