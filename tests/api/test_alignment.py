@@ -167,9 +167,7 @@ def wanted(name):
 WRAPPERS = ("search", "vote", "target", "only step", "lightgbm booster", "xgboost booster")
 IN_CI = {"pandas": MODELS, "polars": ("lightgbm",), "parquet": ("histogram", "pipeline")}  # models by source
 CASES = [
-    pytest.param(
-        name, change, source, marks=[pytest.mark.nightly] * (name not in IN_CI.get(source, ("lightgbm",)))
-    )
+    pytest.param(name, change, source, marks=[pytest.mark.nightly] * (name not in IN_CI.get(source, ())))
     for name in MODELS
     for change in CHANGES
     for source in (("pandas", "polars", "parquet") if name in WRAPPERS else SOURCES)

@@ -452,6 +452,7 @@ REQUESTS = (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", ["memory", "files"])
 @pytest.mark.parametrize("name", ["lightgbm", "callable"])
 def test_statistics_of_one_run_are_those_of_single_calls(name, where, files):

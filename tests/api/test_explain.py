@@ -298,6 +298,7 @@ def test_interactions_of_margins_are_those_of_the_decision_function(kind, tmp_pa
     assert "H² of the margin" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.nightly
 def test_margins_that_are_predictions_or_are_not_read_have_no_interactions(tmp_path):
     X = table()
     boosted, classes = classifiers()["two classes"], X["n"] // 2

@@ -159,6 +159,7 @@ def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     assert not any("max_memory" in note for note in every.notes)
 
 
+@pytest.mark.nightly
 def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypatch):
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
     some, begun, predict = TABLE[:60], [], Model.predict

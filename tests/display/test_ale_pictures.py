@@ -76,6 +76,7 @@ def test_ale_cells_without_rows_are_hatched_and_no_others():
     plt.close("all")
 
 
+@pytest.mark.nightly
 def test_ale_several_outputs_have_color_each():
     model, X = library("LightGBM of classes")
     found = ale(model, X, ["a", ("a", "b")])

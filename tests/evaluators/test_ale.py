@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import paribus
 from ale_examples import classes, mixed, mixed_model, of_number, one, plain_people, same
 from paribus import accumulated_local_effects as ale
+from selection import nightly
 
 
 def cell_of(value, edges):
@@ -231,7 +232,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [*nightly(False), True])
 @pytest.mark.parametrize("bins", [1, 2, 40, 1000])
 @pytest.mark.parametrize("name", list(COLUMNS))
 def test_ale_effect_of_line_is_line(name, bins, weighted):

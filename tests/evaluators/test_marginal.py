@@ -702,6 +702,7 @@ def explained(page):
     return [text.get_text() for text in legend.get_texts()]
 
 
+@pytest.mark.nightly
 def test_marginal_pictures_show_what_there_is(awkward):
     y = numbers(awkward) + np.random.default_rng(0).normal(size=300)
     found = paribus.marginal(numbers, awkward, y=y)

@@ -11,6 +11,7 @@ from paribus import accumulated_local_effects as ale
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM by an array
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "weighted"), [("LightGBM", False), ("forest of classes", True)])
 def test_moves_of_raw_values_are_those_of_the_whole_pipeline(name, weighted):
     X, _, weights = mixed()

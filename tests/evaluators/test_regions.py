@@ -227,6 +227,7 @@ def test_regions_equal_naive_search_over_same_candidates(seed):
         np.testing.assert_allclose(split.share_of_heterogeneity, share, rtol=1e-10)
 
 
+@pytest.mark.nightly
 def test_naive_search_finds_splits_by_numbers_categories_and_missing_values():
     seen = set()
     for seed in range(10):

@@ -32,7 +32,10 @@ def drawn(table, weights, labels=LABELS):
     return Example(worth(labels), X, np.nan_to_num(table[:, 1]), weights, relabeled=relabeled)
 
 
-@pytest.mark.parametrize("law", ON_ANY_TABLE)
+IN_CI = "integer weights", "zero weight", "order of columns", "mean of ICE is partial dependence"
+
+
+@pytest.mark.parametrize("law", [*IN_CI, *nightly(*(law for law in ON_ANY_TABLE if law not in IN_CI))])
 @pytest.mark.parametrize("statistic", ["ice", *nightly("pd")])  # the curves of ice include their average
 @few
 @given(data=st.data())

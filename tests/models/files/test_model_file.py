@@ -114,6 +114,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("written", "kind", "target", "options"), MODELS)
 def test_a_file_predicts_and_is_explained_as_its_model(tmp_path, written, kind, target, options):
     model, frame = fitted(kind, target, **options)

@@ -57,7 +57,7 @@ FORESTS = {
 }
 
 
-@pytest.mark.parametrize("name", FORESTS)
+@pytest.mark.parametrize("name", ["RandomSurvivalForest", *nightly(*list(FORESTS)[1:])])
 @pytest.mark.parametrize("missing", [*nightly(False), True])
 def test_forests_are_exact_at_times_and_as_risk_scores(name, missing):
     X, y = patients(missing=missing)
@@ -118,7 +118,9 @@ PROPORTIONAL = {
 }
 
 
-@pytest.mark.parametrize("name", PROPORTIONAL)
+@pytest.mark.parametrize(
+    "name", ["CoxPHSurvivalAnalysis", *nightly(*list(PROPORTIONAL)[1:-1]), "boosting with dropout"]
+)
 def test_proportional_hazards_are_functions_of_the_risk_score(name):
     X, y = patients()
     model = PROPORTIONAL[name]().fit(X, y)
