@@ -289,8 +289,11 @@ class RegionStatistic:
         )
         notes = _sampled_notes(provenance, every, ranked)
         scale = context.rows.weight_scale
-        variances = {n: plan.evaluator.request.variance for plan in searched.plans for n in plan.numbers}
-        requests = [replace(request, variance=variances[n]) for n in range(len(searched.estimates))]
+        requests: dict[int, RegionRequest] = {}
+        for plan in searched.plans:
+            planned = plan.evaluator.request
+            assert isinstance(planned, RegionRequest)
+            requests |= {n: replace(request, variance=planned.variance) for n in plan.numbers}
         features = [
             _feature(requests[number], number, found, curves, scale, notes, provenance)
             for number, found in enumerate(searched.estimates)
