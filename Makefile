@@ -8,6 +8,8 @@ ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.m
 SCRIPTS = $$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts"))')
 SCHEMA = "$(SCRIPTS)/check-jsonschema" --quiet --builtin-schema
 STAGES = $(PYTHON) tools/stages.py
+# Tests of `make ci`, without those that run one after another.
+SELECTED = not nightly and not alone
 SEED = 1
 COUNT = 300
 MINUTES = 120
@@ -58,7 +60,7 @@ kernels:
 	$(PYTHON) -m paribus compile > /dev/null
 
 test: kernels  ## the tests of `make ci`: all that are not marked nightly
-	$(PYTHON) -m pytest tests src -m 'not nightly and not alone' $(PARALLEL)
+	$(PYTHON) -m pytest tests src -m '$(SELECTED)' $(PARALLEL)
 	$(PYTHON) -m pytest $(ALONE) -m 'alone and not nightly'
 
 docs: kernels  ## the code blocks of README, ARCHITECTURE, CONTRIBUTING and docs
@@ -95,14 +97,14 @@ versions:  ## the tests of `make ci` with the oldest versions of all dependencie
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
 	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/support/floors.txt
 	# old libraries warn, so warnings are not errors here
-	.venv-floors/bin/python -m pytest tests src -m 'not nightly and not alone' -W default $(PARALLEL)
+	.venv-floors/bin/python -m pytest tests src -m '$(SELECTED)' -W default $(PARALLEL)
 	$(PYTHON) tools/pythons.py
 
 dist:  ## wheel and sdist, used in clean environments: each extra, without numba, every Python of this machine
 	$(PYTHON) tools/distribution.py
 
-mutants:  ## whether the tests of `make ci` detect COUNT random faults of SEED; at most MINUTES
-	$(PYTHON) tests/support/mutants.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES)
+mutants:  ## whether the tests of `make ci` detect COUNT random faults of SEED, 85 % or more; at most MINUTES
+	$(PYTHON) tests/support/mutants.py --select '$(SELECTED)' --seed $(SEED) --count $(COUNT) --minutes $(MINUTES)
 
 measure:  ## cost in predicts, memory, import time, first calls
 	$(PYTHON) tests/support/timings.py
