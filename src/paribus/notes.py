@@ -94,13 +94,6 @@ class NoteCode(StrEnum):
     SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
     ONE_HOT_COLUMNS = "PAR121", "tip", "columns look like a one-hot encoding of one feature", LAST
     GROUP_EXTRAPOLATES = "PAR122", "tip", "the curve of a group extends beyond its rows"
-    SUPPORTED_DIFFERS = (
-        "PAR123",
-        "issue",
-        "a curve differs over the combinations of values that occur",
-        IN_UNITS,
-    )
-    SUPPORT_DISCONNECTED = "PAR124", "tip", "parts of a curve have no combinations of values in common"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS

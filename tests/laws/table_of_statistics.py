@@ -85,12 +85,6 @@ def partial_dependence_of_terms(found, additive):
         yield effect.average[0] - additive.mean(additive.y), want
 
 
-def supported_curves_of_terms(found, additive):
-    for name, effect in found.items():
-        have = effect.supported.average[0] - additive.mean(additive.y)
-        yield have, additive.centered(name, effect.grid_values[0])
-
-
 def curves_of_terms(found, additive):
     for name, effect in found.items():
         rest = additive.y - additive.centered(name, additive.X[name].to_numpy())
@@ -190,18 +184,6 @@ STATISTICS = {
         additive=no_regions,
         laws_without=dict([NO_CURVES, SINGLE])
         | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),
-    ),
-    "supported": Statistic(
-        "effects",
-        CURVES | {"features": ["a"], "supported": True},
-        part=".supported",
-        rows=1_500,
-        tolerance_of_read=1e-12,
-        additive=supported_curves_of_terms,
-        laws_without=dict([NO_CURVES])
-        | {
-            "integer weights": "bins depend on the number of rows; where values are few it holds, in test_supported_curves"
-        },
     ),
     "extrapolation": Statistic(
         "effects",

@@ -23,7 +23,7 @@ def held(law, statistic, example, request):
 EVERY = tuple(STATISTICS)
 # CI holds many laws of these statistics by a plain function and of the others by trees, or the other way round.
 CURVES = ("pd", "quantiles", "ale", "marginal", "importance", "regions", "extrapolation")
-OTHERS = ("ice", "two-way", "ale_pair", "h", "permutation", "supported")
+OTHERS = ("ice", "two-way", "ale_pair", "h", "permutation")
 # The cases of each law in CI: statistics by example. `make nightly` runs every statistic with every example.
 IN_CI = {
     "exact equals brute": {"boosted": EVERY, "classes": ("ice", "ale", "h"), "two targets": ("pd", "two-way"),

@@ -48,7 +48,6 @@ PARTS = (
     ModelRecord,
     TargetRecord,
     paribus.results.ModelSpread,
-    paribus.results.SupportedCurve,
     Monotonicity,
     RowDrift,
     RowPredictions,
@@ -302,7 +301,6 @@ def test_file_of_every_type_is_kept():
     results = {name: paribus.load(SAVED / "2" / f"{name}.json") for name in kept}
     assert results["partial_dependence-extrapolation"].extrapolation.mask is None
     assert results["partial_dependence-grid_extrapolation"].extrapolation.mask.any()
-    assert results["partial_dependence-supported"].supported.partner == "gap"
     assert results["partial_dependence-durations"].grid_values[0].dtype.kind == "m"
     assert '"zlib": ' in (SAVED / "2" / "partial_dependence.json").read_text()
 

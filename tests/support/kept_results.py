@@ -78,11 +78,6 @@ def results():
                 ("durations", "wait"),
             )
         }
-        | {
-            "partial_dependence-supported": paribus.partial_dependence(
-                _model, _unusual(), "x", supported=True, **options
-            )
-        }
     )
 
 

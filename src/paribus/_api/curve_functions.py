@@ -42,7 +42,6 @@ def partial_dependence(
     method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
-    supported: bool = False,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -108,9 +107,6 @@ def partial_dependence(
     quantiles : bool or sequence of float, optional
         Probabilities of quantiles of the ICE curves at each grid point; True means 0.1, 0.25, 0.5, 0.75 and
         0.9. They describe how differently rows respond; see Notes.
-    supported : bool
-        Whether to add the curve over combinations of values that occur, as ``.supported``. It evaluates the
-        curve a second time; see Notes.
     response_method : {"auto", "predict", "predict_proba", "decision_function"} or as in ``times``
         Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
         ``predict``. Binary classifiers report the positive class. ``"decision_function"`` is also the margin
@@ -147,8 +143,7 @@ def partial_dependence(
     -------
     PartialDependence
         With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``, ``by_model``,
-        ``support``, ``extrapolation``, ``supported``, ``missing``, ``deciles``, names, notes and provenance;
-        also as keys.
+        ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
 
     See Also
     --------
@@ -157,10 +152,9 @@ def partial_dependence(
     Notes
     -----
     **Dependent features.** Partial dependence evaluates the model at combinations of values that may not
-    exist. ``extrapolation`` is the share of such combinations with the worst other feature. ``support`` is
-    the amount of data around each grid point. ``supported=True`` adds the curve over the combinations with
-    that feature which occur, as a `SupportedCurve`. It cannot be combined with ``by``, ``max_predictions`` or
-    recursion, nor with two-way effects.
+    exist. ``extrapolation`` is the share of such combinations with the worst other feature; a note reports
+    5 % or more. Then use `accumulated_local_effects`, which moves rows within their bin only. ``support`` is
+    the amount of data around each grid point.
 
     **Missing values** are excluded from quantiles and grids. The effect at a missing value is reported
     separately as ``.missing``.
@@ -265,7 +259,6 @@ def partial_dependence(
         method=method,
         kind=kind,
         quantiles=quantiles,
-        supported=supported,
         verify=verify,
         max_predictions=max_predictions,
     )
@@ -288,7 +281,6 @@ def effects(
     method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
-    supported: bool = False,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -320,8 +312,8 @@ def effects(
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
     by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, supported, response_method, times, target_names, max_predictions, n_jobs, \
-max_memory, progress, verify, executor, checkpoint, on_error
+method, kind, quantiles, response_method, times, target_names, max_predictions, n_jobs, max_memory, \
+progress, verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -369,7 +361,6 @@ max_memory, progress, verify, executor, checkpoint, on_error
         method=method,
         kind=kind,
         quantiles=quantiles,
-        supported=supported,
         verify=verify,
         max_predictions=max_predictions,
     )

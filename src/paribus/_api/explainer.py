@@ -197,7 +197,6 @@ class Explainer:
         method: EffectMethod = "auto",
         kind: Curves = "average",
         quantiles: Any = None,
-        supported: bool = False,
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> PartialDependence:
@@ -210,16 +209,15 @@ class Explainer:
         features : str, int, sequence of them, or mapping
             One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a
             two-way effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, supported, max_predictions, \
-verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
             As for `paribus.partial_dependence`.
 
         Returns
         -------
         PartialDependence
             With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``,
-            ``by_model``, ``support``, ``extrapolation``, ``supported``, ``missing``, ``deciles``, names,
-            notes and provenance; also as keys.
+            ``by_model``, ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and
+            provenance; also as keys.
         """
         options = PartialDependenceOptions(
             features=features,
@@ -229,7 +227,6 @@ verify
             method=method,
             kind=kind,
             quantiles=quantiles,
-            supported=supported,
             verify=verify,
             max_predictions=max_predictions,
         )
@@ -245,7 +242,6 @@ verify
         method: EffectMethod = "auto",
         kind: Curves = "average",
         quantiles: Any = None,
-        supported: bool = False,
         verify: bool = False,
         max_predictions: int | None = None,
     ) -> Effects[PartialDependence]:
@@ -258,8 +254,7 @@ verify
         features : sequence or mapping, optional
             Names, positions and tuples of them, one effect each; all columns by default. A mapping has one
             effect for each entry.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, supported, max_predictions, \
-verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
             As for `paribus.effects`.
 
         Returns
@@ -275,7 +270,6 @@ verify
             method=method,
             kind=kind,
             quantiles=quantiles,
-            supported=supported,
             verify=verify,
             max_predictions=max_predictions,
         )

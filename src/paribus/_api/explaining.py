@@ -148,8 +148,7 @@ class ExplainOptions(Options[Explanation]):
             max_predictions=self._share("effects"),
         ).statistic(subject)
         full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
-        curves = replace(curves, axes=full, strengths=False)
-        return curves if self.max_predictions is not None else replace(curves, supported="auto")
+        return replace(curves, axes=full, strengths=False)
 
     def likely(self, subject: Subject) -> list[Statistic]:
         """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet.

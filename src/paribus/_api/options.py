@@ -201,7 +201,6 @@ class CurveOptions(StatisticOptions[Result]):
     method: EffectMethod = "auto"
     kind: Curves = "average"
     quantiles: Any = None
-    supported: bool = False
     verify: bool = False
     max_predictions: int | None = None
 
@@ -211,7 +210,7 @@ class CurveOptions(StatisticOptions[Result]):
 
         grid = GridOptions.of(self.percentiles, self.grid_resolution)
         check_choice("kind", self.kind, Curves)
-        check_flags(verify=self.verify, supported=self.supported)
+        check_flags(verify=self.verify)
         probabilities = probabilities_of(self.quantiles)
         check_choice("method", self.method, EffectMethod)
         if subject.several and (self.kind != "average" or probabilities is not None):
@@ -223,7 +222,6 @@ class CurveOptions(StatisticOptions[Result]):
             )
         if self.verify and self.method == "recursion":
             raise OptionError("verify=True compares with brute force, and recursion estimates something else")
-        self._check_supported(subject, groups)
         return EffectsStatistic(
             groups,
             subject.axes(features, groups, grid, self.custom_values),
@@ -234,22 +232,7 @@ class CurveOptions(StatisticOptions[Result]):
             alone,
             self.verb,
             prediction_limit(self.max_predictions),
-            supported=self.supported,
         )
-
-    def _check_supported(self, subject: Subject, groups: Groups) -> None:
-        """Raise for options that have no supported curve."""
-        given = {
-            "by, as occupied combinations are those of all rows; omit one": subject.data.by is not None,
-            "method='recursion', which follows paths of the training data; omit one": self.method
-            == "recursion",
-            "kind='individual', which has no averages; pass kind='both'": self.kind == "individual",
-            "max_predictions, as all rows are predicted twice; omit one": self.max_predictions is not None,
-            "two-way effects; see extrapolation.mask": all(len(group) > 1 for group in groups),
-        }
-        for text, is_given in given.items():
-            if self.supported and is_given:
-                raise OptionError(f"supported=True cannot be combined with {text}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._contracts import Array, Flags, Floats
 from paribus._data.categories import ColumnBins, bins_of, is_ordered, numbers_of
 from paribus._data.rows import Block
 from paribus._data.table import Column, Table
@@ -21,7 +21,6 @@ from paribus._kernels.program import BINS, Bytes, Ints
 from paribus._states import Counts, Keyed, Occupied
 from paribus.errors import FeatureError
 from paribus.meaning import Association
-from paribus.notes import Note
 
 SPEARMAN, RATIO, CRAMER = Association
 ASSOCIATED_AT_ONCE = 256  # features whose correlations with all others are held at a time
@@ -348,16 +347,6 @@ class OccupiedCells:
             return expected, np.zeros_like(expected)
         return expected, expected & ~(table if one < other else table.T)
 
-    def occupied(self, one: int, other: int) -> Flags | None:
-        """Return the cells ``(b, c)`` of two features that have rows or pooled values, None if all do."""
-        table = self.tables.get((min(one, other), max(one, other)))
-        if table is None:
-            return None
-        occupied = (table if one < other else table.T).copy()
-        occupied[self.outlook.bins[one].pooled] = True
-        occupied[:, self.outlook.bins[other].pooled] = True
-        return occupied
-
     def beside(self, one: int, others: Sequence[int]) -> tuple[Floats, Floats, Floats]:
         """Return the weight of other features in the cells that each bin of a feature shares with them.
 
@@ -383,25 +372,6 @@ class OccupiedCells:
             column, bins = axis.cells.column.present(), self.outlook.bins[axis.feature]
             self._axes[axis.feature] = binned(column, bins, kernels_of(small=True))
         return self._axes[axis.feature]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupsByBin:
-    """Groups of rows by the bin of a feature, each named by its number."""
-
-    name: str
-    feature: int
-    bins: ColumnBins
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The numbers of the bins."""
-        return tuple(map(str, range(BINS)))
-
-    def codes(self, block: Block) -> Integers:
-        """Return the bin of each row."""
-        return _bins_of_rows(block, self.feature, self.bins, kernels_of(small=True)).astype(np.int64)
 
 
 def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from paribus._contracts import Array
 from paribus._report.figures import ALL_OUTPUTS, References, drawn_outputs, feature_figures, figure
 from paribus._report.first_sections import against, note_item
@@ -36,10 +34,6 @@ from paribus.results.partial_dependence import PartialDependence, trimmed
 Columns = list[tuple[str, list[str]]]  # head and cells of each column of a table
 
 
-RESTRICTED = (
-    " A curve over combinations that occur is plotted if it differs. It leaves out combinations with "
-    "another feature that the data does not have."
-)
 PRINTED = 10  # features with a panel on paper, at most
 
 
@@ -47,7 +41,6 @@ def panels_section(refs: References) -> Markup:
     """Return the section with a panel for each feature, of which the first is unfolded."""
     panels = (_feature_panel(refs, name) for name in refs.ranks)
     weaker = len(refs.ranks) - PRINTED
-    restricted = any(effect.supported is not None for effect in refs.explanation.effects.effects)
     left_out = f"{count(weaker, 'weaker feature')} not printed." if weaker > 0 else ""
     return element(
         "section",
@@ -57,7 +50,7 @@ def panels_section(refs: References) -> Markup:
             "Partial dependence is the average prediction with the feature set to a value in all rows. "
             "Accumulated local effects (ALE) add up changes between neighboring values, for the rows there. "
             "Averages are over the rows near a value. The curves differ where features depend on each other "
-            "or interact." + RESTRICTED * restricted,
+            "or interact.",
         ),
         *panels,
         element("p", left_out, class_="paper") if left_out else None,
@@ -107,10 +100,6 @@ def _feature_facts(refs: References, name: str) -> Markup:
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
         known.append(("Extrapolates", share(effect.extrapolation.share)))
-    if effect.supported is not None and np.isfinite(effect.supported.difference).any():
-        most = float(np.nanmax(np.abs(effect.supported.difference)))
-        text = f"{brief(most)}, from {effect.supported.rows:,} rows"
-        known.append(("Difference over combinations that occur", text))
     known += [("Values", own.support), ("Rows near the curve", share(own.inside))]
     if (tails := trimmed(effect).tails) is not None:
         known.append(("Rows outside the plot", share(tails.share)))
@@ -203,10 +192,6 @@ def effect_columns(effect: PartialDependence) -> Columns:
             )
             curve = effect.standard_error[output]
             columns.append(_number_column(effect, f"{head}standard error", curve, last, error_digits))
-        if effect.supported is not None and not many:
-            curve, at_missing = effect.supported.average[output], effect.supported.missing
-            last = None if at_missing is None else at_missing[output]
-            columns.append(_number_column(effect, f"{head}over combinations that occur", curve, last))
         spread = effect.quantiles
         for place, quantile in enumerate(() if spread is None or many else spread.names):
             assert spread is not None

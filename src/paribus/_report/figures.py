@@ -107,9 +107,7 @@ def moved_most(curves: Floats, most: int) -> list[int]:
 
 def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Figure]:
     """Return small figures of the curves of features on a common y-axis, for one output each."""
-    panels = [
-        curve_panel(replace(effect, quantiles=None, supported=None), [output]) for effect, output in effects
-    ]
+    panels = [curve_panel(replace(effect, quantiles=None), [output]) for effect, output in effects]
     drawing = figure_of([_without_legend(panel) for panel in panels], columns=1)
     scales = (str(effect.provenance.scale) for effect, _ in effects)  # the caption names the output
     labeled = (

@@ -23,7 +23,6 @@ if typing.TYPE_CHECKING:
     from paribus.results.provenance import Provenance
     from paribus.results.regions import FeatureRegions, Region, Regions, RegionSplit
     from paribus.results.shape import Shape
-    from paribus.results.supported import SupportedCurve
 
 # Modules that classes are loaded from on first use.
 _HOMES = {
@@ -61,7 +60,6 @@ _HOMES = {
     "Regions": "results.regions",
     "Scale": "meaning",
     "Shape": "results.shape",
-    "SupportedCurve": "results.supported",
     "Tails": "results.partial_dependence",
 }
 
@@ -100,7 +98,6 @@ __all__ = [
     "Regions",
     "Scale",
     "Shape",
-    "SupportedCurve",
     "Tails",
 ]
 

@@ -20,7 +20,6 @@ from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
 from paribus.results.refits import RefitMixin
 from paribus.results.schema import Record, array, labels, nested, record
-from paribus.results.supported import SupportedCurve
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
@@ -185,9 +184,6 @@ class PartialDependence(Result, RefitMixin):
         Weight of the data around each grid point, without rows with a missing value.
     extrapolation : Extrapolation or None
         Share of the effect that combines values of two features that do not occur together.
-    supported : SupportedCurve or None
-        The curve over combinations of values that occur; None if it was not requested, or ``extrapolation``
-        is None.
     missing : AtMissing or None
         The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None
@@ -247,7 +243,6 @@ class PartialDependence(Result, RefitMixin):
     tails: Tails | None = nested(default=None)
     tail_points: tuple[int, int] = (0, 0)
     covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
-    supported: SupportedCurve | None = nested(optional=True, default=None)
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:
@@ -272,7 +267,6 @@ class PartialDependence(Result, RefitMixin):
         -----
         Columns of averages are ``output``, the features, ``average``, ``standard_error``, ``support``, the
         quantiles ``q10``, ``q25``, ..., and for several models ``between_models``, their standard deviation.
-        A supported curve adds ``supported_average``, ``supported_difference`` and ``supported_share``.
         The effect at a missing value is the row with a null feature. Columns of individual curves are
         ``output``, ``row``, the features and ``prediction``.
         """

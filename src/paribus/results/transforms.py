@@ -33,8 +33,6 @@ RENEWED = (
     NoteCode.SINGLE_MODEL,
     NoteCode.TAILS_EXTEND,
     NoteCode.TAILS_TURN,
-    NoteCode.SUPPORTED_DIFFERS,
-    NoteCode.SUPPORT_DISCONNECTED,
 )
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
@@ -133,7 +131,6 @@ def transformed(
         missing=missing,
         tails=None,
         covariance=None,
-        supported=None,
         strength=effect.strength if weights is None else strength_of(mean, weights),
         notes=(*kept, *notes, *model_spread_notes(by_model, average, effect)),
         provenance=replace(effect.provenance, scale=effect.provenance.scale.with_changes(**scale)),

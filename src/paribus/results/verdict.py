@@ -471,8 +471,7 @@ class Parts:
 
     def notes(self) -> list[Note]:
         """Return all notes, those that only the parts together show last."""
-        little = DIFFERENT_OF * self.unit
-        found = [note for part in self.results for note in part.notes if not _changes_little(note, little)]
+        found = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
         found += [*direction_notes(self.shapes), *support_notes(self.effects)]
         found += comparison_notes(self.effects, self.ale, self.unit)
         found += strength_notes(self.effects, self.importance)
@@ -615,10 +614,9 @@ def _named(note: Note) -> str:
     return f"{note.feature} ({number(note.value)})"
 
 
-def _changes_little(note: Note, little: float) -> bool:
-    """Return whether a note on extrapolation changes no reading; ``little`` is in units of the prediction."""
-    least = {NoteCode.EXTRAPOLATION: EXTRAPOLATES, NoteCode.SUPPORTED_DIFFERS: little}
-    return note.code in least and note.value is not None and note.value < least[note.code]
+def _extrapolates_little(note: Note) -> bool:
+    """Return whether a note on extrapolation changes no reading."""
+    return note.code is NoteCode.EXTRAPOLATION and note.value is not None and note.value < EXTRAPOLATES
 
 
 def muted_codes(mute: Any) -> frozenset[NoteCode]:

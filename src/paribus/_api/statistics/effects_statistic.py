@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from paribus._api.run import (
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
-from paribus._api.statistics.supported_curves import SupportedRequest, supported_curves
 from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
 from paribus._data.summary import SEED, SummarySpec
@@ -45,10 +44,8 @@ from paribus._evaluators.planner import Plan, choose, largest_difference, points
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
-from paribus._kernels.program import BINS
 from paribus._models import Model
 from paribus._states import Keyed
-from paribus._states.sums import ignore_fp_errors
 from paribus._text import at_point, number
 from paribus._typing import AUTO
 from paribus.errors import MemoryBoundError, RefusalError
@@ -56,8 +53,7 @@ from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder, extrapolation_of
-from paribus.results.curve_parts import NOTE_SHARE, Extrapolation
-from paribus.results.supported import SupportedCurve, with_supported
+from paribus.results.curve_parts import Extrapolation
 
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
@@ -65,8 +61,6 @@ QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
 SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
 LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
 GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
-RESTRICTED = 6  # supported curves of an explanation: each costs about as much as a curve by 20 groups
-RESTRICTED_ROWS = 20_000  # rows that they use at most, so that they need no further read of the rows
 SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
 # The weight around the points of each grid and at missing, and the cells of two features that have rows.
 Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
@@ -77,9 +71,6 @@ class EffectsStatistic:
     """Partial dependence: average predictions with the features of each group set to grid points.
 
     ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
-    ``supported`` adds curves over combinations of values that occur. ``"auto"`` adds them to the `RESTRICTED`
-    curves of largest range among those that extrapolate, from `RESTRICTED_ROWS` at most, if the model need
-    not be called for them.
     """
 
     groups: Groups
@@ -92,7 +83,6 @@ class EffectsStatistic:
     verb: str = "effects"
     max_predictions: int | None = None
     strengths: bool = True
-    supported: bool | Literal["auto"] = False
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -123,17 +113,13 @@ class EffectsStatistic:
             if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
         }
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        request = self.request(context, every, sum(grid.n_points for grid in grids))
+        request = self._request(context, every, sum(grid.n_points for grid in grids))
         counting = self._counting(context, grids, every)
         budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         evaluating = [
             self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
         ]
-        # Rows of supported curves are sampled in the same pass.
-        drawing = [context.subsample(RESTRICTED_ROWS, SEED, self.verb)] * (self.supported == AUTO)
-        estimated, crossed, *_ = yield from lockstep(
-            [each_model(evaluating), self._crossed(context, axes), *drawing]
-        )
+        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(context, axes)])
         supports, joint = counting.finish(estimated[0].state)
         placed = quantile_notes(grids, context, self.wanted)
         computed = combine_remarks([self._remarks(context, one, request) for one in estimated])
@@ -152,38 +138,8 @@ class EffectsStatistic:
         for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
             remarks[position] += _sampled_notes(context.rows) if after is not before else ()
         tails = [beyond.get(position) for position in range(len(grids))]
-        several = list(zip(sampled, grids, strong, supports, far, remarks, tails, strict=False))
-        restricted = yield from self._supported(context, estimated, grids, joined, far, joint)
-        return partial(self._result, context, request, estimated, verified, several, restricted, skipped)
-
-    def _supported(
-        self,
-        context: RunContext,
-        estimated: list[ModelEstimates],
-        grids: tuple[Grid, ...],
-        estimates: Sequence[EffectEstimate],
-        far: list[Extrapolation | None],
-        joint: OccupiedCells | None,
-    ) -> Rounds:
-        """Return supported curves by number of the grid, and the number of predictions for them."""
-        calls = any(not plan.evaluator.shortcut for one in estimated for plan in one.plans)
-        if not self.supported or joint is None or (self.supported == AUTO and calls):
-            return {}, 0
-        names, least, most, rows = context.data.header.names, 0.0, len(grids), None
-        if self.supported == AUTO:
-            least, most, rows = NOTE_SHARE, RESTRICTED, RESTRICTED_ROWS
-        requests = {
-            number: SupportedRequest.of(grid, names.index(found.partner), joint, estimate.average)
-            for number, (grid, found, estimate) in enumerate(zip(grids, far, estimates, strict=False))
-            if len(grid.axes) == 1 and found is not None and found.share >= least
-        }
-        with ignore_fp_errors():
-            ranges = {number: np.ptp(one.average, axis=1).max() for number, one in requests.items()}
-        widest = sorted(requests, key=lambda number: -np.nan_to_num(ranges[number]))[:most]
-        chosen = {number: requests[number] for number in sorted(widest)}
-        if not chosen:
-            return {}, 0
-        return (yield from supported_curves(self, context, chosen, joint, rows))
+        several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
+        return partial(self._result, context, request, estimated, verified, list(several), skipped)
 
     def _counting(
         self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]
@@ -254,11 +210,10 @@ class EffectsStatistic:
         ]
 
     def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the cost of recomputing a few points, each in calls by itself, and of supported curves."""
+        """Return the cost of recomputing a few points, each in calls by itself."""
         if not self.verify:
-            return self._supported_cost(plans)
-        cost = self._supported_cost(plans)
-        predictions, calls = cost.predictions, cost.calls
+            return Verification()
+        predictions = calls = 0
         grids = {
             n: grid
             for plan in plans
@@ -271,27 +226,9 @@ class EffectsStatistic:
             picked = sum(points[number] for number in plan.numbers)
             predictions += rows * picked
             calls += -(-rows // CALL_ROWS) * picked
-        passes = cost.passes + any(plan.sampled is None for plan in plans)
-        return Verification(predictions, calls, passes)
+        return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
 
-    def _supported_cost(self, plans: Sequence[Plan]) -> Verification:
-        """Return at most the cost of supported curves: their rows are counted, then predicted in groups."""
-        if self.supported is not True:
-            return Verification()
-        predictions = calls = 0
-        names = set[tuple[str, ...]]()  # grids beyond the ends of others have the same names, and come later
-        for plan in plans:
-            request = plan.evaluator.request
-            assert isinstance(request, EvaluationRequest)
-            single = [grid for grid in request.grids if len(grid.axes) == 1 and grid.names not in names]
-            names |= {grid.names for grid in single}
-            points = sum({grid.names: grid.n_points for grid in reversed(single)}.values())
-            if not plan.evaluator.shortcut:
-                predictions += request.n_weighted * points
-                calls += (request.n_weighted // CALL_ROWS + BINS) * points
-        return Verification(predictions, calls, 2)
-
-    def request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
+    def _request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
         """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
         rows, quantiles = context.rows, None
         if self.quantiles is not None:
@@ -381,23 +318,18 @@ class EffectsStatistic:
         estimated: list[ModelEstimates],
         verified: list[float | None],
         several: list[Any],
-        restricted: tuple[dict[int, SupportedCurve], int],
         skipped: tuple[str, ...],
     ) -> Effects[PartialDependence] | PartialDependence:
         """Build the result; ``several`` has the arguments of `_effect` for each grid."""
-        grid, facts = self.axes.grid, combine_facts(estimated, verified)
-        curves, predictions = restricted
+        grid = self.axes.grid
         provenance = context.record(
-            **{**facts, "predictions": facts["predictions"] + predictions},
+            **combine_facts(estimated, verified),
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=sum(one[1].n_points for one in several),
             rank_error=context.data.rank_error(self.wanted),
         )
-        effects = tuple(
-            self._effect(context, request, provenance, curves.get(number), *one)
-            for number, one in enumerate(several)
-        )
+        effects = tuple(self._effect(context, request, provenance, *one) for one in several)
         return effects[0] if self.alone else Effects(effects, skipped)
 
     def _effect(
@@ -405,7 +337,6 @@ class EffectsStatistic:
         context: RunContext,
         request: EvaluationRequest,
         provenance: Provenance,
-        supported: SupportedCurve | None,
         sampled: Rows | None,
         grid: Grid,
         estimate: EffectEstimate,
@@ -422,8 +353,7 @@ class EffectsStatistic:
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
         total = context.rows.total * context.rows.weight_scale
-        effect = builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
-        return effect if supported is None else with_supported(effect, supported)
+        return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
 
 
 @dataclass(frozen=True, eq=False)

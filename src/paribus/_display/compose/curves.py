@@ -56,7 +56,6 @@ from paribus.results import (
 from paribus.results.curve_parts import between
 from paribus.results.partial_dependence import trimmed
 from paribus.results.refits import LEVEL, half_width
-from paribus.results.supported import supported_difference
 
 Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
 
@@ -82,7 +81,6 @@ ESTIMATES = {
     "observed": Estimate("average observed of rows here", PALETTE[3], "dotted", "cross", "observed_error"),
     "difference": Estimate("difference", PALETTE[0], "solid", "circle", name="difference"),
 }
-SUPPORTED = Estimate("over combinations that occur", PALETTE[6], "dashed", "diamond")
 THIN = 0.2  # of the typical density of the data: below it a curve fades
 FAINTEST = 0.3  # opacity of a curve where there is no data
 NEAR = 20  # the density at a point is an average over a 20th of the points to each side
@@ -212,14 +210,9 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
         for curve, o in zip(curves, outputs, strict=False):  # there are no curves for kind='individual'
             under += _tail_lines(result, curve, o)
     y = height_axis(result, outputs)
-    panel = _panel_of_curves(
+    return _panel_of_curves(
         place, curves, _data_of(result), y, common, under, under_missing, show_models=True
     )
-    if isinstance(result, PartialDependence):
-        for curve, o in zip(curves, outputs, strict=False):
-            several = curve if len(outputs) > 1 else None
-            panel = _with_supported(panel, result, o, place, several)
-    return panel
 
 
 def _tail_lines(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
@@ -243,36 +236,6 @@ def _tail_lines(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mar
         yield Line(np.repeat(at[end], 2), ends, curve.color, None, "dotted", 1.2, hover=(text, text))
 
 
-def _with_supported(
-    panel: Panel, effect: PartialDependence, o: int, place: FeatureAxis, curve: Curve | None = None
-) -> Panel:
-    """Return a panel with the curve over combinations of values that occur, if it differs.
-
-    With several outputs it is a thin line with the name, color and dashes of the ``curve`` of its output.
-    """
-    supported = effect.supported
-    if supported is None or supported_difference(effect, o) is None:
-        return panel
-    marks, right = (*panel.marks, _supported_mark(place, supported.average[o], curve)), panel.right
-    if right is not None and supported.missing is not None:
-        at_missing = _supported_mark(AT_MISSING, supported.missing[o : o + 1], curve)
-        right = replace(right, marks=(at_missing, *right.marks))
-    return replace(panel, marks=marks, right=right)
-
-
-def _supported_mark(place: FeatureAxis, values: Floats, curve: Curve | None) -> Mark:
-    """Return a dashed line, a thin one with a ``curve``, or points for categories and the missing value."""
-    look, heights = SUPPORTED, place.average(values)
-    name, color, dash, width = look.name_beside, look.color, look.dash, 1.8
-    if curve is not None:
-        name, color, dash, width = f"{curve.name}, {name}", curve.color, curve.dash, 0.9
-    label = None if place is AT_MISSING else name
-    hover = hover_texts(place.texts, name, heights, None)
-    if place.discrete:
-        return Points(place.at, heights, color, label, look.marker, hover=hover)
-    return Line(place.at, heights, color, label, dash, width, hover=hover, steps=place.steps)
-
-
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
     """Return the available estimates of one output, on the axis of the partial dependence."""
     assert comparison.effect is not None
@@ -287,8 +250,7 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         averages = _curves_of(marginal, o, on_axis(place, marginal, _support_at_values(marginal)))
         curves += map(_without_error, averages)
     curves = [_beside_others(curve) for curve in curves]
-    panel = _panel_of_curves(place, curves, _data_of(effect), height_axis(effect, [o]))
-    return _with_supported(panel, effect, o, place)
+    return _panel_of_curves(place, curves, _data_of(effect), height_axis(effect, [o]))
 
 
 def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
