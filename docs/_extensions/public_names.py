@@ -33,7 +33,6 @@ PARTS = [
     "paribus.results.model_record.ModelRecord",
     "paribus.results.performance.Calibration",
     "paribus.results.performance.Metric",
-    "paribus.results.performance.TrainingCurve",
     "paribus.results.model_record.RowPredictions",
     "paribus.results.shape.Monotonicity",
     "paribus.results.verdict.Check",

@@ -1,4 +1,4 @@
-"""The picture of performance: calibration with errors and the diagonal, and training curves."""
+"""The picture of performance: calibration with errors and the diagonal."""
 
 from dataclasses import replace
 
@@ -16,12 +16,14 @@ def performance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = X[:, 0] + rng.normal(size=300)
-    model = GradientBoostingRegressor(n_estimators=3, subsample=0.5, random_state=0).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
     return paribus.explain(model, X, y).performance
 
 
 def test_panels_have_the_numbers_of_the_result(performance):
-    calibration, training = performance.figure().panels
+    figure = performance.figure()
+    assert figure.title == "Calibration"
+    (calibration,) = figure.panels
     diagonal, bars, groups = calibration.marks
     assert isinstance(diagonal, Line)
     assert isinstance(groups, Points)
@@ -38,9 +40,6 @@ def test_panels_have_the_numbers_of_the_result(performance):
     assert groups.hover[0].startswith("predicted ")
     assert "\n95 % interval " in groups.hover[0]
     assert groups.hover[0].endswith("of the data")
-    assert [mark.label for mark in training.marks] == ["training", "out of bag"]
-    np.testing.assert_array_equal(training.marks[0].y, performance.training_curves[0].values)
-    assert (training.x.label, training.y.label) == ("iteration", "squared_error")
 
 
 def test_a_group_without_an_interval_has_no_bar(performance):
@@ -53,7 +52,7 @@ def test_a_group_without_an_interval_has_no_bar(performance):
 
 def test_every_renderer_draws_it(performance):
     page = performance.plot(title="how well")
-    assert sum(len(axes.get_lines()) > 0 for axes in page.axes) == 2
+    assert sum(len(axes.get_lines()) > 0 for axes in page.axes) == 1
     plt.close(page)
     assert performance.plot(backend="plotly").data
     assert performance.to_svg() == performance.to_svg()
@@ -64,7 +63,6 @@ def test_text_and_table_have_every_metric(performance):
     text = repr(performance)
     assert text.startswith("Performance of GradientBoostingRegressor: ")
     assert all(f"\n  {one.name}: {one}" in text for one in performance.metrics)
-    assert "squared_error of training: " in text
     frame = performance.to_frame(backend="pyarrow")
     assert frame.column_names == ["metric", "output", "value", "standard_error", "better"]
     assert frame["metric"].to_pylist() == [one.name for one in performance.metrics]
@@ -74,7 +72,7 @@ def test_text_and_table_have_every_metric(performance):
 
 
 def test_what_cannot_be_drawn_is_refused(performance):
-    nothing = replace(performance, calibration=(), training_curves=())
+    nothing = replace(performance, calibration=())
     with pytest.raises(paribus.errors.DrawingError, match="no calibration to plot"):
         nothing.figure()
     with pytest.raises(paribus.errors.OptionError, match="columns=0 must be a positive integer"):

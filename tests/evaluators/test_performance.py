@@ -168,8 +168,6 @@ def test_metrics_of_several_classes_are_those_of_scikit_learn(rows):
         auc = metrics.roc_auc_score(labels == k, p[:, k], sample_weight=weights)
         np.testing.assert_allclose(by_name(found, str(k))["AUC"].value, auc, **CLOSE)
     assert [one.output for one in found.calibration] == ["0", "1", "2"]
-    (curve,) = found.training_curves
-    np.testing.assert_array_equal(curve.values, model.train_score_)
 
 
 def test_calibration_groups_hold_all_rows_and_part_no_prediction(rows):

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from sklearn.tree import DecisionTreeRegressor
 
 from paribus._data.read import table_of
-from paribus._models.training import own_importance
+from paribus._models.own_importance import own_importance
 from paribus.errors import RefusalError
 
 RNG = np.random.default_rng(0)

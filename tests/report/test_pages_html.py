@@ -117,8 +117,6 @@ def test_sections_have_what_they_are_for(page):
         "mean squared error",
         "Calibration",
         "Observed against predicted by cell",
-        "Training curves",
-        "squared_error",
         "Not shown on this page",
         payload_of(reproducible(complete())).sha256,
     ):

@@ -1,6 +1,5 @@
 """An explanation prints, saves, and becomes a table; nothing of it depends on the model afterwards."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import paribus
 from paribus.results.feature_table import _widest_curve, sparkline
-from paribus.results.performance import TrainingCurve
 
 ROWS = 300
 
@@ -163,15 +161,6 @@ def test_a_sparkline_shows_where_a_curve_is_not_finite():
     assert sparkline(np.full(8, np.nan)) == " " * 8
     assert sparkline(np.array([0.0] * 4 + [np.inf] * 2 + [7.0] * 2)) == "▁▁▁▁  ██"
     assert sparkline(np.arange(8.0)) == "▁▂▃▄▅▆▇█"
-
-
-def test_scores_of_the_training_are_printed():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    explanation = paribus.explain(lambda t: t[:, 0], X, X[:, 0] + X[:, 1], progress=False)
-    curve = TrainingCurve("training", "l2", np.array([2.0, 1.5, 1.25]))
-    printed = repr(replace(explanation.performance, training_curves=(curve,)))
-    assert "l2 of training: " in printed
-    assert "l2 of training" not in repr(explanation.performance)
 
 
 def test_sparkline_is_of_an_output_that_is_finite():

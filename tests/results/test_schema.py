@@ -28,7 +28,7 @@ from paribus.results.drift import RowDrift
 from paribus.results.mixins import Result
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
 from paribus.results.partial_dependence import Tails
-from paribus.results.performance import Calibration, Metric, TrainingCurve
+from paribus.results.performance import Calibration, Metric
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, labels, nested, record, stored_records
 from paribus.results.shape import Monotonicity, Shape
@@ -53,7 +53,6 @@ PARTS = (
     RowPredictions,
     Shape,
     Tails,
-    TrainingCurve,
     Ratio,
 )
 

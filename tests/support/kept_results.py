@@ -6,7 +6,6 @@ numbers of its table beside it. Files that are there are never written again.
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import pandas as pd
 
 import paribus
 from handmade import importance, statistics
-from paribus.results.performance import TrainingCurve
 
 
 def _model(table):
@@ -49,11 +47,14 @@ def results():
     overlays = paribus.compare(
         {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
     )
-    explanation, performance, cells = _explained(frame[["x", "gap"]])
+    explanation = paribus.explain(
+        _model, frame[["x", "gap"]], np.arange(12.0) / 4, grid_resolution=3, progress=False
+    )
     moved = paribus.explain(lambda X: 2 * _model(X), frame[["x", "gap"]], grid_resolution=3, progress=False)
     regions = paribus.regions(_turning, many, ["x"], min_rows=4, progress=False)
     found = [
-        *(regions, regions["x"], explanation, performance, cells, explanation.compare(moved)),
+        *(regions, regions["x"], explanation, explanation.performance),
+        *(explanation.observed_expected(), explanation.compare(moved)),
         *(both, effects, ale["gap"], near["gap"], compared["gap"], overlays["gap"].difference()),
         effects["gap"].contrast(0.5, None),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
@@ -79,14 +80,6 @@ def results():
             )
         }
     )
-
-
-def _explained(frame):
-    """Return an explanation, how well rows are predicted, with a training curve, and observed against expected."""
-    explained = paribus.explain(_model, frame, np.arange(12.0) / 4, grid_resolution=3, progress=False)
-    curve = TrainingCurve("training", "loss", np.array([2.0, 1.5, 1.25]))
-    measured = replace(explained.performance, training_curves=(curve,))
-    return explained, measured, explained.observed_expected()
 
 
 def _unusual():

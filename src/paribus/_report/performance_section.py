@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paribus._display.compose.axis import whole_of
-from paribus._display.compose.rankings import calibration_panel, training_curves_by_metric, training_panel
+from paribus._display.compose.rankings import calibration_panel
 from paribus._display.layout import single_panel
 from paribus._report.feature_panels import number_table
 from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most, surface_figure
@@ -29,16 +29,15 @@ from paribus._report.markup import (
 )
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance, TrainingCurve
+from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance
 from paribus.results.verdict import CELL_ROWS
 
 WORST = 20  # cells in the table of observed against expected, at most
 DRAWN = 4  # outputs with a calibration plot, at most
-STEPS = 60  # iterations in the table of a training curve, at most
 
 
 def performance_section(refs: References) -> Markup:
-    """Return the section of metrics, calibration, the worst cells and training curves."""
+    """Return the section of metrics, calibration and the worst cells."""
     performance = refs.explanation.performance
     content: list[Content] = []
     if performance is not None:
@@ -47,8 +46,6 @@ def performance_section(refs: References) -> Markup:
         content.append(element("div", tables, _calibration_figures(performance), class_="pair"))
     if all(one.residual is not None for one in refs.explanation.averages.effects):
         content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
-    if performance is not None:
-        content += _training_curves(performance)
     if not content:
         content = [element("p", "Not shown: no target was given, so nothing was compared with it.")]
     title = "Performance on the explained rows"
@@ -146,32 +143,6 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
         table("Cells that differ most, worst first", heads, rows, sortable=True),
         class_="appendix",
     )
-
-
-def _training_curves(performance: Performance) -> list[Content]:
-    by_metric = training_curves_by_metric(performance)
-    if not by_metric:
-        return []
-    drawn = (
-        figure(
-            single_panel(training_panel(curves), SMALL, ()),
-            joined("Score by iteration: ", name_of(metric, 40), ". The rows are those of the training."),
-            f"training-{place}",
-            _training_table(metric, curves),
-        )
-        for place, (metric, curves) in enumerate(by_metric.items())
-    )
-    return [element("h3", "Training curves"), element("div", *drawn, class_="figures")]
-
-
-def _training_table(metric: str, curves: list[TrainingCurve]) -> Markup:
-    longest = max(len(curve.values) for curve in curves)
-    shown = sorted({*np.linspace(0, longest - 1, min(STEPS, longest)).round().astype(int).tolist()})
-    columns = [("Iteration", [str(step + 1) for step in shown])]
-    for curve in curves:
-        cells = [digits(curve.values[step]) if step < len(curve.values) else "–" for step in shown]
-        columns.append((shortened(curve.data, 24), cells))
-    return number_table(f"{shortened(metric, 40)} by iteration", columns)
 
 
 LISTED = 30  # pairs in the table, at most

@@ -76,24 +76,6 @@ class Calibration(Record):
 
 
 @record
-class TrainingCurve(Record):
-    """A score that a model kept while it was fitted, one value for each iteration.
-
-    Attributes
-    ----------
-    data, metric : str
-        Rows and score. ``"out of bag"`` rows of gradient boosting were not used by the last tree, but mostly
-        by earlier ones: it is not an error on new rows.
-    values : ndarray of shape (t,)
-        The score after each iteration.
-    """
-
-    data: str
-    metric: str
-    values: Floats = array("iteration")
-
-
-@record
 class Performance(NotebookReprMixin):
     """How well a model predicts the rows that it is explained on.
 
@@ -106,8 +88,6 @@ class Performance(NotebookReprMixin):
         Losses first, then ranking, then calibration.
     calibration : tuple of Calibration
         For each output.
-    training_curves : tuple of TrainingCurve
-        Scores that the model recorded during the fit.
     notes : tuple of Note
         Features that alone predict the target, metrics that were left out, and errors of metrics due to close
         predictions that share a rank.
@@ -129,7 +109,6 @@ class Performance(NotebookReprMixin):
 
     metrics: tuple[Metric, ...]
     calibration: tuple[Calibration, ...]
-    training_curves: tuple[TrainingCurve, ...]
     notes: tuple[Note, ...]
     provenance: Provenance
 
@@ -186,10 +165,9 @@ class Performance(NotebookReprMixin):
         backend: PlotBackend = "matplotlib",
         dark: bool = False,
     ) -> Any:
-        """Plot observed against predicted in groups of rows, for each output, and the training curves.
+        """Plot observed against predicted in groups of rows, for each output.
 
-        Points on the diagonal are calibrated; bars are intervals of 95 %. Training curves have a panel for
-        each score.
+        Points on the diagonal are calibrated; bars are intervals of 95 %.
 
         Parameters
         ----------

@@ -402,16 +402,8 @@ def _performance(result: Performance) -> Iterator[str]:
     for name, some in by_name.items():
         named = [f"{one} on {one.output}" if len(some) > 1 else str(one) for one in some]
         yield f"{name}: {', '.join(named[:OUTPUTS])}{', ...' if len(named) > OUTPUTS else ''}"
-    for curve in result.training_curves:
-        yield f"{curve.metric} of {curve.data}: {_ends_of(curve.values)}"
     yield f"averaged over {p.background()}"
     yield p.how  # in a pass of an explanation, whose time is not that of the metrics
-
-
-def _ends_of(values: Floats) -> str:
-    """Return where a curve begins and ends, over how many iterations."""
-    ends = f"{number(float(values[0]))} to {number(float(values[-1]))}" if len(values) else "none"
-    return f"{ends} in {count(len(values), 'iteration')}"
 
 
 def _feature_regions(one: FeatureRegions) -> Iterator[str]:

@@ -20,9 +20,9 @@ from paribus._data.summary import SummarySpec
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
 from paribus._evaluators.planner import Plan, PredictionBound
 from paribus._models.adapter import most_tried
+from paribus._models.own_importance import own_importance
 from paribus._models.scoring import Scorer, score_of, target_of
 from paribus._models.scoring.losses import NAMES, TRIAL_ROWS
-from paribus._models.training import own_importance
 from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode

@@ -26,14 +26,13 @@ from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._grid import Grid
 from paribus._models import Model
 from paribus._models.scoring import Outcome, family_of, other_scale, predicts_probability
-from paribus._models.training import training_curves
 from paribus._states import PairedMoments
 from paribus._text import number, short
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, Marginal
 from paribus.results.curve_parts import mean_of
 from paribus.results.model_record import ColumnRecord, RowPredictions
-from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
+from paribus.results.performance import Calibration, Metric, Performance
 
 SHOWN = 3  # outputs that a note lists
 # R² of a single feature from which a note warns of target leakage. The threshold is higher for numbers,
@@ -113,12 +112,10 @@ class PerformanceStatistic(MarginalStatistic):
         model, provenance = estimated.model, averages.effects[0].provenance
         if model is None or request.outcome is None:
             return None, ()
-        curves = () if context.several else training_curves(self.estimators[0])
-        kept = tuple(TrainingCurve(*one) for one in curves)
         why = self._why_no_metrics(context, model)
         if why is not None:
             note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
-            return Performance((), (), kept, (note,), provenance), ()
+            return Performance((), (), (note,), provenance), ()
         measure, names = self._measure(model, request), model.output_names
         found = measure.finish(estimated.state)
         features = [grid.axes[0].name for grid in request.grids]
@@ -138,7 +135,6 @@ class PerformanceStatistic(MarginalStatistic):
                 Calibration(names[one.output], one.predicted, one.observed, *one.interval, one.weight * unit)
                 for one in found.calibration
             ),
-            kept,
             (
                 *_target_notes(
                     measure.single_feature_scores(estimated.state, len(features)), features, names

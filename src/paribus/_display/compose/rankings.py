@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from paribus._display.compose.pairs import heatmap, interaction_text, network
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Line, Mark, Panel, PanelAxis, Points, Rule, Text
 from paribus._display.layout import figure_of, notes_height, single_panel, title_height
-from paribus._display.mark_helpers import GRAY, INK, color_of, dash_of
+from paribus._display.mark_helpers import GRAY, INK, color_of
 from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
 from paribus._text import short as short_number
@@ -22,7 +22,7 @@ from paribus._typing import InteractionPlot, Statistic
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.results import Drift, HStatistics, Importance
 from paribus.results.curve_parts import chosen
-from paribus.results.performance import Calibration, Performance, TrainingCurve
+from paribus.results.performance import Calibration, Performance
 
 if TYPE_CHECKING:
     from paribus.results import Effects, PartialDependence
@@ -31,30 +31,18 @@ MARGIN = 0.04  # of the range of averages, to each side
 
 
 def performance_figure(result: Performance, columns: int, title: str | None) -> Figure:
-    """Compose a panel for the calibration of each output, and one for each metric of training curves."""
+    """Compose a panel for the calibration of each output."""
     if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
         raise OptionError(f"columns={columns!r} must be a positive integer")
     several = len(result.calibration) > 1
-    if title is None:
-        named = {"Calibration": result.calibration, "Training curves": training_curves_by_metric(result)}
-        title = " and ".join(name for name, part in named.items() if part).capitalize()
+    title = "Calibration" if title is None else title
     panels = [calibration_panel(one, whole_of(result.provenance), several) for one in result.calibration]
-    panels += [training_panel(curves) for curves in training_curves_by_metric(result).values()]
     if not panels:
-        raise DrawingError("there is no calibration to plot and no training curve; see the notes")
+        raise DrawingError("there is no calibration to plot; see the notes")
     lines = (background(result.provenance),)
     return figure_of(
         panels, columns=columns, share_y=False, title=title, background=lines, notes=tuple(result.notes)
     )
-
-
-def training_curves_by_metric(result: Performance) -> dict[str, list[TrainingCurve]]:
-    """Return the training curves with at least one score, by metric."""
-    by_metric: dict[str, list[TrainingCurve]] = {}
-    for curve in result.training_curves:
-        if len(curve.values):
-            by_metric.setdefault(curve.metric, []).append(curve)
-    return by_metric
 
 
 def calibration_panel(calibration: Calibration, whole: float, several: bool) -> Panel:
@@ -87,25 +75,6 @@ def calibration_panel(calibration: Calibration, whole: float, several: bool) -> 
     x = PanelAxis("average prediction", low=float(ends[0] - room), high=float(ends[1] + room))
     title = short(calibration.output) if several else None
     return Panel(marks, x, PanelAxis("average observed"), title=title)
-
-
-def training_panel(curves: Sequence[TrainingCurve]) -> Panel:
-    """Return the score by iteration, with a line for each data set."""
-    marks: tuple[Mark, ...] = tuple(
-        Line(
-            np.arange(1.0, len(curve.values) + 1),
-            curve.values,
-            color_of(place + 1),
-            short(curve.data),
-            dash_of(place),
-            hover=tuple(
-                f"iteration {step:,}\n{curve.data} {number(float(value))}"
-                for step, value in enumerate(curve.values, 1)
-            ),
-        )
-        for place, curve in enumerate(curves)
-    )
-    return Panel(marks, PanelAxis("iteration"), PanelAxis(short(curves[0].metric)))
 
 
 NEGLIGIBLE = 1e-3  # of the variance of the prediction: H² of a smaller joint effect is meaningless

@@ -12,7 +12,7 @@ from paribus._models.ensemble import Ensemble
 from paribus._models.files.documents import LEAF_BYTES, NODE_BYTES, check_room, decoded, parsed_json
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
 from paribus._models.libraries.catboost import LOG_LINK, PROBABILITY, CatBoost, catboost_ensemble, loss_in
-from paribus._models.libraries.library import MOST_COLUMNS, Curves, Library, counted, whole
+from paribus._models.libraries.library import MOST_COLUMNS, Library, counted, whole
 from paribus._models.libraries.lightgbm import (
     LightGBM,
     LightGBMText,
@@ -250,10 +250,6 @@ class FileLibrary(Library):
     def importance(self, model: Any) -> Any:
         """Return None, because gains are not read."""
         return None
-
-    def training_curves(self, model: Any) -> Curves:
-        """Return an empty mapping, because files store no scores."""
-        return {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of the file."""

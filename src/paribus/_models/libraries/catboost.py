@@ -16,7 +16,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
-from paribus._models.libraries.library import Curves, Library, counted, real_numbers, whole_numbers
+from paribus._models.libraries.library import Library, counted, real_numbers, whole_numbers
 from paribus._models.parameters import package_of
 from paribus._models.predictor import Link
 from paribus.errors import ModelError, RefusalError
@@ -199,11 +199,6 @@ class CatBoost(Library):
     def importance_name(self, model: Any) -> str:
         """Return a description of ``feature_importances_``."""
         return "change of predictions along its splits (PredictionValuesChange) in catboost"
-
-    def training_curves(self, model: Any) -> Curves:
-        """Return the scores of the training rows and of the evaluation sets."""
-        kept: Curves = model.get_evals_result()
-        return kept
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a fitted model."""

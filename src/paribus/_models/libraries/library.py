@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from paribus.errors import RefusalCode, RefusalError
 MOST_COLUMNS = 1_000_000  # a larger number is damaged, and one encoding each would take all memory
 MOST_MARGINS = 100_000
 WHOLE = re.compile(r"[ \t]*-?[0-9]{1,19}[ \t]*")
-Curves: TypeAlias = Mapping[str, Mapping[str, Any]]  # scores of each iteration, by data set and metric
 
 
 class Library(ABC):
@@ -136,11 +135,6 @@ class Library(ABC):
         """Return a description of the reported importance. The type is gain unless a wrapper sets another."""
         kind = getattr(model, "importance_type", None) or "gain"
         return f"{self.importances.get(kind, kind)} in {self.module}"
-
-    def training_curves(self, model: Any) -> Curves:
-        """Return the scores of each iteration that a fitted model keeps, by data set and metric."""
-        kept = getattr(model, "evals_result_", None)  # a method ``evals_result`` may raise without scores
-        return kept if isinstance(kept, Mapping) else {}
 
     @abstractmethod
     def read_trees(self, model: Any) -> Ensemble:

@@ -10,8 +10,8 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes
-from paribus._models.libraries.library import Curves, Library
-from paribus._models.parameters import attribute, package_of
+from paribus._models.libraries.library import Library
+from paribus._models.parameters import package_of
 from paribus._models.predictor import Link
 from paribus.errors import RefusalError
 
@@ -65,20 +65,6 @@ REASONS = {
     "AdaBoostRegressor": "AdaBoostRegressor predicts the weighted median of its trees, not a sum of them",
     "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
 }
-# By base class of iterative estimators: attributes with scores, their data set, and their metric.
-# None stands for the metric that the estimator was given.
-KEPT_CURVES: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
-    "BaseGradientBoosting": {"train_score_": ("training", None), "oob_scores_": ("out of bag", None)},
-    "BaseHistGradientBoosting": {
-        "train_score_": ("training", None),
-        "validation_score_": ("validation", None),
-    },
-    "BaseMultilayerPerceptron": {
-        "loss_curve_": ("training", "loss"),
-        "validation_scores_": ("validation", "score"),
-    },
-    "BaseWeightBoosting": {"estimator_errors_": ("training", "weighted error of each member")},
-}
 
 
 class Sklearn(Library):
@@ -113,29 +99,9 @@ class Sklearn(Library):
         """Return a description of the importance of trees."""
         return "decrease of impurity by its splits, on the rows it was fitted on"
 
-    def training_curves(self, model: Any) -> Curves:
-        """Return the losses and scores of each iteration that the estimator stores."""
-        kinds = [base.__name__ for base in type(model).__mro__]
-        kept = next((KEPT_CURVES[kind] for kind in kinds if kind in KEPT_CURVES), {})
-        curves: dict[str, dict[str, Any]] = {}
-        for name, (data, metric) in kept.items():
-            values = attribute(model, name)
-            if values is not None and len(values):
-                curves.setdefault(data, {})[metric or _scored_by(model)] = values
-        return curves
-
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a fitted estimator."""
         return read(model)
-
-
-def _scored_by(model: Any) -> str:
-    """Return the loss of gradient boosting, or the metric of histogram gradient boosting."""
-    if not hasattr(model, "scoring"):
-        return str(model.loss)
-    if model.scoring == "loss":
-        return f"minus {model.loss}"  # the stored score is the negative loss
-    return "score" if model.scoring is None else str(getattr(model.scoring, "__name__", model.scoring))
 
 
 def read(estimator: Any) -> Ensemble:

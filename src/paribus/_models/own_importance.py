@@ -1,9 +1,9 @@
-"""Training curves and importances that fitted models store."""
+"""Importances that fitted models report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,42 +11,9 @@ from paribus._contracts import Array, Floats, Integers
 from paribus._data.table import Table
 from paribus._models.adapter import describe
 from paribus._models.libraries import library_for
-from paribus._models.parameters import attribute, steps_of
-from paribus._models.wrappers import handed_to
+from paribus._models.parameters import steps_of
 from paribus._text import count
 from paribus.errors import RefusalError
-
-
-class KeptCurve(NamedTuple):
-    """A metric of a data set after each iteration."""
-
-    data: str
-    metric: str
-    values: Floats
-
-
-def training_curves(estimator: Any) -> list[KeptCurve]:
-    """Return the scores of each iteration that a fitted model, or its innermost model, stores."""
-    model = innermost(estimator)
-    library = library_for(model)
-    kept = {} if library is None else library.training_curves(model)
-    return [
-        KeptCurve(str(data), str(metric), np.asarray(values, dtype=np.float64))
-        for data, metrics in kept.items()
-        for metric, values in metrics.items()
-    ]
-
-
-def innermost(estimator: Any) -> Any:
-    """Return the innermost model, such as the last step of a pipeline or the best model of a search."""
-    while True:
-        steps = steps_of(estimator)
-        inner = steps[-1] if steps else handed_to(estimator, "predict_proba")
-        inner = attribute(estimator, "regressor_") if inner is None else inner
-        if inner is None or inner is estimator or isinstance(inner, str):
-            return estimator
-        estimator = inner
-
 
 NEGLIGIBLE = 1e-6  # relative to the largest; smaller negative values are rounding errors
 ROUNDING = 8  # units in the last place per column by which normalized shares may miss one
