@@ -204,16 +204,12 @@ def test_threads_and_checkpoints_change_no_bit(tmp_path):
 
 
 @pytest.mark.cluster
-def test_a_cluster_changes_no_bit(tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_cluster_changes_no_bit(client, tmp_path):
     path = folder(tmp_path)
     held = from_files(path)
     model = HistGradientBoostingRegressor(max_iter=10).fit(held[["a", "b", "n", "gap"]], held["y"])
     here = paribus.explain(model, path, "y", **QUIET)
-    with distributed.Client(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
-    ) as client:
-        there = paribus.explain(model, path, "y", executor=client, **QUIET)
+    there = paribus.explain(model, path, "y", executor=client, **QUIET)
     assert not [part for part in PARTS if differing(getattr(here, part), getattr(there, part))]
 
 
