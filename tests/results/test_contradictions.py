@@ -138,7 +138,7 @@ def performance():
         Metric("mean squared error", "a", 2.0, 0.2, "lower"),
         Metric("mean squared error", "b", 3.0, 0.3, "lower"),
     )
-    return Performance(metrics, (), (), (Note(NoteCode.SINGLE_ROW, "few"),), provenance())
+    return Performance(metrics, (), (Note(NoteCode.SINGLE_ROW, "few"),), provenance())
 
 
 def test_metric_is_found_by_its_name_and_the_first_output_comes_first():

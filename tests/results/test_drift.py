@@ -227,9 +227,7 @@ def test_metrics_of_both_are_compared(old):
     one, two = (
         dataclasses.replace(
             old,
-            performance=Performance(
-                (Metric("AUC", None, value, 0.03, "higher"),), (), (), (), old.provenance
-            ),
+            performance=Performance((Metric("AUC", None, value, 0.03, "higher"),), (), (), old.provenance),
         )
         for value in (0.8, 0.7)
     )

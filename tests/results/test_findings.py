@@ -230,7 +230,7 @@ def test_calibration(X):
     provenance = paribus.partial_dependence(lambda t: t["a"], X, "a").provenance
 
     def notes(*metrics):
-        return list(calibration_notes(Performance(metrics, (), (), (), provenance)))
+        return list(calibration_notes(Performance(metrics, (), (), provenance)))
 
     slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
     (note,) = notes(slope)
@@ -257,7 +257,7 @@ def test_model_without_skill(X):
     provenance = paribus.partial_dependence(lambda t: t["a"], X, "a").provenance
 
     def notes(*metrics):
-        return list(skill_notes(Performance(metrics, (), (), (), provenance)))
+        return list(skill_notes(Performance(metrics, (), (), provenance)))
 
     none = Metric("R²", "y", -0.01, 0.004, "higher")
     (note,) = notes(none)
