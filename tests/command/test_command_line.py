@@ -89,7 +89,7 @@ def test_no_arguments_print_help(run):
     assert "exit codes: 0 success, 1 failed check, 2 invalid input, 3 internal error" in out
 
 
-@pytest.mark.parametrize("command", ["explain", "compare", "inspect", "show", "compile"])
+@pytest.mark.parametrize("command", ["explain", "compare", "compile"])
 def test_every_command_has_help_with_examples(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0
@@ -167,7 +167,7 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     assert code == 0
     assert out.startswith("Explanation of ")
     assert err == "paribus: saved kept.json\n"
-    assert run("show", "kept.json")[1] == out
+    assert f"{paribus.load(folder / 'kept.json')!r}\n" == out
     report = ("-o", "r.html", "--title", "Motor", "--about", "owner=A = B", "--compare", "old.json")
     assert run("explain", "moved.txt", "my data.csv", "--quiet", *report)[0] == 0
     page = (folder / "r.html").read_text(encoding="utf-8")
@@ -176,8 +176,6 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     assert paribus.load(folder / "r.html").feature_names == paribus.load(folder / "moved.json").feature_names
     assert run("explain", "moved.txt", "my data.csv", "--quiet", "--features", "age", "-o", "r.md")[0] == 0
     assert (folder / "r.md").read_text(encoding="utf-8").startswith("# moved\\.txt on my data\\.csv\n")
-    assert run("show", "kept.json", "-o", "kept.md")[0] == 0
-    assert "age" in (folder / "kept.md").read_text(encoding="utf-8")
 
 
 def test_explain_reports_a_curve_that_moves_only_beyond_the_percentiles(run, folder):
@@ -239,10 +237,9 @@ def test_checkpoint_of_parquet_is_resumed_and_refused_for_tables_in_memory(run, 
 
 
 def test_memory_below_the_minimum_of_trees_is_refused(run):
-    for command in ("explain", "inspect"):
-        code, _, err = run(command, "old.txt", "my data.csv", "--max-memory", "20kB")
-        assert code == 2
-        assert re.search(r"needs? [\d.]+ [kM]B and max_memory is 20 kB", err)
+    code, _, err = run("explain", "old.txt", "my data.csv", "--max-memory", "20kB")
+    assert code == 2
+    assert re.search(r"needs? [\d.]+ [kM]B and max_memory is 20 kB", err)
 
 
 def test_many_hours_are_refused_unless_confirmed(run, monkeypatch):
@@ -301,7 +298,7 @@ def test_compare_is_a_gate(run, folder):
     assert code == 1
     assert out.startswith("Drift, ")
     assert err.startswith("paribus: failed: above 5 % of the spread, or for rows 15 % of the spread: age (")
-    assert run("show", "drift.json")[1] == out
+    assert f"{paribus.load(folder / 'drift.json')!r}\n" == out
     code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.05")
     bound = "5 % of the spread, and no typical change of rows above 15 % of the spread"
     assert (code, err) == (0, f"paribus: passed: no change is above {bound}\n")
@@ -362,28 +359,6 @@ def test_compare_refuses_other_percentiles(run):
     assert "over other percentiles" in err
 
 
-def test_inspect_reports_what_the_file_holds(run):
-    code, out, err = run("inspect", "old.txt")
-    assert (code, err) == (0, "")
-    assert "format     LightGBM text, format v4\n" in out
-    assert "15 trees" in out
-    assert "city: 3 categories: Bern, Genf, Zürich" in out
-    code, out, _ = run("inspect", "old.txt", "my data.csv")
-    assert code == 0
-    assert "evaluator  tree_exact" in out
-    assert "not compared with its library" in out
-
-
-def test_show_writes_tables_and_pictures(run, folder):
-    code, out, _ = run("show", "old.json", "--feature", "city", "--format", "csv")
-    assert code == 0
-    assert out.splitlines()[0].startswith("output,city,average,standard_error")
-    assert len(json.loads(run("show", "old.json", "--feature", "city", "--format", "json")[1])) == 3
-    assert run("show", "old.json", "--feature", "age", "--format", "svg")[1].startswith("<svg")
-    assert run("show", "old.json", "--feature", "age", "-o", "age.png")[2] == "paribus: wrote age.png\n"
-    assert (folder / "age.png").read_bytes().startswith(b"\x89PNG")
-
-
 FAILURES = [
     (("explian",), "invalid choice: 'explian'"),
     (("explain", "old.txt"), "the following arguments are required: DATA; see paribus explain --help"),
@@ -429,10 +404,6 @@ FAILURES = [
         "--fail-metric AUC must be a bound, or the",
     ),
     (("compare", "old.json", "old.json", "--fail-metric", "0.1"), "have no metric in common; explain both"),
-    (("show", "old.json", "--feature", "agee"), "did you mean 'age'?"),
-    (("show", "old.json", "-o", "x.docx"), "does not end in .txt"),
-    (("show", "old.json", "--format", "html"), "pass -o report.html"),
-    (("show", "effect.json", "--format", "markdown"), "this PartialDependence has no markdown"),
 ]
 
 
@@ -464,13 +435,6 @@ def test_our_own_errors_show_a_traceback_on_request_only(run, monkeypatch):
     assert "Traceback" in run("explain", "old.txt", "my data.csv")[2]
 
 
-def test_png_without_matplotlib_names_the_package(run, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    code, _, err = run("show", "old.json", "--feature", "age", "--format", "png")
-    assert code == 2
-    assert 'pip install "paribus[plot]"' in err
-
-
 def test_interrupt_ends_without_traceback(run, monkeypatch):
     def stopped(*arguments):
         raise KeyboardInterrupt
@@ -487,12 +451,12 @@ def started(folder, *arguments, **options):
 @pytest.mark.nightly
 def test_closed_pipe_and_terminal_without_unicode(folder):
     plain = os.environ | {"PYTHONIOENCODING": "ascii"}
-    shown = started(folder, "show", "old.json", "--feature", "city", env=plain)
+    shown = started(folder, "compare", "old.json", "moved.json", env=plain)
     assert (shown.returncode, shown.stderr) == (0, b"")
-    assert b"Z\\xfcrich" in shown.stdout or b"from " in shown.stdout
+    assert b" +/- " in shown.stdout
     shown.stdout.decode("ascii")
     script = "import sys; from paribus.__main__ import main; sys.stdout.close; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", script, "show", "old.json", "--feature", "age", "--format", "csv"]
+    command = [sys.executable, "-c", script, "compare", "old.json", "old.json"]
     read, write = os.pipe()
     os.close(read)  # nobody reads
     ended = subprocess.run(command, cwd=folder, stdout=write, stderr=subprocess.PIPE, check=False)
@@ -502,8 +466,8 @@ def test_closed_pipe_and_terminal_without_unicode(folder):
 
 def test_names_cannot_control_the_terminal(run, folder):
     frame = pd.DataFrame({"a\x1b[31m": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 1.0]})
-    paribus.effects(lambda t: np.asarray(t["b"]), frame, progress=False).save(folder / "hostile.json")
-    out = run("show", "hostile.json")[1]
+    paribus.explain(lambda t: np.asarray(t["b"]), frame, progress=False).save(folder / "hostile.json")
+    out = run("compare", "hostile.json", "hostile.json", "--format", "csv")[1]
     assert "\x1b" not in out
     assert "a\\x1b[31m" in out
 
@@ -520,7 +484,6 @@ OVERWRITING = {
     "compared": ["explain", "model.json", "data.parquet", "-o", "new.html", "--compare", "new.html"],
     "old of compare": ["compare", "old.json", "model.json", "--save", "old.json"],
     "new of compare": ["compare", "model.json", "old.json", "--save", "old.json"],
-    "show": ["show", "old.json", "-o", "old.json"],
 }
 
 

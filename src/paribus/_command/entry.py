@@ -11,30 +11,22 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
 from paribus import _compile
-from paribus._command import compare_command, explain_command, inspect_command, show_command
+from paribus._command import compare_command, explain_command
 from paribus._command.terminal import complain
 from paribus._version import __version__
 from paribus.errors import CostWarning, ParibusError
 
 # Each adds its parser, with its function as the default of `run`.
-COMMANDS = (
-    explain_command.add_to,
-    compare_command.add_to,
-    inspect_command.add_to,
-    show_command.add_to,
-    _compile.add_to,
-)
+COMMANDS = (explain_command.add_to, compare_command.add_to, _compile.add_to)
 FINE, GATE_FAILED, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG = "PARIBUS_DEBUG"
 DESCRIPTION = "Show how the predictions of a fitted model depend on its features."
 EPILOG = """\
 examples:
-  paribus inspect model.txt                              content of the model file
   paribus explain model.txt data.parquet                 table of features
   paribus explain model.txt data.csv --target y -o report.html
   paribus explain model.txt data.csv -o old.json         result, for a later comparison
   paribus compare old.json new.json --fail-above 0.05    exit code 1 if effects changed
-  paribus show old.json --feature age --format csv
 
 More examples: paribus explain --help, and likewise for the other commands.
 

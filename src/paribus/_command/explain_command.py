@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from paribus._budget import MAX_HOURS
-from paribus._command.terminal import add_limits, check_writable, complain, progress_lines, report, write_file
+from paribus._command.terminal import check_writable, complain, progress_lines, report
 from paribus._typing import OnError
 from paribus.errors import OptionError
 
@@ -29,7 +29,7 @@ examples:
 
 The suffix of -o selects the format:
   .html  a report, which also contains the result
-  .json  a result for paribus compare, paribus show and paribus.load
+  .json  a result for paribus compare and paribus.load
   .md    a summary, for example for a pull request
 
 Columns of DATA that the model was not fitted on are ignored. Text in CSV is converted to the categories of
@@ -116,7 +116,15 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on limits, checkpoints and progress."""
-    add_limits(parser)
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads; default: all cores, or one if the model is called",
+    )
+    parser.add_argument(
+        "--max-memory", metavar="SIZE", help="memory limit, such as 2GB; default: half of the free memory"
+    )
     parser.add_argument(
         "--executor",
         metavar="ADDRESS",
@@ -246,4 +254,6 @@ def _write_explanation(explanation: Any, path: Path, options: dict[str, Any]) ->
     elif suffix == ".json":
         explanation.save(path)
     else:
+        from paribus.results.storage import write_file
+
         write_file(path, explanation.to_markdown(title=options["title"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -54,26 +53,10 @@ def progress_lines() -> Iterator[None]:
         log.setLevel(level)
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that limit threads and memory."""
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of threads; default: all cores, or one if the model is called",
-    )
-    parser.add_argument(
-        "--max-memory", metavar="SIZE", help="memory limit, such as 2GB; default: half of the free memory"
-    )
-
-
-def report(content: str | bytes) -> None:
-    """Write text or a picture to stdout; a closed pipe is not an error."""
+def report(text: str) -> None:
+    """Write text to stdout; a closed pipe is not an error."""
     try:
-        if isinstance(content, bytes):
-            sys.stdout.buffer.write(content)
-        else:
-            _write_printable(sys.stdout, content if content.endswith("\n") else f"{content}\n")
+        _write_printable(sys.stdout, text if text.endswith("\n") else f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         # The rest of the buffer would raise again when Python exits.
@@ -118,20 +101,6 @@ def _is_input(path: Path, given: str) -> bool:
         return Path(local).resolve() in path.resolve().parents
     files = [local] if os.path.exists(local) else glob(local, recursive=True)
     return any(path.samefile(file) for file in files if os.path.exists(file))
-
-
-def write_file(path: Path, content: str | bytes) -> None:
-    """Write a temporary file and rename it, so that a failure leaves no partial file."""
-    data = content.encode() if isinstance(content, str) else content
-    target = Path(os.path.realpath(path))
-    half = target.with_name(f".paribus.{os.urandom(8).hex()}.half")
-    try:
-        half.write_bytes(data)
-        half.replace(target)
-    except OSError as error:
-        raise InputError(f"-o {path} cannot be written: {error}") from error
-    finally:
-        half.unlink(missing_ok=True)
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
