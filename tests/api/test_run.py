@@ -5,6 +5,7 @@ import warnings
 import weakref
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import lightgbm
 import numpy as np
@@ -240,13 +241,14 @@ class Named:
         raise AssertionError
 
 
-def test_two_states_of_one_name_are_an_error():
+def test_two_states_of_one_name_are_an_error(tmp_path):
     with pytest.raises(ValueError, match="same name"):
         Together((Named("x"), Named("x"))).evaluate(None)
     assert set(Together((Named("x"), Named("y"))).evaluate(None).parts) == {("x", 0), ("y", 0)}
-    passes = [Pass("same", Named("x"), (), 1), Pass("same", Named("y"), (), 1)]
+    blocks, identity = SimpleNamespace(size=1, count=1, rows=1), {"settings": "", "model": "", "data": ""}
+    passes = [Pass("same", Named(name), blocks, 1, identity=identity) for name in "xy"]
     with pytest.raises(ValueError, match="same name"):
-        Runner(False).fold(passes)
+        Runner.of(False, None, tmp_path / "kept").fold(passes)
 
 
 def test_models_of_a_long_list_are_evaluated_some_at_a_time():

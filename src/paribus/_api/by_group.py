@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from paribus._api.data import By, OutOfCoreData, SurveyRequest
-from paribus._api.run import Rounds, RunContext, Statistic, Steps, Verification, lockstep
+from paribus._api.run import Rounds, RunContext, Steps, lockstep
 from paribus._api.runner import Pass, digest
 from paribus._contracts import NOMINAL
 from paribus._data.grouping import MOST_VALUES, QUANTILES, Grouping, GroupsByColumn
@@ -18,9 +18,9 @@ from paribus._data.rows import Background, Block, Rows
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import TableReader
 from paribus._data.summary import SummarySpec, summarize_column
-from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals
-from paribus._evaluators.planner import Plan
+from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals, state_of_group
 from paribus._evaluators.survey import survey_states
+from paribus._states import Keyed
 from paribus.errors import RefusalError
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.performance import Performance
@@ -30,37 +30,13 @@ GROUPED_ROWS = 65_536  # rows read at a time when only groups are counted
 
 @dataclass(frozen=True, eq=False)
 class GroupedStatistic:
-    """A statistic that is computed for each group of rows; its fields are those of a `Statistic`."""
+    """A statistic that is computed for each group of rows, and has its other attributes."""
 
     statistic: Any
     by: By
-    verb: str
-    seeds: tuple[int, ...]
-    needs_model: bool
-    needs_target: bool
-    reads_trees: bool
-    wanted: Mapping[int, SummarySpec]
-    max_predictions: int | None
 
-    @classmethod
-    def of(cls, one: Statistic, by: By) -> GroupedStatistic:
-        """Return a statistic by group."""
-        return cls(
-            one,
-            by,
-            one.verb,
-            one.seeds,
-            one.needs_model,
-            one.needs_target,
-            one.reads_trees,
-            one.wanted,
-            one.max_predictions,
-        )
-
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the additional cost of ``verify=True``."""
-        found: Verification = self.statistic.verification(context, plans)
-        return found
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.statistic, name)
 
     def evaluate(self, context: RunContext) -> Steps:
         """Form the groups, then evaluate the statistic of each in shared passes."""
@@ -189,8 +165,8 @@ def each_group(context: RunContext, grouping: Grouping, statistic: Any) -> Round
         one = statistic
         if limit is not None:
             one = replace(one, max_predictions=max(1, limit * own.rows.n_weighted // rows))
-        generators.append(_renamed(one.evaluate(own), group, context.rows))
-    builders = yield from _merged(lockstep(generators))
+        generators.append(one.evaluate(own))
+    builders = yield from _joined(lockstep(generators))
     total = context.rows.total
     groups = tuple(
         Group(grouping.labels[group], own.rows.n_weighted, own.rows.total / total)
@@ -199,25 +175,7 @@ def each_group(context: RunContext, grouping: Grouping, statistic: Any) -> Round
     return groups, builders
 
 
-def _renamed(steps: Steps, group: int, whole: Any) -> Generator[Any, Any, Any]:
-    """Run the steps of a group; names of its passes over rows in memory get the number of the group."""
-    sent = None
-    while True:
-        try:
-            step = steps.send(sent)
-        except StopIteration as done:
-            return done.value
-        if isinstance(step, list):
-            step = [
-                one
-                if one.rows is whole or isinstance(one.blocks, GroupBlocks)
-                else replace(one, name=f"{one.name}-{group}")
-                for one in step
-            ]
-        sent = yield step
-
-
-def _merged(rounds: Rounds) -> Rounds:
+def _joined(rounds: Rounds) -> Rounds:
     """Run rounds of passes, in which passes over out-of-core groups with the same name are one pass."""
     states: Any = None
     while True:
@@ -225,55 +183,41 @@ def _merged(rounds: Rounds) -> Rounds:
             passes = rounds.send(states)
         except StopIteration as done:
             return done.value
-        buckets: dict[Any, list[Pass]] = {}
-        for one in passes:
-            blocks: Any = one.blocks
-            by = isinstance(blocks, GroupBlocks)
-            buckets.setdefault((one.name, blocks.parts) if by else id(one), []).append(one)
-        merged = [SharedPass.of(bucket) for bucket in buckets.values()]
-        found = yield [one.whole for one in merged]
-        states_by_pass: dict[int, Any] = {}
-        for shared, own in zip(merged, found, strict=True):
-            states_by_pass |= {id(each): state for each, state in shared.split(own)}
-        states = [states_by_pass[id(one)] for one in passes]
+        members: dict[Any, list[Pass]] = {}
+        for each in passes:
+            blocks: Any = each.blocks
+            key = (each.name, blocks.parts) if isinstance(blocks, GroupBlocks) else each
+            members.setdefault(key, []).append(each)
+        folded = yield [_whole_pass(each) for each in members.values()]
+        state_of_pass = {
+            each: state_of_group(state, each.blocks.group)
+            if isinstance(each.blocks, GroupBlocks) and isinstance(state, Keyed)
+            else state
+            for group_passes, state in zip(members.values(), folded, strict=True)
+            for each in group_passes
+        }
+        states = [state_of_pass[each] for each in passes]
 
 
-class SharedPass(NamedTuple):
-    """The passes of several groups, and the pass over all rows that evaluates them."""
-
-    passes: list[Pass]
-    whole: Pass
-    evaluator: ByGroup | None = None
-
-    @classmethod
-    def of(cls, passes: list[Pass]) -> SharedPass:
-        """Return the pass over all rows; a single pass over other rows stays as it is."""
-        first, blocks = passes[0], [one.blocks for one in passes if isinstance(one.blocks, GroupBlocks)]
-        if not blocks:
-            return cls(passes, first)
-        evaluators = {own.group: one.evaluator for own, one in zip(blocks, passes, strict=True)}
-        evaluator, rows = ByGroup(evaluators, blocks[0].grouping), first.rows.whole
-        identity = first.identity
-        if identity is not None:
-            settings = digest(*(one.identity["settings"] for one in passes if one.identity is not None))
-            identity = {**identity, "settings": settings}
-        whole = replace(
-            first,
-            name=f"{first.name}-groups",
-            evaluator=evaluator,
-            blocks=rows.blocks(max(own.whole.size for own in blocks), blocks[0].parts),
-            threads=max(one.threads for one in passes),
-            memory=sum(one.memory for one in passes),
-            identity=identity,
-            rows=rows,
-        )
-        return cls(passes, whole, evaluator)
-
-    def split(self, state: Any) -> Iterator[tuple[Pass, Any]]:
-        """Yield each pass with its state, or with the refusal of all."""
-        for one in self.passes:
-            if self.evaluator is None or isinstance(state, RefusalError):
-                yield one, state
-            else:
-                assert isinstance(one.blocks, GroupBlocks)
-                yield one, self.evaluator.state_of(one.blocks.group, state)
+def _whole_pass(passes: list[Pass]) -> Pass:
+    """Return the pass over all rows that evaluates those of each group; one over other rows is unchanged."""
+    first = passes[0]
+    blocks = [each.blocks for each in passes if isinstance(each.blocks, GroupBlocks)]
+    if not blocks:
+        return first
+    rows, grouping, parts = first.rows.whole, blocks[0].grouping, blocks[0].parts
+    evaluators = {cut.group: each.evaluator for cut, each in zip(blocks, passes, strict=True)}
+    identity = first.identity
+    if identity is not None:
+        settings = digest(*(each.identity["settings"] for each in passes if each.identity is not None))
+        identity = {**identity, "settings": settings}
+    return replace(
+        first,
+        name=f"{first.name}-groups",
+        evaluator=ByGroup(evaluators, grouping),
+        blocks=rows.blocks(max(cut.whole.size for cut in blocks), parts),
+        threads=max(each.threads for each in passes),
+        memory=sum(each.memory for each in passes),
+        identity=identity,
+        rows=rows,
+    )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, SurveyRequest, open_data
@@ -689,7 +689,7 @@ class Explainer:
             raise OptionError("regions are parts of all rows; leave by out, or pass the rows of one group")
         from paribus._api.by_group import GroupedStatistic
 
-        return GroupedStatistic.of(statistic, self._subject.data.by)
+        return cast(Statistic, GroupedStatistic(statistic, self._subject.data.by))
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         """Return the results of statistics, computed in shared passes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -239,8 +239,8 @@ def grouped_statistics(curves: EffectsStatistic, averages: Statistic, by: By | N
     if by is None:
         return {}
     return {
-        "by effects": GroupedStatistic.of(replace(curves, quantiles=None), by),
-        "by performance": GroupPerformance.of(averages, by),
+        "by effects": cast(Statistic, GroupedStatistic(replace(curves, quantiles=None), by)),
+        "by performance": cast(Statistic, GroupPerformance(averages, by)),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,45 +109,45 @@ class Runner:
     def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
         """Return the state or refusal of each pass; passes that fit ``memory`` share a read."""
         wanted, passes = passes, list(dict.fromkeys(passes))  # statistics may share a pass
-        twice = [name for name, count in Counter(one.name for one in passes).items() if count > 1]
-        if twice:
-            raise ValueError(f"two passes of a round have the same name: {twice}")
-        states: dict[str, Keyed | RefusalError] = {}
-        stores = {one.name: self._store(one) for one in passes}
+        stores = {one: self._store(one) for one in passes}
+        stored = [one.name for one in passes if stores[one] is not None]
+        if len(set(stored)) < len(stored):
+            raise ValueError(f"two stored passes of a round have the same name: {sorted(stored)}")
+        states: dict[Pass, Keyed | RefusalError] = {}
         self._rounds += all(one.known is None for one in passes)
         for group in self._groups(passes, stores, memory):
             if len(group) > 1:
                 states |= self._together(group, stores)
             else:
-                states[group[0].name] = self._alone(group[0], stores[group[0].name])
+                states[group[0]] = self._alone(group[0], stores[group[0]])
             self.passes += any(one.reads and not one.blocks.in_memory for one in group)
         self.passes += any(one.reads and one.blocks.in_memory for one in passes)
-        return [states[one.name] for one in wanted]
+        return [states[one] for one in wanted]
 
     def begin(self) -> None:
         """Reset the counts of passes and rounds; the survey is round 0."""
         self.passes, self._rounds = 0, 1
 
     def _groups(
-        self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
+        self, passes: Sequence[Pass], stores: Mapping[Pass, Any], memory: float
     ) -> Iterator[list[Pass]]:
         """Yield groups of passes over the same rows that together fit ``memory``.
 
         Passes on another executor, or resumed from a checkpoint, run alone.
         """
         groups: list[list[Pass]] = []
-        begun = {name for name, store in stores.items() if store is not None and store.begun}
-        apart: set[str] = set()
+        begun = {one for one, store in stores.items() if store is not None and store.begun}
+        apart: set[Pass] = set()
         for one in passes:
             # A model predicts in-memory rows in the calling thread: its settings may be thread-local.
-            alone = self.executor is not None or one.name in begun or (one.blocks.in_memory and one.predicts)
+            alone = self.executor is not None or one in begun or (one.blocks.in_memory and one.predicts)
             if alone:
-                apart.add(one.name)
+                apart.add(one)
             near = groups[-1:] if one.blocks.in_memory else groups[::-1]  # a read is shared wherever it is
             for group in [] if alone else near:
                 first, needed = group[0], sum(each.memory for each in group) + one.memory
                 same = first.blocks.in_memory == one.blocks.in_memory and first.rows is one.rows
-                if same and first.name not in apart and needed <= memory:
+                if same and first not in apart and needed <= memory:
                     group.append(one)
                     break
             else:
@@ -175,18 +174,18 @@ class Runner:
             return refusal
         return state
 
-    def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
+    def _together(self, group: list[Pass], stores: Mapping[Pass, Any]) -> dict[Pass, Keyed | RefusalError]:
         """Return the state or refusal of each pass of a group that shares a read."""
         from paribus._executors.local import SharedFold, fold_together
 
         # The threads of all passes together are at most about twice the cores.
         most = max(1, -(-2 * _budget.threads(-1) // len(group)))
         folds = [
-            SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one.name])
+            SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one])
             for one in group
         ]
-        states = fold_together(folds, self.progress, " and ".join(one.doing for one in group))
-        return {one.name: state for one, state in zip(group, states, strict=True)}
+        states = fold_together(folds, self.progress, " and ".join(dict.fromkeys(one.doing for one in group)))
+        return dict(zip(group, states, strict=True))
 
 
 def announce(warning: str | None) -> None:

@@ -45,10 +45,11 @@ class ByGroup:
                 states |= {(f"{group} {name}", number): state for (name, number), state in parts}
         return Keyed(states)
 
-    def state_of(self, group: int, state: Keyed) -> Keyed:
-        """Return the state of one group."""
-        named = ((name.partition(" "), number, part) for (name, number), part in state.parts.items())
-        return Keyed({(key[2], number): part for key, number, part in named if key[0] == str(group)})
+
+def state_of_group(state: Keyed, group: int) -> Keyed:
+    """Return the state of one group from that of `ByGroup`."""
+    named = ((name.partition(" "), number, part) for (name, number), part in state.parts.items())
+    return Keyed({(key[2], number): part for key, number, part in named if key[0] == str(group)})
 
 
 @dataclass(frozen=True, eq=False)
