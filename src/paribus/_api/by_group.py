@@ -161,7 +161,7 @@ def each_group(context: RunContext, grouping: Grouping, statistic: Any) -> Round
     contexts: dict[int, RunContext] = yield from group_contexts(context, grouping, statistic.seeds)
     limit, rows = statistic.max_predictions, context.rows.n_weighted
     generators = []
-    for group, own in contexts.items():
+    for own in contexts.values():
         one = statistic
         if limit is not None:
             one = replace(one, max_predictions=max(1, limit * own.rows.n_weighted // rows))

@@ -9,20 +9,17 @@ from typing import Any
 
 from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most
 from paribus._report.markup import (
-    NONE,
     Content,
     Markup,
-    brief,
     element,
     facts,
     joined,
     long_text,
-    measured,
     name_of,
     shortened,
     table,
 )
-from paribus._text import multiple
+from paribus._text import NONE, brief, measured, multiple
 from paribus.errors import ParibusError
 from paribus.results.drift import Change, Drift, EffectDrift, point_text
 from paribus.results.drift_text import NOTICEABLE, shown_rows

@@ -9,24 +9,20 @@ from paribus._contracts import Array
 from paribus._report.figures import ALL_OUTPUTS, References, drawn_outputs, feature_figures, figure
 from paribus._report.first_sections import against, note_item
 from paribus._report.markup import (
-    NONE,
     Markup,
     at,
-    brief,
-    digits,
     element,
     error_digits,
     facts,
     folded,
     joined,
-    measured,
     name_of,
     share,
     shortened,
     table,
 )
 from paribus._report.sentences import shape_words, shown_curve
-from paribus._text import at_value, count
+from paribus._text import NONE, at_value, brief, count, digits, measured
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, trimmed

@@ -16,7 +16,8 @@ from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
 from paribus._display.vector.page import INCH, labeled, legend_above
-from paribus._report.markup import Content, Markup, brief, element, folded, joined, name_of
+from paribus._report.markup import Content, Markup, element, folded, joined, name_of
+from paribus._text import brief
 from paribus.errors import DrawingError
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect

@@ -14,22 +14,19 @@ from paribus._report.figures import (
     summary_figures,
 )
 from paribus._report.markup import (
-    NONE,
     Content,
     Markup,
     at,
-    brief,
     element,
     folded,
     joined,
     long_text,
-    measured,
     name_of,
     share,
     table,
 )
 from paribus._report.sentences import sentences, shape_words, shown_curve
-from paribus._text import count
+from paribus._text import NONE, brief, count, measured
 from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.performance import Metric

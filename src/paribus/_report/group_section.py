@@ -7,19 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus._report.figures import SMALL, References, figure
-from paribus._report.markup import (
-    Content,
-    Markup,
-    at,
-    brief,
-    element,
-    joined,
-    measured,
-    name_of,
-    share,
-    table,
-)
-from paribus._text import count
+from paribus._report.markup import Content, Markup, at, element, joined, name_of, share, table
+from paribus._text import brief, count, measured
 from paribus.results.effects import compare
 from paribus.results.group_comparison import GroupComparison, GroupDifference
 from paribus.results.regions import FeatureRegions

@@ -25,24 +25,12 @@ from paribus._report.first_sections import (
     summary_section,
 )
 from paribus._report.group_section import group_section, region_section
-from paribus._report.markup import (
-    NONE,
-    Content,
-    Markup,
-    brief,
-    element,
-    joined,
-    label_of,
-    measured,
-    name_of,
-    share,
-    shortened,
-)
+from paribus._report.markup import Content, Markup, element, joined, label_of, name_of, share, shortened
 from paribus._report.performance_section import feature_names_of, pairs_section, performance_section
 from paribus._report.record_section import identity, record_section
 from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import count
+from paribus._text import NONE, brief, count, measured
 from paribus.errors import OptionError, check_flags
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible

@@ -16,17 +16,15 @@ from paribus._report.markup import (
     Content,
     Markup,
     at,
-    brief,
-    digits,
     element,
     error_digits,
     folded,
     joined,
-    measured,
     name_of,
     shortened,
     table,
 )
+from paribus._text import brief, digits, measured
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance

@@ -7,11 +7,9 @@ from typing import Any
 
 from paribus._report.figures import References, badge, definitions
 from paribus._report.markup import (
-    NONE,
     Content,
     Markup,
     at,
-    brief,
     element,
     fact,
     facts,
@@ -25,7 +23,7 @@ from paribus._report.markup import (
     share,
     table,
 )
-from paribus._text import count
+from paribus._text import NONE, brief, count
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.model_record import TargetRecord

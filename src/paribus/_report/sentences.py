@@ -9,8 +9,8 @@ import numpy as np
 
 from paribus._contracts import Array, Floats
 from paribus._report.figures import References
-from paribus._report.markup import NONE, Markup, at, brief, joined, name_of, span
-from paribus._text import count
+from paribus._report.markup import Markup, at, joined, name_of, span
+from paribus._text import NONE, brief, count
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.partial_dependence import trimmed
 from paribus.results.shape import Shape
