@@ -17,6 +17,9 @@ ResponseMethod: TypeAlias = Literal[
 EffectMethod: TypeAlias = Literal["auto", "exact", "brute", "recursion"]  # how partial dependence is computed
 Method: TypeAlias = Literal["auto", "exact", "brute"]  # how ALE and interactions are computed
 ImportanceKind: TypeAlias = Literal["effect", "permutation", "model"]  # what importance means
+LossName: TypeAlias = Literal[
+    "squared_error", "absolute_error", "poisson", "gamma", "log_loss", "error_rate"
+]  # loss= of importance by permutation
 Curves: TypeAlias = Literal["average", "individual", "both"]  # kind=: curves of all rows, of each, or both
 GridResolution: TypeAlias = int | Literal["splits"]  # points of an axis, or both sides of each split
 OnError: TypeAlias = Literal["raise", "skip"]  # action for files that cannot be read

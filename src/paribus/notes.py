@@ -206,7 +206,6 @@ class NoteCode(StrEnum):
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
     ERROR_BASIS = "PAR504", "tip", "basis of the standard error of a difference"
     INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
-    SCORE_ERROR = "PAR506", "tip", "basis of the standard error of a score that is not a mean over rows"
     METRIC_LEFT_OUT = "PAR601", "tip", "a performance metric is not defined here and was left out", LAST
     SHARED_RANKS = (
         "PAR602",

@@ -247,7 +247,7 @@ def test_list_of_labels_is_a_target_and_no_list_of_columns():
     labels = BINARY.map({0: "no", 1: "yes"}).tolist()
     found = paribus.feature_importance(
         lambda t: np.column_stack([1 - (t["c"] > 0), t["c"] > 0]), X, y=BINARY.tolist(), kind="permutation",
-        scoring=lambda y, p: (np.asarray(y) - p[:, 1]) ** 2, **QUIET,
+        loss="log_loss", **QUIET,
     )  # fmt: skip
     assert found.values.shape == (3,)
     with pytest.raises(paribus.errors.InputError, match="y holds 'no', which cannot be averaged"):

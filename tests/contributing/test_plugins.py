@@ -76,7 +76,7 @@ def test_library_of_a_plugin_is_exact(install):
 
 def test_objectives_and_constraints_of_a_plugin_are_known(install):
     from paribus._api.model_facts import model_directions
-    from paribus._models.scoring.choose import family_of, other_scale, predicts_probability
+    from paribus._models.scoring.targets import family_of, other_scale, predicts_probability
 
     install("plugin_trees", TREES + DECLARED, "libraries", "plugin_trees = plugin_trees:PluginTrees")
     model = stumps()

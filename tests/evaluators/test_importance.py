@@ -127,16 +127,17 @@ def test_importance_by_permutation_end_to_end():
     np.testing.assert_allclose(slopes, want, rtol=0.2, atol=0.02)
 
 
-def test_importance_by_permutation_of_classifier_by_loss_and_by_score():
+def test_importance_by_permutation_of_classifier_by_either_loss():
     model = LogisticRegression().fit(TRAIN, THREE)
     arguments = {"kind": "permutation", "n_repeats": 20}
     loss = paribus.feature_importance(model, TRAIN, y=THREE, **arguments)
-    assert "log" in loss.unit
+    assert loss.unit == "increase of log_loss"
     assert loss.provenance.response == "predict_proba"
-    score = paribus.feature_importance(model, TRAIN, y=THREE, scoring="accuracy", **arguments)
+    wrong = paribus.feature_importance(model, TRAIN, y=THREE, loss="error_rate", **arguments)
     theirs = inspection.permutation_importance(model, TRAIN, THREE, scoring="accuracy", n_repeats=20)
-    np.testing.assert_allclose(score.values, theirs.importances_mean, atol=0.03)
-    assert score.order[0] == loss.order[0] == np.argmax(theirs.importances_mean)
+    assert wrong.unit == "increase of error_rate"
+    np.testing.assert_allclose(wrong.values, theirs.importances_mean, atol=0.03)
+    assert wrong.order[0] == loss.order[0] == np.argmax(theirs.importances_mean)
 
 
 def test_importance_by_model_itself():
@@ -159,10 +160,10 @@ def test_importance_by_model_itself():
     [
         ({"kind": "gain"}, "kind='gain'"),
         ({"kind": "permutation"}, "kind='permutation' needs y"),
-        ({"scoring": "r2"}, "scoring has no meaning for kind='effect'"),
+        ({"loss": "absolute_error"}, "loss has no meaning for kind='effect'"),
         ({"n_repeats": 9}, "n_repeats has no meaning for kind='effect'"),
         ({"kind": "model", "y": SIGNAL}, "y has no meaning for kind='model'"),
-        ({"kind": "model", "scoring": "r2"}, "scoring has no meaning for kind='model'"),
+        ({"kind": "model", "loss": "log_loss"}, "loss has no meaning for kind='model'"),
         ({"kind": "model", "response_method": "predict"}, "response_method has no meaning"),
         ({"kind": "model", "subsample": 100}, "subsample has no meaning for kind='model'"),
         ({"kind": "permutation", "y": SIGNAL, "n_repeats": 0}, "n_repeats=0 must be"),

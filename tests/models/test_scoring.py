@@ -1,9 +1,6 @@
-"""How good predictions are: the numbers of scikit-learn, any kind of y, and what is refused."""
+"""Losses as scikit-learn has them, targets of any type, and refusals."""
 
 import pickle
-import subprocess
-import sys
-import warnings
 
 import lightgbm
 import numpy as np
@@ -30,16 +27,16 @@ from sklearn.svm import SVC
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
 from paribus._models import adapt
-from paribus._models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
-from paribus._models.scoring.choose import (
+from paribus._models.scoring import loss_of, target_of
+from paribus._models.scoring.targets import (
     Family,
     Outcome,
+    codes_of,
     family_of,
     other_scale,
     outcome_of,
     predicts_probability,
 )
-from paribus._models.scoring.losses import codes_of
 from paribus.errors import InputError, ModelError, OptionError
 
 RNG = np.random.default_rng(0)
@@ -58,20 +55,15 @@ FOREST = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state
 NO_PROBABILITIES = SVC().fit(X, TWO)
 
 
-def scored(estimator, scoring, y, table=X, weights=None, **arguments):
-    rows = rows_of(table_of(table), weights)
-    weighted = weights is not None
-    return score_of(estimator, scoring, target_of(y, rows), rows.table, weighted=weighted, **arguments)
+def compared(estimator, loss, y, table=X, **arguments):
+    rows = rows_of(table_of(table), None)
+    return loss_of(estimator, loss, target_of(y, rows), rows.table, **arguments)
 
 
-def value(score, table=X, weights=None):
-    """The score of all rows, as an evaluator puts it together."""
-    if isinstance(score, Scorer):
-        return score.total(table, weights)
-    predictions = score.model.predict(table, len(table))
-    if isinstance(score, TotalScore):
-        return score.total(predictions, weights)
-    halves = [score.of_rows(predictions[:70], 0), score.of_rows(predictions[70:], 70)]
+def value(loss, table=X, weights=None):
+    """The loss of all rows, as an evaluator puts it together."""
+    predictions = loss.model.predict(table, len(table))
+    halves = [loss.of_rows(predictions[:70], 0), loss.of_rows(predictions[70:], 70)]
     return np.average(np.concatenate(halves), weights=weights)
 
 
@@ -87,18 +79,14 @@ def proba(estimator):
         ("absolute_error", LINEAR, Y, metrics.mean_absolute_error),
         ("poisson", POSITIVE, COUNTS, metrics.mean_poisson_deviance),
         ("gamma", POSITIVE, Y, metrics.mean_gamma_deviance),
-        ("r2", LINEAR, Y, metrics.r2_score),
     ],
 )
 def test_losses_of_numbers_are_those_of_scikit_learn(name, estimator, y, theirs, weights):
-    score = scored(estimator, name, y, weights=weights)
-    assert score.name == name
-    assert score.response == "predict"
-    assert score.greater_is_better == (name == "r2")
-    assert isinstance(score, TotalScore if name == "r2" else RowScore)
-    assert value(score, weights=weights) == pytest.approx(
-        theirs(y, estimator.predict(X), sample_weight=weights)
-    )
+    loss = compared(estimator, name, y)
+    assert loss.name == name
+    assert loss.model.response == "predict"
+    want = theirs(y, estimator.predict(X), sample_weight=weights)
+    assert value(loss, weights=weights) == pytest.approx(want)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
@@ -108,59 +96,12 @@ def test_losses_of_numbers_are_those_of_scikit_learn(name, estimator, y, theirs,
     ids=["two", "three", "forest"],
 )
 def test_losses_of_labels_are_those_of_scikit_learn(estimator, y, weights):
-    loss, error = (scored(estimator, name, y, weights=weights) for name in ("log_loss", "error_rate"))
+    loss, error = (compared(estimator, name, y) for name in ("log_loss", "error_rate"))
     want = metrics.log_loss(y, proba(estimator), sample_weight=weights)
     assert value(loss, weights=weights) == pytest.approx(want)
     right = metrics.accuracy_score(y, estimator.predict(X), sample_weight=weights)
     assert value(error, weights=weights) == pytest.approx(1 - right)
-    assert (loss.response, error.response) == ("predict_proba", "predict")
-    assert not loss.greater_is_better
-    assert not error.greater_is_better
-
-
-@pytest.mark.parametrize(
-    ("name", "estimator", "y"),
-    [
-        ("accuracy", TWO_CLASSES, TWO),
-        ("neg_log_loss", THREE_CLASSES, THREE),
-        ("neg_mean_absolute_error", LINEAR, Y),
-        ("neg_mean_squared_error", LINEAR, Y),
-        ("neg_mean_poisson_deviance", POSITIVE, COUNTS),
-        ("neg_mean_gamma_deviance", POSITIVE, Y),
-    ],
-)
-def test_scores_that_are_means_are_known_row_by_row(name, estimator, y):
-    score = scored(estimator, name, y)
-    assert isinstance(score, RowScore)
-    assert score.name == name
-    assert score.greater_is_better
-    assert value(score) == pytest.approx(metrics.get_scorer(name)(estimator, X, y))
-
-
-@pytest.mark.parametrize(
-    ("name", "estimator", "y"),
-    [
-        ("roc_auc", TWO_CLASSES, TWO),
-        ("roc_auc_ovr", THREE_CLASSES, THREE),
-        ("balanced_accuracy", THREE_CLASSES, THREE),
-        ("explained_variance", LINEAR, Y),
-    ],
-)
-def test_any_scorer_of_scikit_learn_by_name_or_itself(name, estimator, y):
-    scorer = metrics.get_scorer(name)
-    for scoring in (name, scorer):
-        score = scored(estimator, scoring, y, weights=WEIGHTS)
-        assert isinstance(score, Scorer)
-        assert score.greater_is_better
-        assert score.response == "scorer"
-        assert value(score, weights=WEIGHTS) == scorer(estimator, X, y, sample_weight=WEIGHTS)
-
-
-def test_a_models_own_score_is_a_scorer_as_well():
-    passed = metrics.check_scoring(LINEAR)  # scikit-learn's way to say estimator.score
-    score = scored(LINEAR, passed, Y)
-    assert isinstance(score, Scorer)
-    assert value(score) == LINEAR.score(X, Y)
+    assert (loss.model.response, error.model.response) == ("predict_proba", "predict")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +123,9 @@ def test_a_models_own_score_is_a_scorer_as_well():
     ],
 )
 def test_the_default_suits_the_model(estimator, y, name):
-    score = scored(estimator, None, y)
-    assert score.name == name
-    assert np.isfinite(value(score))
+    loss = compared(estimator, None, y)
+    assert loss.name == name
+    assert np.isfinite(value(loss))
 
 
 def test_boosters_are_asked_for_what_their_objective_gives():
@@ -192,111 +133,52 @@ def test_boosters_are_asked_for_what_their_objective_gives():
     margins = {"objective": "binary", "verbose": -1, "num_threads": 1}
     light = lightgbm.train(margins, lightgbm.Dataset(X, codes), 3)
     extreme = xgboost.train({"objective": "multi:softprob", "num_class": 3}, xgboost.DMatrix(X, THREE), 3)
-    assert value(scored(light, "log_loss", codes)) == pytest.approx(metrics.log_loss(codes, light.predict(X)))
+    assert value(compared(light, "log_loss", codes)) == pytest.approx(
+        metrics.log_loss(codes, light.predict(X))
+    )
     # Text is taken in its order, as every library does.
-    assert value(scored(light, "log_loss", TWO)) == value(scored(light, "log_loss", codes))
+    assert value(compared(light, "log_loss", TWO)) == value(compared(light, "log_loss", codes))
     likely = extreme.predict(xgboost.DMatrix(X))[np.arange(150), THREE]
-    assert value(scored(extreme, "log_loss", THREE)) == pytest.approx(-np.log(likely.astype(float)).mean())
+    assert value(compared(extreme, "log_loss", THREE)) == pytest.approx(-np.log(likely.astype(float)).mean())
     with pytest.raises(
         OptionError, match="Booster does not predict labels such as 1; pass a function that does"
     ):
-        scored(light, "error_rate", codes)
+        compared(light, "error_rate", codes)
 
 
 def test_classes_that_do_not_occur_still_have_their_probability():
     some = np.isin(THREE, [0, 1])
     rows = rows_of(table_of(X[some]), None)
-    score = score_of(THREE_CLASSES, "log_loss", target_of(THREE[some], rows), rows.table)
-    predictions = score.model.predict(X[some], some.sum())
+    loss = loss_of(THREE_CLASSES, "log_loss", target_of(THREE[some], rows), rows.table)
+    predictions = loss.model.predict(X[some], some.sum())
     want = metrics.log_loss(THREE[some], proba(THREE_CLASSES)[some], labels=[0, 1, 2])
-    assert score.of_rows(predictions, 0).mean() == pytest.approx(want)
+    assert loss.of_rows(predictions, 0).mean() == pytest.approx(want)
 
 
 def test_certainty_that_is_wrong_costs_much_but_not_everything():
-    score = scored(lambda t: np.ones(len(t)), "log_loss", np.zeros(150, dtype=int))
-    assert value(score) == pytest.approx(-np.log(np.finfo(float).eps))
+    loss = compared(lambda t: np.ones(len(t)), "log_loss", np.zeros(150, dtype=int))
+    assert value(loss) == pytest.approx(-np.log(np.finfo(float).eps))
 
 
 def test_labels_a_function_answers_with_are_compared_as_they_are():
-    score = scored(lambda t: np.where(t[:, 0] > 0, "yes", "no"), "error_rate", TWO)
-    assert value(score) == pytest.approx(np.mean(np.where(X[:, 0] > 0, "yes", "no") != TWO))
-    strange = scored(lambda t: np.where(t[:, 0] > 0, "yes", "never seen"), "error_rate", TWO)
+    loss = compared(lambda t: np.where(t[:, 0] > 0, "yes", "no"), "error_rate", TWO)
+    assert value(loss) == pytest.approx(np.mean(np.where(X[:, 0] > 0, "yes", "no") != TWO))
+    strange = compared(lambda t: np.where(t[:, 0] > 0, "yes", "never seen"), "error_rate", TWO)
     assert value(strange) == pytest.approx(np.mean((X[:, 0] <= 0) | (TWO == "no")))
 
 
 def test_several_outputs_are_averaged():
     both = np.stack([Y, -3 * Y], axis=1)
     model = LinearRegression().fit(X, both)
-    squared, r2 = (scored(model, name, both) for name in ("squared_error", "r2"))
+    squared = compared(model, "squared_error", both)
     assert value(squared) == pytest.approx(metrics.mean_squared_error(both, model.predict(X)))
-    assert value(r2) == pytest.approx(metrics.r2_score(both, model.predict(X)))
 
 
-def test_a_function_of_two_is_a_loss_and_may_answer_row_by_row():
-    each = scored(LINEAR, lambda y, p: (y - p) ** 4, Y, weights=WEIGHTS)
-    assert isinstance(each, RowScore)
-    assert not each.greater_is_better
-    want = np.average((Y - LINEAR.predict(X)) ** 4, weights=WEIGHTS)
-    assert value(each, weights=WEIGHTS) == pytest.approx(want)
-
-    def worst(y_true, y_pred, sample_weight=None):
-        return np.max(np.abs(y_true - y_pred) * (1 if sample_weight is None else sample_weight))
-
-    whole = scored(LINEAR, worst, Y, weights=WEIGHTS)
-    assert isinstance(whole, TotalScore)
-    assert whole.name == "worst"
-    assert not whole.greater_is_better
-    assert value(whole, weights=WEIGHTS) == np.max(np.abs(Y - LINEAR.predict(X)) * WEIGHTS)
-
-
-def test_a_loss_that_warns_about_a_few_rows_still_answers_row_by_row():
-    def warning(y_true, y_pred):
-        warnings.warn("few rows", UserWarning, stacklevel=1)
-        return (y_true - y_pred) ** 2
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # which would count as a failure of the function
-        assert isinstance(scored(LINEAR, warning, Y), RowScore)
-
-
-def test_functions_of_scikit_learn_say_by_their_name_which_way_is_better():
-    auc = scored(TWO_CLASSES, metrics.roc_auc_score, TWO)
-    assert isinstance(auc, TotalScore)
-    assert auc.greater_is_better
-    assert value(auc) == metrics.roc_auc_score(TWO, proba(TWO_CLASSES)[:, 1])
-    assert not scored(LINEAR, metrics.max_error, Y).greater_is_better
-
-    def bad_score(y_true, y_pred):
-        return np.abs(y_true - y_pred).max()
-
-    assert not scored(LINEAR, bad_score, Y).greater_is_better  # any other function is a loss
-
-
-def test_a_function_is_given_what_response_method_answers():
-    def signs(y_true, y_pred):
-        return (y_pred < 0).mean()
-
-    score = scored(NO_PROBABILITIES, signs, TWO, response_method="decision_function")
-    assert score.response == "decision_function"
-    assert value(score) == (NO_PROBABILITIES.decision_function(X) < 0).mean()
-    several = scored(THREE_CLASSES, lambda y_true, y_pred: y_pred[:, 2], THREE)
-    assert value(several) == pytest.approx(proba(THREE_CLASSES)[:, 2].mean())
-
-
-def test_a_function_of_three_is_a_scorer():
-    def scorer(model, table, y):
-        return float(model.predict(table).mean() - y.mean())
-
-    score = scored(LINEAR, scorer, Y)
-    assert isinstance(score, Scorer)
-    assert value(score) == LINEAR.predict(X).mean() - Y.mean()
-
-
-@pytest.mark.parametrize("name", ["log_loss", "error_rate", "accuracy", "squared_error", "r2"])
-def test_scores_travel(name):
-    estimator, y = (LINEAR, Y) if name in ("squared_error", "r2") else (TWO_CLASSES, TWO)
-    score = scored(estimator, name, y)
-    assert value(pickle.loads(pickle.dumps(score))) == value(score)
+@pytest.mark.parametrize("name", ["log_loss", "error_rate", "squared_error"])
+def test_losses_travel(name):
+    estimator, y = (LINEAR, Y) if name == "squared_error" else (TWO_CLASSES, TWO)
+    loss = compared(estimator, name, y)
+    assert value(pickle.loads(pickle.dumps(loss))) == value(loss)
 
 
 LABELS = ["no", "yes", "no", "no"]
@@ -381,30 +263,18 @@ def three_numbers(table):
     return np.ones((len(table), 3))
 
 
-def many(y_true, y_pred):
-    return np.ones(3)
-
-
-def no_weight(y_true, y_pred):
-    return 1.0
-
-
-def fails(y_true, y_pred):
-    raise KeyError("nothing here")
-
-
 @pytest.mark.parametrize(
-    ("estimator", "scoring", "y", "arguments", "error", "message"),
+    ("estimator", "loss", "y", "arguments", "error", "message"),
     [
         (LINEAR, "sqared_error", Y, {}, OptionError, "did you mean 'squared_error'"),
-        (LINEAR, 3, Y, {}, OptionError, "scoring=3 must be None, a name"),
+        (LINEAR, 3, Y, {}, OptionError, "loss=3 is not one of .*permutation_importance accepts any scorer"),
+        (LINEAR, metrics.r2_score, Y, {}, OptionError, "loss=<function r2_score"),
         (LINEAR, None, Y, {"response_method": "probability"}, OptionError, "response_method='probability'"),
-        (LINEAR, "squared_error", TWO, {}, InputError, "needs numbers, and y holds .*'(yes|no)'"),
-        (LINEAR, "squared_error", np.full(150, "1"), {}, InputError, "needs numbers"),
+        (LINEAR, "squared_error", TWO, {}, InputError, "y holds '(yes|no)', which cannot be averaged"),
+        (LINEAR, "squared_error", np.full(150, "1"), {}, InputError, "y holds '1', which cannot be averaged"),
         (LINEAR, "poisson", -Y, {}, InputError, "needs y to be at least 0, and it holds -"),
         (POSITIVE, "gamma", COUNTS, {}, InputError, "needs y to be positive, and it holds 0"),
-        (LINEAR, "r2", np.ones(150), {}, InputError, "y is constant"),
-        (three_numbers, "squared_error", Y, {}, OptionError, "y of 1 column with 3 outputs"),
+        (three_numbers, "squared_error", Y, {}, InputError, r"shape \(150,\) and the model has 3 outputs"),
         (NO_PROBABILITIES, "log_loss", TWO, {}, OptionError, "SVC has no predict_proba; use 'error_rate'"),
         (
             TWO_CLASSES,
@@ -412,7 +282,7 @@ def fails(y_true, y_pred):
             TWO,
             {"response_method": "decision_function"},
             OptionError,
-            "scoring='log_loss' needs probabilities, and decision_function of LogisticRegression returns numbers from -",
+            "loss='log_loss' needs probabilities, and decision_function of LogisticRegression returns numbers from -",
         ),
         (
             TWO_CLASSES,
@@ -434,66 +304,23 @@ def fails(y_true, y_pred):
         (lambda t: t[:, 0] * 0 + 0.5, "log_loss", Y.round(), {}, InputError, "gives the probabilities of 2"),
         (lambda t: t[:, 0], "log_loss", TWO, {}, OptionError, "needs probabilities"),
         (LINEAR, "log_loss", np.stack([THREE, THREE], 1), {}, OptionError, "is of one target"),
-        (TWO_CLASSES, "roc_auc", TWO, {"response_method": "predict"}, OptionError, "leave it at 'auto'"),
-        (LINEAR, no_weight, Y, {"weights": WEIGHTS}, OptionError, "no_weight has no keyword sample_weight"),
-        (
-            LINEAR,
-            lambda model, table, y: 1.0,
-            Y,
-            {"weights": WEIGHTS},
-            OptionError,
-            "has no keyword sample_weight, and the rows have weights",
-        ),
     ],
 )
-def test_what_is_refused(estimator, scoring, y, arguments, error, message):
+def test_what_is_refused(estimator, loss, y, arguments, error, message):
     with pytest.raises(error, match=message):
-        scored(estimator, scoring, y, **arguments)
+        compared(estimator, loss, y, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "scoring", "y", "error", "message"),
-    [
-        (LINEAR, "poisson", COUNTS, ModelError, "needs positive predictions, and the model predicts -"),
-        (LINEAR, many, Y, OptionError, r"many returned shape \(3,\); it must return a number"),
-        (LINEAR, fails, Y, OptionError, "failed on y and the predict of the model: KeyError"),
-        (TWO_CLASSES, metrics.accuracy_score, TWO, OptionError, "Choose another response_method"),
-        (LINEAR, "roc_auc", TWO, OptionError, "scoring='roc_auc' failed for LinearRegression"),
-        (lambda t: t[:, 0], "neg_max_error", Y, OptionError, "or pass a function"),
-        (
-            LINEAR,
-            lambda y, p: np.ones(len(y) if len(y) < 50 else 2),
-            Y,
-            OptionError,
-            r"returned shape \(2,\) for 70 rows",
-        ),
-    ],
-)
-def test_what_is_refused_once_all_rows_are_known(estimator, scoring, y, error, message):
-    score = scored(estimator, scoring, y)
-    with pytest.raises(error, match=message):
-        value(score)
+def test_positive_predictions_are_needed_for_deviances():
+    loss = compared(LINEAR, "poisson", COUNTS)
+    with pytest.raises(ModelError, match="needs positive predictions, and the model predicts -"):
+        value(loss)
 
 
 def test_several_targets_of_a_classifier_are_refused():
     both = RandomForestClassifier(3, random_state=0).fit(X, np.stack([THREE, THREE > 0], axis=1))
     with pytest.raises(OptionError, match="is of one target"):
-        scored(both, None, THREE)
-
-
-@pytest.mark.nightly
-def test_scikit_learn_is_only_imported_for_its_scorers():
-    code = """
-import sys, numpy as np
-from paribus._data.read import table_of
-from paribus._models.scoring import score_of
-table = table_of(np.random.default_rng(0).normal(size=(40, 2)))
-score_of(lambda t: t[:, 0], "squared_error", np.ones(40), table)
-assert "sklearn" not in sys.modules
-score_of(lambda t: t[:, 0], "neg_max_error", np.ones(40), table)
-assert "sklearn" in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+        compared(both, None, THREE)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3, 1.9, 2.0])

@@ -118,20 +118,16 @@ def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Not
 
 
 def combine_facts(
-    estimated: Sequence[ModelEstimates],
-    verified: Sequence[float | None] | None = None,
-    models: Sequence[dict[str, str]] | None = None,
+    estimated: Sequence[ModelEstimates], verified: Sequence[float | None] | None = None
 ) -> dict[str, Any]:
     """Return one record of several models: shared texts once, predictions as a sum.
 
-    ``verified`` has the difference from brute force of each model. ``models`` replaces the model facts where
-    models were not adapted.
+    ``verified`` has the difference from brute force of each model.
     """
     differences = verified or [None] * len(estimated)
-    each = models or [of_model(one.model) for one in estimated]
     facts = [
-        {**own, **one.facts, "verified_difference": difference}
-        for own, one, difference in zip(each, estimated, differences, strict=True)
+        {**of_model(one.model), **one.facts, "verified_difference": difference}
+        for one, difference in zip(estimated, differences, strict=True)
     ]
     if len(facts) == 1:
         return facts[0]

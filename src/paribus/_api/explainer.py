@@ -44,6 +44,7 @@ from paribus._typing import (
     EffectMethod,
     GridResolution,
     ImportanceKind,
+    LossName,
     Method,
     OnError,
     ResponseMethod,
@@ -397,7 +398,7 @@ class Explainer:
         features: Any = None,
         *,
         kind: ImportanceKind = "effect",
-        scoring: Any = None,
+        loss: LossName | None = None,
         n_repeats: int = 5,
         subsample: int | str | None = "auto",
         random_state: Any = None,
@@ -412,7 +413,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names or positions; all columns by default. For permutation also tuples, whose columns are
             permuted jointly. A mapping groups columns, as for `effects`.
-        subsample, random_state, kind, scoring, n_repeats, max_predictions
+        subsample, random_state, kind, loss, n_repeats, max_predictions
             As for `paribus.feature_importance`.
 
         Returns
@@ -423,7 +424,7 @@ class Explainer:
         options = ImportanceOptions(
             features=features,
             kind=kind,
-            scoring=scoring,
+            loss=loss,
             n_repeats=n_repeats,
             subsample=subsample,
             random_state=random_state,

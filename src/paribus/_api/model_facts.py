@@ -27,7 +27,7 @@ from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
 from paribus._models.libraries import PACKAGES, libraries_for
 from paribus._models.parameters import libraries_of, parameters_of
-from paribus._models.scoring.choose import objective_of
+from paribus._models.scoring.targets import objective_of
 from paribus._models.trees import Trees
 from paribus._text import count
 from paribus._version import __version__

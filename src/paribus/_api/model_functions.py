@@ -10,6 +10,7 @@ from paribus._budget import MAX_HOURS
 from paribus._typing import (
     GridResolution,
     ImportanceKind,
+    LossName,
     Method,
     OnError,
     ResponseMethod,
@@ -184,7 +185,7 @@ def feature_importance(
     response_method: ResponseMethod = "auto",
     times: Any = None,
     target_names: Any = None,
-    scoring: Any = None,
+    loss: LossName | None = None,
     n_repeats: int = 5,
     subsample: int | str | None = "auto",
     random_state: Any = None,
@@ -235,9 +236,9 @@ def feature_importance(
     kind : {"effect", "permutation", "model"}
         Definition of importance. A list of models has the mean of theirs; ``"model"`` requires a single
         model.
-    scoring : str or callable, optional
-        For permutation: the name of a loss or scikit-learn scorer, or a function; see Notes. Squared error of
-        a regressor and log loss of a classifier by default.
+    loss : {"squared_error", "absolute_error", "poisson", "gamma", "log_loss", "error_rate"}, optional
+        For permutation: the loss of predictions; ``"poisson"`` and ``"gamma"`` are deviances. Squared error
+        of a regressor and log loss of a classifier by default.
     n_repeats : int
         Number of permutations of a feature.
     response_method, times, target_names
@@ -257,11 +258,6 @@ def feature_importance(
     See Also
     --------
     h_statistic : Strength of interactions.
-
-    Notes
-    -----
-    Losses are ``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``, ``"gamma"`` and
-    ``"error_rate"``. A function takes ``y`` and the prediction.
 
     Examples
     --------
@@ -296,7 +292,7 @@ def feature_importance(
     return explainer.feature_importance(
         features,
         kind=kind,
-        scoring=scoring,
+        loss=loss,
         n_repeats=n_repeats,
         subsample=subsample,
         random_state=random_state,

@@ -28,6 +28,7 @@ from paribus._typing import (
     EffectMethod,
     GridResolution,
     ImportanceKind,
+    LossName,
     Method,
     ResponseMethod,
 )
@@ -387,7 +388,7 @@ class ImportanceOptions(StatisticOptions["Importance"]):
 
     features: Any = None
     kind: ImportanceKind = "effect"
-    scoring: Any = None
+    loss: LossName | None = None
     n_repeats: int = 5
     subsample: int | str | None = "auto"
     random_state: Any = None
@@ -428,10 +429,9 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         groups, names = resolve_groups(self.features, subject.data.header, subject.data.named)
         return PermutationStatistic(
             subject.estimators,
-            subject.y,
             groups,
             names,
-            self.scoring,
+            self.loss,
             subject.response_method,
             check_int("n_repeats", self.n_repeats, 1),
             seed_of(self.random_state),
@@ -445,14 +445,14 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         given = {
             "times": kind != "effect" and subject.times is not None,
             "target_names": kind != "effect" and subject.target_names is not None,
-            "scoring": kind != "permutation" and self.scoring is not None,
+            "loss": kind != "permutation" and self.loss is not None,
             "n_repeats": kind != "permutation" and self.n_repeats != 5,
             "response_method": kind == "model" and subject.response_method != AUTO,
             "subsample": kind == "model" and self.subsample != AUTO,
             "max_predictions": kind == "model" and self.max_predictions is not None,
         }
         if kind == "permutation" and subject.y is None:
-            raise OptionError("kind='permutation' needs y, to score predictions")
+            raise OptionError("kind='permutation' needs y, to compute losses of predictions")
         if kind == "model" and subject.several:
             raise ModelError(
                 f"kind='model' is about one model, and estimator is a list of {len(subject.estimators)}; "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +14,11 @@ from paribus._data.table import CellValues, ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus._evaluators.request import Fold, Passes, StatisticEvaluator, WholeRequest
 from paribus._models import Model
-from paribus._models.predictor import unsteady_notes
-from paribus._models.scoring import RowScore, Score, Scorer, TotalScore
+from paribus._models.scoring import RowLoss
 from paribus._states import Keyed
-from paribus._states.sums import LARGE, enlarged, ignore_fp_errors, scaled
+from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
 from paribus.errors import ModelError, ParibusError, failure
 from paribus.meaning import Estimand
-from paribus.notes import Note, NoteCode
 
 Group = tuple[int, ...]
 CALL_BYTES = 8_000_000  # of rows and predictions in one call; max_memory does not change it
@@ -31,53 +27,25 @@ ROW_ARRAYS = 10  # floats per row while a group is shuffled: donors, losses, sum
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationImportances:
-    """Permutation importance of each group of columns.
+class GroupImportance:
+    """Increase of the loss for one group: mean over repeats, its standard error, and each repeat ``(r,)``."""
 
-    Attributes
-    ----------
-    values, standard_error : ndarray of shape (k,)
-        Increase of the loss, or decrease of the score, averaged over repeats, and its standard error.
-    repeats : ndarray of shape (k, r)
-        The increase or decrease in each repeat.
-    baseline : float
-        The loss or score before anything was shuffled.
-    score : RowScore, TotalScore or Scorer
-        The score of predictions, which holds the model.
-    notes : tuple of Note
-        Caveats of the values.
-    """
-
-    values: Floats
-    standard_error: Floats
+    value: float
+    standard_error: float
     repeats: Floats
-    baseline: float
-    score: Score
-    notes: tuple[Note, ...]
-
-    @property
-    def unit(self) -> str:
-        """Description of the values in words."""
-        return f"{'decrease' if self.score.greater_is_better else 'increase'} of {self.score.name}"
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationRequest(WholeRequest):
-    """Groups of columns to shuffle among ``rows``, and the score of predictions.
-
-    ``rows`` may be a sample of ``n_weighted`` rows with positive weight.
-    """
+    """Importances of the groups of a shuffler, on rows in memory with positive weight."""
 
     statistic: ClassVar[str] = "permutation"
     cuts: ClassVar[tuple[int, ...]] = (1,)  # calls are never cut: other sizes could change the last bits
     points: ClassVar[int] = 0  # there is no grid
+    settings: ClassVar[tuple[Any, ...]] = ()  # of stored states, which rows in memory do not have
     memory_was_given: ClassVar[bool] = True  # there is no shortcut that could exceed the bound
     rows: Rows
-    score: Score
-    groups: tuple[Group, ...]
-    repeats: int
-    seed: int
-    n_weighted: int
+    shuffler: Shuffler
     max_memory: int
     threads: int
     cut: int = 1
@@ -85,17 +53,12 @@ class PermutationRequest(WholeRequest):
     @property
     def n_results(self) -> int:
         """Number of groups."""
-        return len(self.groups)
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        """Options that a state depends on, in addition to the rows and the model."""
-        return self.groups, self.repeats, self.seed
+        return len(self.shuffler.groups)
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationEvaluator(StatisticEvaluator):
-    r"""Shuffles each group of columns among the rows and scores the model again.
+    r"""Shuffles each group of columns among the rows and computes the loss again.
 
     .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
               \left[ L(y_i, f(x_{\pi_k(i), S}, x_{i, \bar S})) - L(y_i, f(x_i)) \right]
@@ -105,35 +68,17 @@ class PermutationEvaluator(StatisticEvaluator):
     effect of three rows of weight 1. Without weights :math:`\pi_k` is a permutation. Rows of weight zero are
     ignored. A permutation depends only on the seed, the columns and the number of the repeat.
 
-    If the loss is a mean over rows, its standard error covers the sampling of rows and of permutations; see
-    `RowChanges`. For any other score it covers only the variation over repeats, and a note says so.
+    The standard error covers the sampling of rows and of permutations; see `RowChanges`.
     """
 
-    model: Model | None
+    model: Model
     request: PermutationRequest
 
     name: ClassVar[str] = "permutation"
     shortcut: ClassVar[bool] = False
     threaded: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
-    how: ClassVar[str] = "by permutation, scores of predictions with shuffled values of a feature"
-
-    @classmethod
-    def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
-        """Return the evaluator; the model is that of the score, None for a scorer, which calls another."""
-        return cls(None if isinstance(request.score, Scorer) else request.score.model, request)
-
-    @property
-    def _shuffler(self) -> Shuffler:
-        request = self.request
-        return Shuffler(
-            request.score,
-            request.groups,
-            request.repeats,
-            request.seed,
-            request.rows.table.row_bytes,
-            request.rows.weight_scale,
-        )
+    how: ClassVar[str] = "by permutation, losses of predictions with shuffled values of a feature"
 
     @property
     def block_rows(self) -> int:
@@ -148,23 +93,21 @@ class PermutationEvaluator(StatisticEvaluator):
     @property
     def predictions(self) -> int:
         """Number of rows that the model predicts."""
-        scored = 1 + isinstance(self.request.score, Scorer) + self.request.repeats * len(self.request.groups)
-        return len(self.request.rows) * scored
+        shuffler = self.request.shuffler
+        return len(self.request.rows) * (1 + shuffler.repeats * len(shuffler.groups))
 
     @property
     def calls(self) -> int:
         """Number of calls of the model."""
-        request, shuffler, rows = self.request, self._shuffler, len(self.request.rows)
-        if isinstance(request.score, Scorer):
-            return 2 + request.repeats * len(request.groups)
+        shuffler, rows = self.request.shuffler, len(self.request.rows)
         each = -(-rows // shuffler.call_rows)
-        rounds = -(-request.repeats // shuffler.at_once(rows))
-        return each * (1 + rounds * len(request.groups))
+        rounds = -(-shuffler.repeats // shuffler.at_once(rows))
+        return each * (1 + rounds * len(shuffler.groups))
 
     def memory(self, threads: int) -> int:
         """Return the maximum memory: the losses, and the groups that threads shuffle at the same time."""
         rows = len(self.request.rows)
-        return 2 * FLOAT * rows + threads * self._shuffler.worker_bytes(rows)
+        return 2 * FLOAT * rows + threads * self.request.shuffler.worker_bytes(rows)
 
     def shortage(self, needed: float) -> str:
         """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
@@ -174,176 +117,92 @@ class PermutationEvaluator(StatisticEvaluator):
         )
 
     def passes(self, threads: int) -> Passes:
-        """Yield one fold that scores each shuffled group, after the unshuffled rows are scored."""
-        request, rows = self.request, self.request.rows
-        shuffler = self._shuffler.begun(rows)
-        parts = tuple(((number,), request.repeats) for number in range(len(request.groups)))
-        state = yield Fold("", shuffler, len(rows), parts, request.settings)
-        found = [state.parts["shuffled", number] for number in range(len(request.groups))]
-        values = np.array([one.value for one in found])
-        return PermutationImportances(
-            values,
-            np.array([one.standard_error for one in found]),
-            np.array([one.repeats for one in found]).reshape(len(request.groups), request.repeats),
-            shuffler.baseline(rows.weights),
-            request.score,
-            (
-                *_permutation_notes(
-                    request.score, request.repeats, len(rows), request.n_weighted, request.seed
-                ),
-                *_not_numbers(values, request.groups, rows),
-                *shuffler.unsteady(rows),
-            ),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class GroupImportance:
-    """Importance of one group: mean over repeats, its standard error, and each repeat ``(r,)``."""
-
-    value: float
-    standard_error: float
-    repeats: Floats
-
-    def times(self, unit: float) -> GroupImportance:
-        """Return the importance multiplied by ``unit``, which is 1 or `LARGE`."""
-        if unit == 1.0:
-            return self
-        value, error = (float(enlarged(one)) for one in (self.value, self.standard_error))
-        return GroupImportance(value, error, enlarged(self.repeats))
+        """Yield one fold that shuffles each group, and return the importance of each."""
+        rows, numbers = self.request.rows, range(len(self.request.shuffler.groups))
+        shuffler = self.request.shuffler.begun(rows)
+        parts = tuple(((number,), shuffler.repeats) for number in numbers)
+        state = yield Fold("", shuffler, len(rows), parts)
+        return tuple(state.parts["shuffled", number] for number in numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Shuffler:
-    """Scores of the model on rows with shuffled columns.
+    """Losses of the model on rows with shuffled columns.
 
     A block is the whole table and one group of columns, because any row may be the donor of any other.
-    ``before`` is the loss of each unshuffled row, or the score of all of them.
+    ``before`` is the loss of each unshuffled row.
     """
 
-    score: Score
+    loss: RowLoss
     groups: tuple[Group, ...]
     repeats: int
     seed: int
     row_bytes: int
-    unit: float
-    before: Floats = field(default_factory=lambda: np.array(np.nan))
+    before: Floats = field(default_factory=lambda: np.zeros(0))
     scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
 
     @property
     def _row_cost(self) -> int:
-        outputs = 0 if isinstance(self.score, Scorer) else self.score.model.n_outputs
-        return self.row_bytes * TABLE_COPIES + outputs * FLOAT * OUTPUT_COPIES
+        return self.row_bytes * TABLE_COPIES + self.loss.model.n_outputs * FLOAT * OUTPUT_COPIES
 
     @property
     def call_rows(self) -> int:
-        """Rows per call of the model; it depends on the table and the score alone."""
+        """Rows per call of the model; it depends on the table and the model alone."""
         return max(1, min(CALL_ROWS, CALL_BYTES // self._row_cost))
 
     def worker_bytes(self, rows: int) -> int:
         """Return the memory of shuffling one group among ``rows`` rows."""
-        predicted = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
-        return FLOAT * ROW_ARRAYS * rows + self._row_cost * predicted
-
-    def begun(self, rows: Rows) -> Shuffler:
-        """Return a shuffler that holds the score of the unshuffled rows."""
-        every = np.arange(len(rows))[None]
-        return replace(self, before=self.scored(Block(rows.table, rows.weights, 0), {}, every)[0])
-
-    def unsteady(self, rows: Rows) -> list[Note]:
-        """Return a note if the model predicts the same rows differently; a scorer scores them again."""
-        then = ": its predictions also vary without shuffling, which values and errors include"
-        if not isinstance(self.score, Scorer):
-            return unsteady_notes((self.score.model,), then)
-        again = self.begun(rows).before
-        if np.allclose(again, self.before, rtol=1e-4, equal_nan=True):
-            return []
-        text = f"scored twice on the same rows, the model had {self.before:.6g} and then {again:.6g}{then}"
-        return [Note(NoteCode.ROW_DEPENDENT, text)]
-
-    def baseline(self, weights: Floats | None) -> float:
-        """Return the score of the unshuffled rows."""
-        if not self.before.ndim:
-            return float(self.before)
-        return float(scaled(partial(np.average, weights=weights), self.before))
-
-    def evaluate(self, block: Block) -> Keyed:
-        """Return the importance of the group of the block."""
-        (number,) = block.questions
-        return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
+        return FLOAT * ROW_ARRAYS * rows + self._row_cost * min(self.call_rows, rows * self.repeats)
 
     def at_once(self, rows: int) -> int:
         """Return how many repeats of ``rows`` rows fit one call of the model."""
-        if isinstance(self.score, Scorer) or not self.score.model.row_independent:
-            return 1
-        return max(1, self.call_rows // rows)
+        return max(1, self.call_rows // rows) if self.loss.model.row_independent else 1
 
-    def _shuffled(self, block: Block, group: Group) -> GroupImportance:
-        """Return the importance of one group, with as many repeats per call of the model as fit."""
-        rows = len(block.table)
-        at_once = self.at_once(rows)
+    def begun(self, rows: Rows) -> Shuffler:
+        """Return a shuffler that holds the losses of the unshuffled rows."""
+        unchanged = np.arange(len(rows))[None]
+        return replace(self, before=self.losses(Block(rows.table, rows.weights, 0), {}, unchanged)[0])
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the importance of the group of the block, with as many repeats per call as fit."""
+        (number,) = block.questions
+        group, rows = self.groups[number], len(block.table)
         cells = {j: block.table.own_cells(j) for j in group}
-        sign = -1.0 if self.score.greater_is_better else 1.0
         unit = LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
-        tally = RowChanges(rows, block.weights) if isinstance(self.score, RowScore) else RepeatChanges()
+        changes, at_once = RowChanges(rows, block.weights), self.at_once(rows)
         for first in range(0, self.repeats, at_once):
-            some = range(first, min(first + at_once, self.repeats))
-            donors = np.stack([self._donors(block, group, repeat) for repeat in some])
-            scores = self.scored(block, cells, donors)
-            for score, lent in zip(scores, donors, strict=True):
+            repeats = range(first, min(first + at_once, self.repeats))
+            donors = np.stack([self._donors(block, group, repeat) for repeat in repeats])
+            for losses, lent in zip(self.losses(block, cells, donors), donors, strict=True):
                 with ignore_fp_errors():
-                    tally.add(sign * (score / unit - self.before / unit), lent)
-        return tally.finish().times(unit)
+                    changes.add(losses / unit - self.before / unit, lent)
+        return Keyed({("shuffled", number): changes.finish(unit)})
 
     def _donors(self, block: Block, group: Group, repeat: int) -> Integers:
         # A spawn key, in which (1,) and (1, 0) differ; as entropy they would be the same.
         sequence = np.random.SeedSequence(self.seed, spawn_key=(repeat, *sorted(group)))
         return donors_of(len(block.table), block.weights, np.random.default_rng(sequence))
 
-    def scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
-        """Return the scores of shuffles ``donors (b, i)``: ``(b, i)`` row by row, ``(b,)`` of all rows."""
-        try:
-            return self._scored(block, cells, donors)
-        except ParibusError:
-            raise
-        except Exception as error:  # a model may raise anything; the message names the shuffled columns
-            names = ", ".join(block.table.names[j] for j in cells)
-            raise ModelError(
-                f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
-                f"{failure(error)}; it must be able to predict any row"
-            ) from error
-
-    def _scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
-        score = self.score
-        weights = None if block.weights is None else block.weights * self.unit
-        if isinstance(score, RowScore):
-            losses = np.empty(donors.shape)
-            for first, predictions in self._predictions(score.model, block, cells, donors):
-                rows = slice(first, first + predictions.shape[1])
-                losses[:, rows] = [score.of_rows(some, first) for some in predictions]
-            return losses
-        if isinstance(score, TotalScore):
-            whole = np.empty((*donors.shape, score.model.n_outputs))
-            for first, predictions in self._predictions(score.model, block, cells, donors):
-                whole[:, first : first + predictions.shape[1]] = predictions
-            return np.array([score.total(some, weights) for some in whole])
-        tables = (self._table(block, cells, lent[None]) for lent in donors)
-        return np.array([score.total(table, weights) for table in tables])
-
-    def _predictions(
-        self, model: Model, block: Block, cells: dict[int, CellValues], donors: Integers
-    ) -> Iterator[tuple[int, Floats]]:
-        """Yield the number of the first row and predictions of shape ``(b, m, o)``, portion by portion."""
+    def losses(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
+        """Return the loss of each row ``(b, i)``, with the cells of its donors ``(b, i)``."""
+        losses, model = np.empty(donors.shape), self.loss.model
         for part in block.cut(self.call_rows):
-            rows = len(part.table)
-            lent = donors[:, part.start : part.start + rows]
-            predictions = model.predict(self._table(part, cells, lent), lent.size)
-            yield part.start, predictions.reshape(*lent.shape, model.n_outputs)
-
-    def _table(self, part: Block, cells: dict[int, CellValues], donors: Integers) -> Any:
-        """Return the rows of a part once per permutation ``(b, m)``, with the cells of their donors."""
-        index = np.broadcast_to(donors[..., None], (*donors.shape, len(cells)))
-        return part.table.stack(len(donors), self.scratch).at(cells, index)
+            lent = donors[:, part.start : part.start + len(part.table)]
+            index = np.broadcast_to(lent[..., None], (*lent.shape, len(cells)))
+            try:
+                table = part.table.stack(len(lent), self.scratch).at(cells, index)
+                predictions = model.predict(table, lent.size)
+            except ParibusError:
+                raise
+            except Exception as error:  # a model may raise anything; the message names the shuffled columns
+                names = ", ".join(block.table.names[j] for j in cells)
+                raise ModelError(
+                    f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
+                    f"{failure(error)}; it must be able to predict any row"
+                ) from error
+            for repeat, each in enumerate(predictions.reshape(*lent.shape, model.n_outputs)):
+                losses[repeat, part.start : part.start + len(each)] = self.loss.of_rows(each, part.start)
+        return losses
 
 
 def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> Integers:
@@ -398,61 +257,20 @@ class RowChanges:
             self.sum += float((weights * weighted).sum())
             self.square += float((weighted**2).sum())
 
-    def finish(self) -> GroupImportance:
-        """Return the mean over repeats and its standard error, NaN if there is only one row."""
-        rows, repeats, weights = len(self.weights), len(self.means), self.weights
+    def finish(self, unit: float = 1.0) -> GroupImportance:
+        """Return the mean over repeats times ``unit``, 1 or `LARGE`, and its error, NaN for a single row."""
+        rows, weights, repeats = len(self.weights), self.weights, np.array(self.means)
         with ignore_fp_errors():
-            shuffles = RepeatChanges(self.means).finish()
-            off = shuffles.value - self.means[0]
-            roles = weights * (self.as_row / repeats - off) + (self.as_donor - off * self.lent) / repeats
-            chance = self.square - 2 * off * self.sum + off**2 * repeats * float((weights**2).sum())
-            square = float((roles**2).sum()) - chance / repeats**2
+            value = float(repeats.mean())
+            off = value - self.means[0]
+            roles = weights * (self.as_row / len(repeats) - off)
+            roles += (self.as_donor - off * self.lent) / len(repeats)
+            chance = self.square - 2 * off * self.sum + off**2 * len(repeats) * float((weights**2).sum())
+            square = float((roles**2).sum()) - chance / len(repeats) ** 2
             sampled = square / float(weights.sum()) ** 2 * rows / (rows - 1) if rows > 1 else np.nan
             error = np.sqrt(np.maximum(sampled, 0.0))
-        error = error if repeats == 1 else np.maximum(error, shuffles.standard_error)
-        return GroupImportance(shuffles.value, float(error), shuffles.repeats)
-
-
-@dataclass(frozen=True, eq=False)
-class RepeatChanges:
-    """Changes of a score in each repeat, and their mean with its standard error."""
-
-    means: list[float] = field(default_factory=list)
-
-    def add(self, change: Any, donors: Integers) -> None:
-        """Add the change of one repeat."""
-        self.means.append(float(change))
-
-    def finish(self) -> GroupImportance:
-        """Return the mean over repeats and its standard error, NaN if there is only one repeat."""
-        repeats = np.array(self.means)
-        with ignore_fp_errors():
-            error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
-            return GroupImportance(float(repeats.mean()), float(error), repeats)
-
-
-def _permutation_notes(
-    score: Score, repeats: int, used_rows: int, counted: int, seed: int
-) -> tuple[Note, ...]:
-    notes = []
-    if used_rows < counted:
-        text = f"values and standard errors are of {used_rows} rows sampled from {counted} (seed={seed})"
-        notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=used_rows))
-    if not isinstance(score, RowScore):
-        error = (
-            "there is no standard error with one repeat"
-            if repeats == 1
-            else f"standard errors describe the variation over {repeats} permutations, not over samples of "
-            f"rows"
-        )
-        text = f"{score.name} is not a mean over rows, so {error}"
-        notes.append(Note(NoteCode.SCORE_ERROR, text))
-    return tuple(notes)
-
-
-def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Iterator[Note]:
-    for group, value in zip(groups, values, strict=True):
-        if not np.isfinite(value):
-            names = ", ".join(rows.table.names[j] for j in group)
-            why = "because the model predicts or scores no finite number"
-            yield Note(NoteCode.NOT_FINITE, f"{names}: the importance is {value}, {why}", names)
+            if len(repeats) > 1:
+                error = np.maximum(error, repeats.std(ddof=1) / np.sqrt(len(repeats)))
+        if unit != 1.0:
+            return GroupImportance(float(enlarged(value)), float(enlarged(error)), enlarged(repeats))
+        return GroupImportance(value, float(error), repeats)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from paribus._contracts import Floats
@@ -14,9 +12,6 @@ from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import array, labels, nested, record
 from paribus.results.tidy import LongTable
-
-if TYPE_CHECKING:
-    pass
 
 Group = str | int | tuple[str | int, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -10,40 +10,40 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label
-from paribus._api.model_facts import of_estimator, of_model
+from paribus._api.model_facts import of_estimator
 from paribus._api.prediction_budget import bound_note, share_of_largest
 from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
-from paribus._contracts import Array, Floats
+from paribus._contracts import Floats
 from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.rows import Rows
 from paribus._data.summary import SummarySpec
-from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
+from paribus._evaluators.permutation import GroupImportance, PermutationRequest, Shuffler
 from paribus._evaluators.planner import Plan, PredictionBound
 from paribus._models.adapter import most_tried
 from paribus._models.own_importance import own_importance
-from paribus._models.scoring import Scorer, score_of, target_of
-from paribus._models.scoring.losses import NAMES, TRIAL_ROWS
+from paribus._models.predictor import unsteady_notes
+from paribus._models.scoring import loss_of
 from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Importance, Provenance
 from paribus.results.provenance import skipped_notes
 
+UNSTEADY = ": its predictions also vary without shuffling, which values and errors include"
 WAYS_OUT = "raise it, name fewer features or lower n_repeats"
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationStatistic:
-    """Permutation importance: the loss of score when the values of a feature are permuted.
+    """Permutation importance: the increase of a loss when the values of a feature are permuted.
 
     ``groups`` are permuted jointly, ``repeats`` times each, on at most ``max_rows`` rows.
     """
 
     estimators: tuple[Any, ...]
-    y: Any
     groups: tuple[tuple[int, ...], ...]
     tokens: tuple[Any, ...]
-    scoring: Any
+    loss: Any
     response_method: str
     repeats: int
     seed: int
@@ -54,7 +54,7 @@ class PermutationStatistic:
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
     reads_trees: ClassVar[bool] = False
-    needs_target: ClassVar[bool] = False
+    needs_target: ClassVar[bool] = True
     needs_model: ClassVar[bool] = False
 
     def evaluate(self, context: RunContext) -> Rounds:
@@ -64,7 +64,7 @@ class PermutationStatistic:
             [
                 evaluate_model(
                     context,
-                    None,
+                    request.shuffler.loss.model,
                     partial(_unchanged_request, request),
                     "auto",
                     label(self.verb, index, len(requests)),
@@ -79,41 +79,20 @@ class PermutationStatistic:
         return Verification()
 
     def _request(self, context: RunContext, estimator: Any) -> PermutationRequest:
-        """Return the request of one model, with the score and the sampled rows."""
+        """Return the request of one model, with the loss and the sampled rows."""
         rows = context.data.in_memory("kind='permutation'")
-        counted, chosen = rows.chosen(None, self.seed), rows.chosen(self._size(rows), self.seed)
-        target = self._target(rows)[chosen[counted]]
-        rows = rows.keep(chosen)
-        score = score_of(
-            estimator,
-            self.scoring,
-            target,
-            rows.table,
-            response_method=self.response_method,
-            weighted=rows.weights is not None,
-        )
-        threads = context.threads or 1
-        bounds = int(counted.sum()), context.memory, threads
-        return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
-
-    def _target(self, rows: Rows) -> Array:
-        """Return the target of each row with positive weight, of all rows or of a group."""
-        whole = rows.whole or rows
-        target = target_of(self.y, whole)
-        if rows.numbers is None:
-            return target
-        return target[np.isin(np.flatnonzero(whole.chosen(None, self.seed)), rows.numbers)]
+        rows = rows.subsample(self._size(rows), self.seed)
+        assert rows.target is not None
+        loss = loss_of(estimator, self.loss, rows.target, rows.table, self.response_method)
+        shuffler = Shuffler(loss, self.groups, self.repeats, self.seed, rows.table.row_bytes)
+        return PermutationRequest(rows, shuffler, context.memory, context.threads or 1)
 
     def _size(self, rows: Rows) -> int | None:
         """Return the number of rows to use, None for all, within ``max_rows`` and ``max_predictions``."""
         if self.max_predictions is None:
             return self.max_rows
-        own = self.scoring is None or (isinstance(self.scoring, str) and self.scoring in NAMES)
-        each = (1 if own else 2) + self.repeats * len(
-            self.groups
-        )  # a scorer scores the unpermuted rows twice
-        spent = most_tried(rows.table) + (0 if own else TRIAL_ROWS)
-        most = self.max_predictions // len(self.estimators) - spent
+        each = 1 + self.repeats * len(self.groups)
+        most = self.max_predictions // len(self.estimators) - most_tried(rows.table)
         bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
         size = bound.size(each, ways_out=WAYS_OUT)
         return size if self.max_rows is None else min(size, self.max_rows)
@@ -133,43 +112,50 @@ class PermutationStatistic:
         self, context: RunContext, requests: list[PermutationRequest], estimated: list[ModelEstimates]
     ) -> Importance:
         """Build the result, averaged over several models."""
-        permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
-        rows, table = len(requests[0].rows), context.rows.table
-        models = [
-            of_estimator(estimator, request.score.response, "score")
-            if isinstance(request.score, Scorer)
-            else of_model(request.score.model)
-            for estimator, request in zip(self.estimators, requests, strict=True)
-        ]
+        rows, models = len(requests[0].rows), [request.shuffler.loss.model for request in requests]
         provenance = context.record(
-            **{**combine_facts(estimated, models=models), "why": "requested by kind='permutation'"},
+            **{**combine_facts(estimated), "why": "requested by kind='permutation'"},
             sampled_rows=rows if rows < context.rows.n_weighted else None,
             seed=self.seed,
         )
-        every = np.array([one.values for one in permuted])
-        several = context.several
-        errors = np.array([one.standard_error for one in permuted])
-        values = every.mean(axis=0) if several else permuted[0].values
-        error = errors.mean(axis=0) if several else permuted[0].standard_error
+        names = tuple(" + ".join(context.rows.table.names[j] for j in group) for group in self.groups)
+        by_model: list[tuple[GroupImportance, ...]] = [one.estimates[0] for one in estimated]
+        values, errors = (
+            np.array([[getattr(group, name) for group in groups] for groups in by_model])
+            for name in ("value", "standard_error")
+        )
+        value, error = values.mean(axis=0), errors.mean(axis=0)
+        repeats = np.array([[group.repeats for group in groups] for groups in by_model])
         return Importance(
             kind="permutation",
-            unit=permuted[0].unit,
+            unit=f"increase of {requests[0].shuffler.loss.name}",
             features=self.tokens,
-            feature_names=tuple(" + ".join(table.names[j] for j in group) for group in self.groups),
+            feature_names=names,
             output_names=("prediction",),
-            values=values,
+            values=value,
             standard_error=error,
             with_interactions=None,
             standard_error_with_interactions=None,
-            repeats=np.mean([one.repeats for one in permuted], axis=0) if several else permuted[0].repeats,
+            repeats=repeats.mean(axis=0),
             notes=(
-                *dict.fromkeys(note for one in permuted for note in one.notes),
-                *self._bound_note(context, provenance, values, error),
+                *self._notes(context.rows.n_weighted, rows, names, value),
+                *unsteady_notes(models, UNSTEADY),
+                *self._bound_note(context, provenance, value, error),
                 *skipped_notes(provenance),
             ),
             provenance=provenance,
-            by_model=every if several else None,
+            by_model=values if context.several else None,
         )
+
+    def _notes(self, counted: int, used: int, names: Sequence[str], values: Floats) -> Iterator[Note]:
+        """Yield notes on sampled rows, and on groups whose importance is not finite."""
+        if used < counted:
+            text = f"values and standard errors are of {used} rows sampled from {counted} (seed={self.seed})"
+            yield Note(NoteCode.ROWS_PERMUTED, text, value=used)
+        for name, value in zip(names, values, strict=True):
+            if not np.isfinite(value):
+                text = f"{name}: the importance is {value}, because a prediction or its loss is not finite"
+                yield Note(NoteCode.NOT_FINITE, text, name)
 
 
 def _unchanged_request(request: PermutationRequest, candidate: Any) -> PermutationRequest:

@@ -14,9 +14,10 @@ from paribus._data.rows import Block
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
 from paribus._evaluators.cell_means import predictions_of
-from paribus._evaluators.performance.row_losses import CLOSEST, RowLosses, single_feature_score
+from paribus._evaluators.performance.row_losses import RowLosses, single_feature_score
 from paribus._models import Model
 from paribus._models.scoring import Outcome
+from paribus._models.scoring.losses import CLOSEST
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import Better

@@ -8,9 +8,8 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._models.scoring import Family
+from paribus._models.scoring.losses import log_losses
 from paribus._states import CellMoments, RankedRows
-
-CLOSEST = float(np.finfo(np.float64).eps)  # minimum distance of a probability from 0 and 1
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,6 @@ class RowLosses:
                 squares = (residual**2).sum(axis=1)
                 together = [log_losses(observed, predicted), squares, _is_right(observed, predicted)]
         return np.concatenate([*(one[None] for one in together), *(one.T for one in found)])
-
-
-def log_losses(observed: Floats, predicted: Floats) -> Floats:
-    """Return the log loss of each row; a single output is the probability of the second of two classes."""
-    if predicted.shape[1] == 1:
-        observed = np.concatenate([1 - observed, observed], axis=1)
-        predicted = np.concatenate([1 - predicted, predicted], axis=1)
-    logs = np.log(np.clip(predicted, CLOSEST, 1 - CLOSEST))
-    return np.asarray(-(observed * logs).sum(axis=1))
 
 
 def _is_right(observed: Floats, predicted: Floats) -> Floats:

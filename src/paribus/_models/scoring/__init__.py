@@ -1,28 +1,24 @@
-"""Targets, distribution families, losses and scores of predictions."""
+"""Targets, distribution families and losses of predictions."""
 
-from paribus._models.scoring.choose import (
+from paribus._models.scoring.losses import RowLoss, loss_of
+from paribus._models.scoring.targets import (
     Family,
     Outcome,
     family_of,
     other_scale,
     outcome_of,
     predicts_probability,
-    score_of,
     target_of,
 )
-from paribus._models.scoring.losses import RowScore, Score, Scorer, TotalScore
 
 __all__ = [
     "Family",
     "Outcome",
-    "RowScore",
-    "Score",
-    "Scorer",
-    "TotalScore",
+    "RowLoss",
     "family_of",
+    "loss_of",
     "other_scale",
     "outcome_of",
     "predicts_probability",
-    "score_of",
     "target_of",
 ]

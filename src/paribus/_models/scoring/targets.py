@@ -1,35 +1,21 @@
-"""Targets, distribution families, and the choice of scores."""
+"""Targets, classes of models, and distribution families."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Flags, Floats
+from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.kinds import kind_of_objects, missing_objects, typed
 from paribus._data.rows import Rows
-from paribus._data.table import Table
 from paribus._models.libraries import libraries_for, library_for
-from paribus._models.parameters import METHODS, attribute, steps_of, value_text
+from paribus._models.parameters import attribute, steps_of, value_text
 from paribus._models.predictor import Model
-from paribus._models.scoring.losses import (
-    OWN,
-    RowScore,
-    Score,
-    ScoringInput,
-    codes_of,
-    from_function,
-    has_classes,
-    is_scorer,
-    known_classes,
-    scorer_called,
-    scorer_of,
-)
 from paribus._text import count
-from paribus.errors import FeatureError, InputError, OptionError, check_choice
+from paribus.errors import FeatureError, InputError, OptionError
 
 
 def target_of(y: Any, rows: Rows) -> Array:
@@ -57,7 +43,7 @@ def target_of(y: Any, rows: Rows) -> Array:
 
 def _read_target(y: Any) -> Array:
     if y is None:
-        raise InputError("y is needed to score predictions; pass the target of each row of X")
+        raise InputError("y is needed to compare predictions with; pass the target of each row of X")
     if np.ma.is_masked(y):
         raise InputError("y is a masked array; leave the rows that are masked out of X and y")
     try:
@@ -88,6 +74,35 @@ def _typed_target(array: Array) -> Array:
     if array.dtype.kind not in "fiubOUST":
         raise InputError(f"y has dtype {array.dtype}; pass numbers or labels, or no y for a survival model")
     return array
+
+
+def has_classes(estimator: Any) -> bool:
+    """Return whether a model is a classifier."""
+    return len(known_classes(estimator)) > 1
+
+
+def known_classes(estimator: Any) -> tuple[Any, ...]:
+    """Return the classes of a classifier as Python objects, empty for other models."""
+    classes = getattr(estimator, "classes_", None)  # empty for some regressors
+    return () if classes is None else tuple(c if np.ndim(c) else np.asarray(c).item() for c in classes)
+
+
+def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
+    """Return the position of each label among the classes, or refuse unknown labels."""
+    codes = label_positions(target, classes)
+    if (codes < 0).any():
+        stranger = target[codes < 0][:1].tolist()[0]  # as a Python object
+        shown = ", ".join(map(repr, classes[:8])) + ", ..." * (len(classes) > 8)
+        raise InputError(
+            f"y holds {stranger!r}, which is not a class of the model ({shown}); pass y as it was in fit"
+        )
+    return codes
+
+
+def label_positions(labels: Array, classes: Sequence[Any]) -> Integers:
+    """Return the position of each label among the classes, -1 for unknown labels."""
+    known = {label: position for position, label in enumerate(classes)}
+    return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 
 @dataclass(frozen=True)
@@ -280,85 +295,3 @@ def _fit_settings(estimator: Any) -> dict[str, Any]:
     if isinstance(own, dict):
         return dict(own)
     return {} if library is None else library.unreported_settings(estimator)
-
-
-# Scores of scikit-learn as a constant minus a loss of this package, which is a mean over rows.
-MEANS: Mapping[str, tuple[str, float]] = {
-    "accuracy": ("error_rate", 1.0),
-    "neg_log_loss": ("log_loss", 0.0),
-    "neg_mean_absolute_error": ("absolute_error", 0.0),
-    "neg_mean_gamma_deviance": ("gamma", 0.0),
-    "neg_mean_poisson_deviance": ("poisson", 0.0),
-    "neg_mean_squared_error": ("squared_error", 0.0),
-}
-
-
-def score_of(
-    estimator: Any,
-    scoring: Any,
-    target: Array,
-    table: Table,
-    *,
-    response_method: str = "auto",
-    weighted: bool = False,
-) -> Score:
-    """Return the score of the predictions of a model on the rows of a table, or raise.
-
-    Parameters
-    ----------
-    estimator
-        The model in the form that the user passed.
-    scoring : None, str or callable
-        - None: ``log_loss`` for models with ``predict_proba``, ``error_rate`` for other classifiers,
-          ``log_loss`` if ``target`` is text, else ``squared_error``.
-        - a loss of this package: ``squared_error``, ``absolute_error``, ``poisson`` and ``gamma``
-          (deviances), ``log_loss``, ``error_rate``; or the score ``r2``.
-        - the name of a scorer of scikit-learn, or such a scorer, or ``scorer(estimator, X, y) -> number``.
-          Greater is better.
-        - a function ``loss(y_true, y_pred)`` that returns one value per row, or a number. Smaller is better,
-          except for functions of ``sklearn.metrics`` with names ``..._score``. With weighted rows, a function
-          that returns a number needs the keyword ``sample_weight``. Predictions are those of
-          ``response_method``: ``(n,)`` for one output, such as the second of two classes, else ``(n, o)``.
-    target : ndarray of shape (n,) or (n, o)
-        From `target_of`.
-    table : Table
-        The rows that belong to ``target``.
-    response_method : {"auto", "predict", "predict_proba", "decision_function"}
-        Method that predicts. ``"auto"`` is ``predict`` for losses of numbers and labels, ``predict_proba``
-        for ``log_loss``, and the default of `adapt` for a function. Scorers choose the method themselves.
-    weighted : bool
-        Whether rows have weights.
-
-    Returns
-    -------
-    RowScore, TotalScore or Scorer
-    """
-    check_choice("response_method", response_method, ("auto", *METHODS))
-    given = ScoringInput(estimator, target, table, response_method)
-    if scoring is None:
-        scoring = _default_scoring(estimator, target)
-    if isinstance(scoring, str):
-        name, constant = MEANS.get(scoring, (scoring, None))
-        if name not in OWN:
-            return scorer_of(given, scoring, scorer_called(scoring), weighted)
-        score = OWN[name](given)
-        if constant is None or not isinstance(score, RowScore):
-            return score
-        return replace(score, name=scoring, constant=constant)
-    if not callable(scoring):
-        raise OptionError(
-            f"scoring={scoring!r} must be None, a name such as {', '.join(map(repr, OWN))}, a function "
-            "(y_true, y_pred) or a scorer (estimator, X, y)"
-        )
-    name = str(getattr(scoring, "__name__", None) or scoring)
-    if is_scorer(scoring):
-        return scorer_of(given, name, scoring, weighted)
-    return from_function(given, name, scoring, weighted)
-
-
-def _default_scoring(estimator: Any, target: Array) -> str:
-    if hasattr(estimator, "predict_proba"):
-        return "log_loss"
-    if has_classes(estimator):
-        return "error_rate"
-    return "log_loss" if target.dtype.kind in "OUST" else "squared_error"
