@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from paribus._contracts import Array
 from paribus._report.figures import ALL_OUTPUTS, References, drawn_outputs, feature_figures, figure
 from paribus._report.first_sections import against, note_item
 from paribus._report.markup import (
@@ -22,13 +21,12 @@ from paribus._report.markup import (
     table,
 )
 from paribus._report.sentences import shape_words, shown_curve
-from paribus._text import NONE, at_value, brief, count, digits, measured
-from paribus.results.ale import AccumulatedLocalEffect
-from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import PartialDependence, trimmed
+from paribus._text import NONE, brief, count, digits, measured
+from paribus.results.partial_dependence import trimmed
 
-Columns = list[tuple[str, list[str]]]  # head and cells of each column of a table
-
+Columns = dict[str, list[str]]  # cells of a table by the head of their column
+OF_ROWS = ("support", "rows")  # columns that are the same for all outputs
+OF_MANY = ("average", "ale", "predicted", "observed", "standard_error", "observed_error")
 
 PRINTED = 10  # features with a panel on paper, at most
 
@@ -135,100 +133,41 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
 def _feature_numbers(refs: References, name: str) -> Markup:
     """Return the folded tables of the numbers of all curves of a feature."""
     explanation, shown = refs.explanation, shortened(name, 40)
-    tables = [number_table(f"Partial dependence on {shown}", effect_columns(explanation.effects[name]))]
-    if name in explanation.ale:
-        caption = f"Accumulated local effects of {shown}"
-        tables.append(number_table(caption, local_columns(explanation.ale[name])))
-    if name in explanation.averages:
-        caption = f"Averages over the rows near each value of {shown}"
-        tables.append(number_table(caption, average_columns(explanation.averages[name])))
+    curves = {
+        f"Partial dependence on {shown}": explanation.effects[name],
+        f"Accumulated local effects of {shown}": explanation.ale.get(name),
+        f"Averages over the rows near each value of {shown}": explanation.averages.get(name),
+    }
+    tables = (number_table(caption, curve_columns(one)) for caption, one in curves.items() if one is not None)
     return folded("Numbers of these figures", *tables, class_="numbers appendix")
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
     """Return a table of numbers from its columns."""
-    rows: Iterable[tuple[str, ...]] = zip(*(cells for _, cells in columns), strict=True)
-    return table(caption, [head for head, _ in columns], rows, class_="numeric")
+    rows: Iterable[tuple[str, ...]] = zip(*columns.values(), strict=True)
+    return table(caption, list(columns), rows, class_="numeric")
 
 
-def _value_column(result: Any) -> tuple[str, list[str]]:
-    """Return the first column of a table: the grid values, and the missing value last."""
-    values = [shortened(at_value(value)) for value in result.grid_values[0].tolist()]
-    if result.grid_values[0].dtype.kind in "mM":
-        values = [at(value) for value in result.grid_values[0]]
-    return "Value", [*values, "missing"] if result.missing is not None else values
+def curve_columns(curve: Any) -> Columns:
+    """Return the columns of the table of a curve, side by side for its outputs.
 
-
-def _number_column(
-    result: Any, head: str, curve: Array, at_missing: Any, write: Any = digits
-) -> tuple[str, list[str]]:
-    cells = [write(value) for value in curve.tolist()]
-    if result.missing is not None:
-        cells.append("–" if at_missing is None else write(float(at_missing)))
-    return head, cells
-
-
-def _output_prefix(result: Any, output: int) -> str:
-    """Return the name of an output as a prefix of heads, empty for a single output."""
-    return f"{shortened(result.output_names[output], 24)}: " if len(result.output_names) > 1 else ""
-
-
-def effect_columns(effect: PartialDependence) -> Columns:
-    """Return the columns of a partial dependence: average, standard error, quantiles of ICE, weight."""
-    missing, columns = effect.missing, [_value_column(effect)]
-    many = len(effect.output_names) > ALL_OUTPUTS
-    for output in range(len(effect.output_names)):
-        head = _output_prefix(effect, output)
-        if effect.average is not None:
-            last = None if missing is None or missing.average is None else missing.average[output]
-            columns.append(_number_column(effect, f"{head}average", effect.average[output], last))
-        if effect.standard_error is not None:
-            last = (
-                None if missing is None or missing.standard_error is None else missing.standard_error[output]
-            )
-            curve = effect.standard_error[output]
-            columns.append(_number_column(effect, f"{head}standard error", curve, last, error_digits))
-        spread = effect.quantiles
-        for place, quantile in enumerate(() if spread is None or many else spread.names):
-            assert spread is not None
-            last = None if spread.missing is None else spread.missing[output, place]
-            columns.append(_number_column(effect, f"{head}{quantile}", spread.values[output, place], last))
-    last = None if missing is None else missing.support
-    return [*columns, _number_column(effect, "weight of the data", effect.support, last)]
-
-
-def local_columns(effect: AccumulatedLocalEffect) -> Columns:
-    """Return the columns of accumulated local effects: effect and standard error."""
-    missing, columns = effect.missing, [_value_column(effect)]
-    for output in range(len(effect.output_names)):
-        head = _output_prefix(effect, output)
-        last = None if missing is None or missing.ale is None else missing.ale[output]
-        columns.append(_number_column(effect, f"{head}ALE", effect.ale[output], last))
-        last = None if missing is None or missing.standard_error is None else missing.standard_error[output]
-        curve = effect.standard_error[output]
-        columns.append(_number_column(effect, f"{head}standard error", curve, last, error_digits))
-    return columns
-
-
-def average_columns(averages: Marginal) -> Columns:
-    """Return the columns of averages over the rows near each value, with their errors and counts."""
-    missing, columns = averages.missing, [_value_column(averages)]
-    many = len(averages.output_names) > ALL_OUTPUTS
-    for output in range(len(averages.output_names)):
-        head = _output_prefix(averages, output)
-        for key in ("predicted", "observed", "residual"):
-            if key not in averages or (many and key == "residual"):
-                continue
-            last = None if missing is None else getattr(missing, key)[output]
-            columns.append(_number_column(averages, f"{head}{key}", averages[key][output], last))
-            if not many or key == "observed":
-                last = None if missing is None else getattr(missing, f"{key}_error")[output]
-                curve = averages[f"{key}_error"][output]
-                columns.append(
-                    _number_column(averages, f"{head}{key}, standard error", curve, last, error_digits)
-                )
-    last = None if missing is None else missing.rows
-    return [*columns, _number_column(averages, "rows", averages.rows, last, lambda rows: f"{rows:.0f}")]
+    Of many outputs they are the averages and errors only.
+    """
+    columns = dict(curve._tables()[0].columns)
+    outputs, values = curve.output_names, columns.pop(0)
+    del columns["output"]
+    size = len(values) // len(outputs)
+    table: Columns = {"Value": ["missing" if value is None else at(value) for value in values[:size]]}
+    for name, numbers in columns.items():
+        if name in OF_ROWS:
+            table[name] = [digits(number) for number in numbers[:size]]
+        elif len(outputs) <= ALL_OUTPUTS or name in OF_MANY:
+            write = error_digits if name.endswith("error") else digits
+            for place, output in enumerate(outputs):
+                prefix = f"{shortened(output, 24)}: " if len(outputs) > 1 else ""
+                part = numbers[place * size : (place + 1) * size]
+                table[prefix + name.replace("_", " ")] = [write(number) for number in part]
+    return table
 
 
 def _shapes_table(refs: References, name: str) -> Markup | None:

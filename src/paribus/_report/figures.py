@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
 from paribus._display.vector.page import INCH, labeled, legend_above
-from paribus._report.markup import Content, Markup, element, folded, joined, name_of
+from paribus._report.markup import Content, Markup, element, folded, joined, name_of, table
 from paribus._text import brief
 from paribus.errors import DrawingError
 from paribus.notes import Note, NoteCode
@@ -28,6 +29,7 @@ from paribus.results.feature_table import FeatureRow
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence, trimmed
 from paribus.results.shape import Shape
+from paribus.results.text_table import TextColumn
 from paribus.results.verdict import notes_of
 
 MEDIUM = 500.0  # pixels of the width of a wide figure
@@ -177,6 +179,8 @@ def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
         return None
 
 
+NAME = 120  # characters of a name in a table, other than of a feature
+OF_FEATURES = ("feature", "with", "and")  # heads of columns with names of features
 CURVES = 60  # curves with hover texts, at most; more would double the size of a page
 
 
@@ -259,6 +263,15 @@ class References:
     def features(self, names: Iterable[str]) -> Markup:
         """Return the links of several features, joined by a multiplication sign."""
         return joined((" × " * (place > 0), self.feature(str(name))) for place, name in enumerate(names))
+
+    def table(self, caption: str, columns: Sequence[TextColumn], **options: Any) -> Markup:
+        """Return a table for readers as an element, in which features are links to their panels."""
+        cells: list[Iterable[str]] = []
+        for column in columns:
+            write = self.feature if column.head in OF_FEATURES else partial(name_of, longest=NAME)
+            cells.append(map(write, column.cells) if column.names else column.cells)
+        heads = [f"{column.head[:1].upper()}{column.head[1:]}" for column in columns]
+        return table(caption, heads, zip(*cells, strict=True), **options)
 
     def pair(self, names: Iterable[str]) -> str:
         """Return the id of the surface of a pair of features."""

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from paribus._report.figures import SMALL, References, figure
 from paribus._report.markup import Content, Markup, at, element, joined, name_of, share, table
-from paribus._text import brief, count, measured
+from paribus._text import count, measured
 from paribus.results.effects import compare
 from paribus.results.group_comparison import GroupComparison, GroupDifference
 from paribus.results.regions import FeatureRegions
+from paribus.results.text_table import text_table
 
 CURVES = 4  # features with a plot of the curves of all groups, at most
 OVERLAID = 5  # groups in one plot, at most
@@ -68,20 +69,18 @@ def _sizes_table(groups: GroupComparison) -> Markup:
 
 def _differences_table(refs: References, groups: GroupComparison) -> Markup:
     """Return the table of the largest difference of each feature."""
-    several = len(refs.explanation.output_names) > 1
-    rows = [
-        [
-            refs.feature(one.feature),
-            *([name_of(one.output, 30)] if several else []),
-            joined(name_of(one.group), " minus ", name_of(one.reference)),
-            measured(one.difference, one.standard_error),
-            at(one.value),
-            _chance(one),
-        ]
-        for one in groups.differences
-    ]
-    heads = ["Feature", *["Output"] * several, "Groups", "Largest difference", "At", "p-value"]
-    return table("Effects that differ most between groups", heads, rows)
+    differences = groups.differences
+    columns = {
+        "feature": [one.feature for one in differences],
+        "output": [one.output for one in differences],
+        "group": [one.group for one in differences],
+        "minus": [one.reference for one in differences],
+        "largest difference": [one.difference for one in differences],
+        "standard_error": [one.standard_error for one in differences],
+        "at": [at(one.value) for one in differences],
+        "p-value": map(_chance, differences),
+    }
+    return refs.table("Effects that differ most between groups", text_table(columns))
 
 
 def _chance(one: GroupDifference) -> str:
@@ -137,27 +136,17 @@ def region_section(refs: References) -> Markup | None:
 
 def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
     """Return the table of regions, with the spread of the curves in each."""
-    rows = [
-        [
-            refs.feature(one.feature_names[0]),
-            name_of(region.text, 120),
-            f"{region.rows:,}",
-            brief(math.sqrt(region.heterogeneity)),
-            f"{brief(math.sqrt(one.heterogeneity))} → {brief(math.sqrt(one.heterogeneity_within))}",
-            share(one.explained[0]),
-        ]
-        for one in split
-        for region in one.regions
-    ]
-    heads = [
-        "Feature",
-        "Region",
-        "Rows",
-        "Spread of curves",
-        "Spread, all rows → within regions",
-        "Share of variance gained",
-    ]
-    return table("Regions of each feature", heads, rows)
+    regions = [(one, region) for one in split for region in one.regions]
+    columns = {
+        "feature": [one.feature_names[0] for one, _ in regions],
+        "region": [region.text for _, region in regions],
+        "rows": [region.rows for _, region in regions],
+        "spread of curves": [math.sqrt(region.heterogeneity) for _, region in regions],
+        "spread, all rows": [math.sqrt(one.heterogeneity) for one, _ in regions],
+        "spread within regions": [math.sqrt(one.heterogeneity_within) for one, _ in regions],
+        "share of variance gained": [share(one.explained[0]) for one, _ in regions],
+    }
+    return refs.table("Regions of each feature", text_table(columns))
 
 
 def _region_curves(place: int, one: FeatureRegions) -> Markup:

@@ -25,16 +25,18 @@ from paribus._report.first_sections import (
     summary_section,
 )
 from paribus._report.group_section import group_section, region_section
-from paribus._report.markup import Content, Markup, element, joined, label_of, name_of, share, shortened
-from paribus._report.performance_section import feature_names_of, pairs_section, performance_section
+from paribus._report.markup import Content, Markup, element, joined, label_of, name_of, shortened
+from paribus._report.performance_section import pairs_section, performance_section
 from paribus._report.record_section import identity, record_section
 from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import NONE, brief, count, measured
+from paribus._text import count
 from paribus.errors import OptionError, check_flags
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
+from paribus.results.repr_text import interaction_table
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
+from paribus.results.text_table import TextColumn, text_table
 
 SUFFIXES = (".html", ".htm")
 SHORT = 90  # characters of a text of the user in the header, at most
@@ -283,62 +285,29 @@ def _markdown_verdict(refs: References) -> Iterable[str]:
 
 
 def _markdown_features(refs: References) -> Iterable[str]:
-    rows = []
-    for name, rank in list(refs.ranks.items())[:FEATURES]:
-        own = refs.rows[name]
-        rows.append(
-            (
-                str(rank),
-                plain(name, NAME),
-                measured(own.strength, own.standard_error),
-                plain(shape_words(refs, name)),
-                NONE if own.partner is None else f"{plain(own.partner, NAME)} {brief(own.partner_strength)}",
-                share(own.missing),
-            )
-        )
-    heads = ("Rank", "Feature", "Strength", "Shape", "Strongest partner", "Missing")
-    yield from ("## Features", "", *_markdown_table(heads, rows))
-    if len(refs.ranks) > FEATURES:
-        weaker = count(len(refs.ranks) - FEATURES, "weaker feature")
-        yield from (f"Not listed: {weaker}.", "")
+    features = refs.explanation.table
+    words = {"shape": [shape_words(refs, row.feature) for row in features]}
+    columns = [column._replace(cells=words.get(column.head, column.cells)) for column in features.text()]
+    yield from ("## Features", "", *_markdown_table(columns, FEATURES))
+    if len(features) > FEATURES:
+        yield from (f"Not listed: {count(len(features) - FEATURES, 'weaker feature')}.", "")
 
 
 def _markdown_pairs(explanation: Explanation) -> Iterable[str]:
-    interactions = explanation.interactions
-    if interactions is None:
-        return
-    rows = []
-    for one in interactions.strongest(PAIRS):
-        if one.strength > 0:
-            share_of_joint = measured(one.h_squared, one.standard_error_h_squared)
-            numbers = measured(one.strength, one.standard_error), share_of_joint
-            names = feature_names_of(interactions, one.features)
-            joint = " × ".join(plain(name, NAME) for name in names)
-            rows.append((joint, plain(one.output, NAME), *numbers))
-    if rows:
-        yield from ("## Interactions", "", *_markdown_table(("Features", "Output", "Strength", "H²"), rows))
+    columns = [] if explanation.interactions is None else interaction_table(explanation.interactions)
+    if columns:
+        yield from ("## Interactions", "", *_markdown_table(columns, PAIRS))
 
 
 def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
-    if explanation.performance is None:
-        return
-    rows = [
-        (
-            plain(metric.name),
-            plain(metric.output or "all", NAME),
-            measured(metric.value, metric.standard_error),
-            metric.better,
-        )
-        for metric in explanation.performance.metrics
-    ]
-    yield from (
-        "## Performance on the explained rows",
-        "",
-        *_markdown_table(("Metric", "Output", "Value", "Better"), rows),
-    )
+    if explanation.performance is not None:
+        columns = text_table(explanation.performance._table())
+        yield from ("## Performance on the explained rows", "", *_markdown_table(columns))
 
 
-def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; its cells are already escaped."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return [*(f"| {' | '.join(cells)} |" for cells in lines), ""]
+def _markdown_table(columns: Sequence[TextColumn], most: int | None = None) -> list[str]:
+    """Return the lines of a table, in which names are escaped."""
+    cells = [[plain(cell, NAME) if column.names else cell for cell in column.cells] for column in columns]
+    rows = [*zip(*cells, strict=True)][:most]
+    heads = [f"{column.head[:1].upper()}{column.head[1:]}" for column in columns]
+    return [*(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows)), ""]

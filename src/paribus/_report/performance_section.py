@@ -17,17 +17,18 @@ from paribus._report.markup import (
     Markup,
     at,
     element,
-    error_digits,
     folded,
     joined,
     name_of,
     shortened,
     table,
 )
-from paribus._text import brief, digits, measured
+from paribus._text import NONE, digits, measured
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance
+from paribus.results.repr_text import interaction_table
+from paribus.results.text_table import TextColumn, text_table
 from paribus.results.verdict import CELL_ROWS
 
 WORST = 20  # cells in the table of observed against expected, at most
@@ -101,35 +102,21 @@ def _calibration_figure(calibration: Calibration, whole: float, several: bool, k
 
 
 def _calibration_table(calibration: Calibration) -> Markup:
-    columns = [
-        ("Group", [str(place + 1) for place in range(len(calibration.predicted))]),
-        ("predicted", [digits(value) for value in calibration.predicted]),
-        ("observed", [digits(value) for value in calibration.observed]),
-        ("95 % interval from", [digits(value) for value in calibration.observed_low]),
-        ("to", [digits(value) for value in calibration.observed_high]),
-        ("weight", [digits(value) for value in calibration.weight]),
-    ]
+    numbers = {
+        "predicted": calibration.predicted,
+        "observed": calibration.observed,
+        "95 % interval from": calibration.observed_low,
+        "to": calibration.observed_high,
+        "weight": calibration.weight,
+    }
+    columns = {"Group": [str(place + 1) for place in range(len(calibration.predicted))]}
+    columns |= {head: [digits(value) for value in values] for head, values in numbers.items()}
     return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)
 
 
 def _observed_expected_table(refs: References, cells: ObservedExpected) -> Markup:
-    several = len(refs.explanation.output_names) > 1
     large = np.flatnonzero(cells.rows >= CELL_ROWS)
-    rows = [
-        [
-            refs.feature(cells.feature[place]),
-            *([name_of(cells.output[place], 40)] if several else []),
-            name_of(cells.value[place], 40),
-            f"{cells.rows[place]:,}",
-            brief(float(cells.observed[place])),
-            brief(float(cells.predicted[place])),
-            measured(float(cells.difference[place]), float(cells.standard_error[place])),
-            error_digits(abs(float(cells.in_errors[place]))),
-        ]
-        for place in large[:WORST].tolist()
-    ]
-    heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
-    heads += ["Observed minus predicted", "Standard errors"]
+    shown = {name: np.array(column)[large[:WORST]] for name, column in cells._table().items()}
     return element(
         "div",
         element("h3", "Observed against predicted by cell"),
@@ -138,7 +125,7 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
             f"{len(large):,} of {len(cells):,} cells have at least {CELL_ROWS} rows. Those that differ most "
             "are listed. Among many cells, a few differ by several standard errors by chance.",
         ),
-        table("Cells that differ most, worst first", heads, rows, sortable=True),
+        refs.table("Cells that differ most, worst first", text_table(shown), sortable=True),
         class_="appendix",
     )
 
@@ -237,26 +224,20 @@ def _map_table(interactions: HStatistics, output: int) -> Markup:
 
 
 def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
-    several, margins = len(interactions.output_names) > 1, refs.explanation.margin_interactions
+    margins = refs.explanation.margin_interactions
     surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
-    rows = []
-    for one in interactions.strongest(LISTED):
-        if one.strength > 0:
-            features = tuple(str(name) for name in feature_names_of(interactions, one.features))
-            drawn = features in surfaces
-            link = element("a", "surface", href=f"#{refs.pair(features)}") if drawn else "–"
-            numbers = [
-                measured(one.strength, one.standard_error),
-                measured(one.h_squared, one.standard_error_h_squared),
-            ]
-            if margins is not None:
-                own = margins.interaction(*one.features, output=one.output)
-                numbers.append(measured(own.h_squared, own.standard_error_h_squared))
-            outputs = [name_of(one.output, 40)] if several else []
-            rows.append([refs.features(features), *outputs, *numbers, link])
-    of_margins = ["H² of the margin"] * (margins is not None)
-    heads = ["Features", *["Output"] * several, "Strength", "H²", *of_margins, "Surface"]
-    return table(f"The strongest pairs, at most {LISTED}", heads, rows, sortable=True)
+    pairs = [one for one in interactions.strongest(LISTED) if one.strength > 0]
+    columns = [
+        column._replace(cells=column.cells[: len(pairs)]) for column in interaction_table(interactions)
+    ]
+    if margins is not None:
+        of_margins = [margins.interaction(*one.features, output=one.output) for one in pairs]
+        cells = [measured(one.h_squared, one.standard_error_h_squared) for one in of_margins]
+        columns.append(TextColumn("H² of the margin", cells))
+    names = [tuple(feature_names_of(interactions, one.features)) for one in pairs]
+    links = {pair: element("a", "surface", href=f"#{refs.pair(pair)}") for pair in surfaces}
+    columns.append(TextColumn("surface", [links.get(pair, NONE) for pair in names]))
+    return refs.table(f"The strongest pairs, at most {LISTED}", columns, sortable=True)
 
 
 def feature_names_of(interactions: HStatistics, features: tuple[str | int, ...]) -> list[str]:

@@ -31,6 +31,7 @@ from paribus.results.regions import Regions
 from paribus.results.repr_text import explained_text
 from paribus.results.schema import record
 from paribus.results.shape import Shapes
+from paribus.results.text_table import table_lines
 from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class Explanation(ReportMixin, CorrectionMixin):
         yield from [self.headline] * bool(self.headline)
         yield f"averaged over {p.background()}, {p.how}"
         yield from brute_lines(p)
-        yield from self.table.lines(SHOWN)
+        yield from table_lines(self.table.text(), SHOWN)
         if self.by_group is not None:
             yield from self.by_group.lines(DIFFERENCES)
         shown = shown_of(len(self.verdict), FINDINGS)

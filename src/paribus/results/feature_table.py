@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import at_value, number, percent, plain_value, short, shown_of, with_error
+from paribus._text import at_value, brief, percent, plain_value, short
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
+from paribus.results.text_table import TextColumn, fitted, table_lines, text_table
 from paribus.results.tidy import native
 from paribus.results.verdict import notes_of
 
@@ -28,7 +28,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 POINTS = 8  # characters of a sparkline
 CLEAR = 2.0  # standard errors of a movement that is shown
 MONOTONE = {"rising": ("rising", "steps up"), "falling": ("falling", "steps down")}
-WIDEST = 28  # characters of a name or a value in text
+WIDEST = 28  # characters of a value, or of a second name, in text
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class FeatureRow:
             return f"{self.categories:,} categor{'y' if self.categories == 1 else 'ies'}"
         if self.lowest is None:
             return "no values"
-        lowest, highest = _fit(at_value(self.lowest)), _fit(at_value(self.highest))
+        lowest, highest = (fitted(at_value(end), WIDEST) for end in (self.lowest, self.highest))
         return f"{lowest} to {highest}" if lowest != highest else f"only {lowest}"
 
 
@@ -148,32 +148,39 @@ class FeatureTable(Sequence[FeatureRow]):
             columns[one.name] = [None if v is None else plain_value(v) for v in values] if places else values
         return native(columns, self.backend, backend)
 
-    def lines(self, most: int) -> Iterator[str]:
-        """Yield the table as aligned text, at most so many rows of it."""
-        head = ("feature", "strength", "shape", "strongest interaction", "values", "missing", "curve")
-        shown = shown_of(len(self.rows), most)
-        cells = [head, *(_cells(row) for row in self.rows[:shown])]
-        widths = [max(_width(cell) for cell in column) for column in zip(*cells, strict=True)]
-        for row in cells:
-            padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
-            yield "  ".join(padded).rstrip()
-        if len(self.rows) > shown:
-            yield f"and {len(self.rows) - shown:,} more"
+    def text(self) -> list[TextColumn]:
+        """Return the table for readers."""
+        return text_table(
+            {
+                "feature": [row.feature for row in self.rows],
+                "strength": [row.strength for row in self.rows],
+                "standard_error": [row.standard_error for row in self.rows],
+                "shape": [_shape(row) for row in self.rows],
+                "strongest interaction": [_partner_text(row) for row in self.rows],
+                "values": [row.support for row in self.rows],
+                "missing": [percent(row.missing) if row.missing else "0 %" for row in self.rows],
+                "curve": [row.sparkline for row in self.rows],
+            }
+        )
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines(len(self.rows)))
+        return "\n".join(table_lines(self.text(), len(self.rows)))
 
 
-def _cells(row: FeatureRow) -> tuple[str, ...]:
+def _shape(row: FeatureRow) -> str:
+    """Return the shape of a curve, and its movement against a direction if that is more than chance."""
     shape = row.shape or ""
     small = row.direction is not None and row.shape in MONOTONE[row.direction]  # the shape in words allows it
     if row.violation > CLEAR * row.violation_error and not small:
         moves = "falls" if row.direction == "rising" else "rises"
-        shape += f", {moves} by {short(row.violation)} from {_fit(at_value(row.violation_start))}"
-    partner = "none" if row.partner is None else f"{_fit(row.partner)} ({number(row.partner_strength)})"
-    missing = percent(row.missing) if row.missing else "0 %"
-    strength = with_error(row.strength, row.standard_error)
-    return _fit(row.feature), strength, shape, partner, row.support, missing, row.sparkline
+        shape += f", {moves} by {short(row.violation)} from {fitted(at_value(row.violation_start), WIDEST)}"
+    return shape
+
+
+def _partner_text(row: FeatureRow) -> str:
+    if row.partner is None:
+        return "none"
+    return f"{fitted(row.partner, WIDEST)} ({brief(row.partner_strength)})"
 
 
 def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str | None]) -> FeatureRow:
@@ -296,17 +303,4 @@ def sparkline(curve: Floats) -> str:
         if not np.isfinite(value)
         else BLOCKS[round((len(BLOCKS) - 1) * float((value / 2 - low / 2) / width)) if width else 0]
         for value in values
-    )
-
-
-def _fit(text: str) -> str:
-    """Return a text that stays in its place: without characters that move a cursor, and not too long."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: 4 * WIDEST])
-    return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
-
-
-def _width(text: str) -> int:
-    """Return how many columns a text takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._text import at_value, count, number, shown_of, with_error
+from paribus._text import at_value, count, with_error
 from paribus._typing import Better, FrameBackend, PlotBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note
@@ -17,6 +17,7 @@ from paribus.results.mixins import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
 from paribus.results.storage import Saveable
+from paribus.results.text_table import table_lines, text_table
 from paribus.results.tidy import dataset_of, native
 
 if TYPE_CHECKING:
@@ -133,14 +134,17 @@ class Performance(NotebookReprMixin):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
         """
-        columns = {
+        return native(self._table(), self.provenance.backend, backend)
+
+    def _table(self) -> dict[str, Any]:
+        """Return the columns of its table."""
+        return {
             "metric": [one.name for one in self.metrics],
             "output": [one.output for one in self.metrics],
             "value": np.array([one.value for one in self.metrics]),
             "standard_error": np.array([one.standard_error for one in self.metrics]),
             "better": [one.better for one in self.metrics],
         }
-        return native(columns, self.provenance.backend, backend)
 
     def to_xarray(self) -> dict[str, Any]:
         """Return observed against predicted in groups of rows, as a dataset for each output by its name."""
@@ -254,19 +258,8 @@ class ObservedExpected(Saveable):
 
     def __repr__(self) -> str:
         model = self.provenance.model
-        lines = [f"ObservedExpected of {model}: {count(len(self), 'cell')}, worst first"]
-        several = len(set(self.output)) > 1
-        shown = shown_of(len(self), SHOWN)
-        for place in range(shown):
-            of = f" ({self.output[place]})" if several else ""
-            off = with_error(float(self.difference[place]), float(self.standard_error[place]))
-            lines.append(
-                f"  {self.feature[place]} = {self.value[place]}{of}: observed "
-                f"{number(float(self.observed[place]))}, predicted {number(float(self.predicted[place]))}, "
-                f"difference {off}, {count(int(self.rows[place]), 'row')}"
-            )
-        more = len(self) - shown
-        return "\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])])
+        head = f"ObservedExpected of {model}: {count(len(self), 'cell')}, worst first"
+        return "\n  ".join([head, *table_lines(text_table(self._table()), SHOWN)])
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a table of a row for each cell, worst first; columns are the attributes.
@@ -276,10 +269,12 @@ class ObservedExpected(Saveable):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
         """
-        names = [name for name in self.__dataclass_fields__ if name != "provenance"]
-        columns = {name: getattr(self, name) for name in names}
-        plain = {name: list(own) if isinstance(own, tuple) else own for name, own in columns.items()}
-        return native(plain, self.provenance.backend, backend)
+        return native(self._table(), self.provenance.backend, backend)
+
+    def _table(self) -> dict[str, Any]:
+        """Return the columns of its table."""
+        columns = {name: column for name, column in vars(self).items() if name != "provenance"}
+        return {name: list(part) if isinstance(part, tuple) else part for name, part in columns.items()}
 
 
 def residual_errors(observed: Floats, predicted: Floats, error: Floats, rows: Integers) -> Floats:

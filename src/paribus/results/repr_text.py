@@ -10,24 +10,29 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import VarianceShares
 from paribus._text import at_point, at_value, count, exactly_zero, number, short, shown_of, with_error
+from paribus._typing import Statistic
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
 from paribus.results.provenance import brute_lines, skipped_notes
+from paribus.results.text_table import TextColumn, table_lines, text_table
+from paribus.results.tidy import interaction_columns
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Difference, Part
     from paribus.results.effects import Effects
     from paribus.results.groups import GroupedResults
-    from paribus.results.hstatistics import HStatistics, Interaction
+    from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal
-    from paribus.results.performance import Metric, Performance
+    from paribus.results.performance import Performance
     from paribus.results.provenance import Provenance
     from paribus.results.regions import FeatureRegions, Regions
 
 SHOWN = 5  # entries of a ranking that are shown
 OUTPUTS = 3  # outputs that are shown
+METRICS = 12  # rows of the table of metrics
+TRIPLES = 3  # interactions of three features
 FEW = 10  # rows of a cell whose standard error is no more than a guess
 ROUNDING = 1e-12  # of the largest observed average: smaller residuals are rounding errors
 EFFECTS = {"AccumulatedLocalEffect": " (ALE)", "Marginal": " (averages)", "Comparison": " (compared)"}
@@ -198,34 +203,35 @@ def _how(p: Provenance, addition: str = "") -> Iterator[str]:
     yield from brute_lines(p)
 
 
-def _mapping(
-    results: Effects[Any], what: str, text: Callable[[Any], str], first: str = "strongest"
-) -> Iterator[str]:
-    """Yield the first results, and how many more there are."""
-    names = {key: key if isinstance(key, str) else " x ".join(key) for key in results}
-    noun = "feature" if list(names) == list(names.values()) else "effect"
-    yield f"{what}: {count(len(results), noun)}, {first} first ({results.provenance.scale})"
-    first_ones = list(names.items())[: shown_of(len(names), SHOWN)]
-    yield from (f"{name}: {text(results[key])}" for key, name in first_ones)
-    yield from _more(len(names) - len(first_ones))
-
-
 def _effects(effects: Effects[Any]) -> Iterator[str]:
-    first = next(iter(effects.values()))
-    if type(first).__name__ in ("PartialDependence", "AccumulatedLocalEffect", "Marginal"):
-        yield from _mapping(effects, f"of {_source(effects.provenance)}", _strength)
+    first: Any = next(iter(effects.values()))
+    kind, noun = type(first).__name__, "feature" if all(isinstance(key, str) for key in effects) else "effect"
+    columns: dict[str, Any] = {noun: [key if isinstance(key, str) else " x ".join(key) for key in effects]}
+    order, source = "strongest", f"of {_source(effects.provenance)}"
+    if kind == "Difference":
+        order, source = "largest", f"{first.part} minus {first.reference}"
+        columns["largest difference"] = map(_largest_of_all, effects.values())
+    elif kind != "Comparison":
+        columns["strength"] = [effect.strength for effect in effects.values()]
+        columns["largest residual"] = [_largest_residual(effect, 0) or None for effect in effects.values()]
+    elif first.several_estimands:
+        columns["strength"] = [each.strength for each in effects.values()]
+        columns["ALE from PD"] = [_share_apart(each) for each in effects.values()]
+    else:
+        source = f"of {', '.join(first.parts)}"
+        columns |= {name: [each.parts[name].strength for each in effects.values()] for name in first.parts}
+    yield f"{source}: {count(len(effects), noun)}, {order} first ({effects.provenance.scale})"
+    yield from table_lines(text_table(columns), SHOWN)
+    if kind not in ("Comparison", "Difference"):
         yield from _how(effects.provenance)
         yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
-    elif type(first).__name__ == "Difference":
-        yield from _mapping(effects, f"{first.part} minus {first.reference}", _largest_of_all, "largest")
-    else:
-        of = effects.provenance.model if first.several_estimands else ", ".join(first.parts)
-        yield from _mapping(effects, f"of {of}", _distance)
 
 
-def _strength(effect: Part) -> str:
-    off = _largest_residual(effect, 0)
-    return number(effect.strength) + (f", residual {off}" if off else "")
+def _share_apart(comparison: Comparison) -> str | None:
+    """Return how far ALE is from partial dependence, as a share of the range."""
+    if comparison.share is None or not np.isfinite(comparison.share).any():
+        return None
+    return f"{np.nanmax(comparison.share):.1%} of the range"
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
@@ -239,14 +245,6 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
             for size, share in zip(comparison.distance, comparison.share, strict=True)
         ]
         yield from _by_output(comparison, lambda o: [apart[o]])
-
-
-def _distance(one: Comparison) -> str:
-    if not one.several_estimands:
-        return ", ".join(f"{number(part.strength)} ({name})" for name, part in one.parts.items())
-    most = np.nan if one.share is None else np.nanmax(one.share, initial=-np.inf)
-    apart = f", ALE {most:.1%} of the range away" if np.isfinite(most) else ""
-    return f"{number(one.strength)}{apart}"
 
 
 def _parts_lines(comparison: Comparison) -> Iterator[str]:
@@ -331,37 +329,28 @@ def _interactions(result: HStatistics) -> Iterator[str]:
     p, pairs = result.provenance, count(len(result.pairs), "pair")
     yield f"of {p.model}: {pairs} of {count(len(result.features), 'feature')}, strongest first ({p.scale})"
     if result.total is not None:
-        yield f"total H² {_total(result)}"
+        several = len(result.output_names) > 1
+        totals = (
+            with_error(entry.h_squared, entry.standard_error_h_squared) + f" on {entry.output}" * several
+            for entry in result.strongest(OUTPUTS, statistic="total")
+        )
+        yield f"total H² {', '.join(totals)}"
     if result.explained is not None:
         yield from filter(None, [explained_text(result.explained, result.output_names)])
-    some = int(np.count_nonzero(result.pairwise.strength))
-    strongest = [entry for entry in result.strongest(shown_of(some, SHOWN)) if entry.strength != 0]
-    yield from (_entry(result, entry) for entry in strongest)
-    yield from _more(some - len(strongest))
+    yield from table_lines(interaction_table(result), SHOWN)
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
         yield exactly_zero(zero, "pair")
     if result.threeway is not None:
-        triples = result.strongest(3, statistic="threeway")
-        yield from (_entry(result, entry) for entry in triples if entry.strength != 0)
+        yield from table_lines(interaction_table(result, "threeway"), TRIPLES)
     yield from _how(p, _error_rows(p))
 
 
-def _total(result: HStatistics) -> str:
-    entries = result.strongest(None, statistic="total")
-    several, shown = len(entries) > 1, shown_of(len(entries), OUTPUTS)
-    texts = (
-        with_error(entry.h_squared, entry.standard_error_h_squared) + f" on {entry.output}" * several
-        for entry in entries[:shown]
-    )
-    return " ".join([", ".join(texts), *_more(len(entries) - shown, " output")])
-
-
-def _entry(result: HStatistics, entry: Interaction) -> str:
-    names = dict(zip(result.features, result.feature_names, strict=True))
-    pair = " x ".join(names[feature] for feature in entry.features)
-    on = f" on {entry.output}" if len(result.output_names) > 1 else ""
-    return f"{pair}{on}: {with_error(entry.strength, entry.standard_error)} (H² {entry.h_squared:.2g})"
+def interaction_table(result: HStatistics, statistic: Statistic = "pairwise") -> list[TextColumn]:
+    """Return the features, strengths and H² of interactions that are not zero, strongest first."""
+    columns = interaction_columns(result, statistic, sort=True, zeros=False)
+    shown = (name for name in columns if name not in ("statistic", "numerator", "denominator"))
+    return text_table({name: columns[name] for name in shown})
 
 
 def _error_rows(p: Provenance) -> str:
@@ -375,33 +364,14 @@ def _importance(result: Importance) -> Iterator[str]:
     of = f", {outputs} outputs" if outputs > 1 else ""
     features = count(len(result.features), "feature")
     yield f"of {features} for {p.model} by {result.kind}{of}: {result.unit}, most important first"
-    shown = shown_of(len(result.features), SHOWN)
-    for position in result.order[:shown]:
-        yield f"{result.feature_names[position]}: {_sizes(result, position)}"
-    yield from _more(len(result.features) - shown)
+    yield from table_lines(text_table(result._tables()[0].columns), SHOWN * min(outputs, OUTPUTS))
     yield from _how(p, _error_rows(p))
-
-
-def _sizes(result: Importance, position: int) -> str:
-    values, errors = (np.atleast_1d(a[position]) for a in (result.values, result.standard_error))
-    texts = [with_error(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
-    if len(texts) > 1:
-        named = [f"{one} on {name}" for one, name in zip(texts, result.output_names, strict=True)]
-        return ", ".join(named[:OUTPUTS]) + (", ..." if len(named) > OUTPUTS else "")
-    if result.with_interactions is None:
-        return texts[0]
-    return f"{texts[0]} ({number(float(result.with_interactions[position]))} with its interactions)"
 
 
 def _performance(result: Performance) -> Iterator[str]:
     p = result.provenance
     yield f"of {p.model}: {count(len(result.metrics), 'metric')} on the rows that it is explained on"
-    by_name: dict[str, list[Metric]] = {}
-    for one in result.metrics:
-        by_name.setdefault(one.name, []).append(one)
-    for name, some in by_name.items():
-        named = [f"{one} on {one.output}" if len(some) > 1 else str(one) for one in some]
-        yield f"{name}: {', '.join(named[:OUTPUTS])}{', ...' if len(named) > OUTPUTS else ''}"
+    yield from table_lines(text_table(result._table()), METRICS)
     yield f"averaged over {p.background()}"
     yield p.how  # in a pass of an explanation, whose time is not that of the metrics
 
@@ -422,12 +392,16 @@ def _regions(regions: Regions) -> Iterator[str]:
 
 
 def _groups(result: GroupedResults) -> Iterator[str]:
-    """Yield the groups with their sizes, and the first line of each result."""
+    """Yield the groups with their sizes, and the main numbers of each result."""
     kind = type(result.results[0]).__name__
     yield f"by {result.by}: {count(len(result), 'group')} of {_source(result.provenance)} ({kind})"
-    for group, one in zip(result.groups, result.results, strict=True):
-        size = f"{count(group.rows, 'row')}, {group.share:.1%} of the data"
-        yield f"{group.label} ({size}): {_first_numbers(one)}"
+    columns = {
+        "group": [group.label for group in result.groups],
+        "rows": [group.rows for group in result.groups],
+        "of the data": [f"{group.share:.1%}" for group in result.groups],
+        "result": [_first_numbers(each) for each in result.results],
+    }
+    yield from table_lines(text_table(columns), len(result))
 
 
 def _first_numbers(result: Any) -> str:

@@ -201,7 +201,7 @@ def interactions_frame(
 ) -> Any:
     """Return statistics of interactions as one long table."""
     statistics = result.computed if statistic is None else (statistic,)
-    parts = [_interactions(result, name, sort, zeros) for name in statistics]
+    parts = [interaction_columns(result, name, sort=sort, zeros=zeros) for name in statistics]
     # Lists of text, arrays of numbers: an empty list of numbers would have no type.
     columns = {
         name: [text for part in parts for text in part[name]]
@@ -212,7 +212,8 @@ def interactions_frame(
     return native(columns, result.provenance.backend, backend)
 
 
-def _interactions(result: HStatistics, statistic: str, sort: bool, zeros: bool) -> Columns:
+def interaction_columns(result: HStatistics, statistic: str, *, sort: bool, zeros: bool) -> Columns:
+    """Return the columns of the table of one statistic."""
     ratio, groups = result.ratio(statistic), result.groups(statistic)
     strength = ratio.strength.ravel()
     kept = np.argsort(-strength, kind="stable") if sort else np.arange(strength.size)
