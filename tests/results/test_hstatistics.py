@@ -230,22 +230,24 @@ def test_the_story_of_interactions(found, two):
     assert repr(found).splitlines() == [
         "HStatistics of Forest: 3 pairs of 3 features, strongest first (prediction)",
         "  total H² 0.25 ± 0.013",
-        "  b x c: 1 ± 0.05 (H² 0.25)",
-        "  a x b: 0.2 ± 0.01 (H² 0.01)",
+        "  feature  with  strength    H²",
+        "  b        c     1 ± 0.05    0.25 ± 0.013",
+        "  a        b     0.2 ± 0.01  0.01 ± 0.0005",
         "  1 pair is exactly zero",
-        "  a x b x c: 0.5 ± 0.025 (H² 0.062)",
+        "  feature  with  and  strength     H²",
+        "  a        b     c    0.5 ± 0.025  0.0625 ± 0.0031",
         "  averaged over 20,000 rows (unweighted)",
         "  sums over leaves (0.5 s)",
         "  note: the data is small",
     ]
-    assert "  3 x 5 on yes: 2 ± 0.1 (H² 1)" in repr(two).splitlines()
+    assert ["3", "5", "yes", "2", "±", "0.1"] in [line.split()[:6] for line in repr(two).splitlines()]
     assert "  total H² 0.25 ± 0.013 on no, 0.25 ± 0.013 on yes" in repr(two).splitlines()
     assert "exactly zero" not in repr(two)  # no pair is zero on both outputs
     many = statistics("abcde", np.arange(1.0, 11), sampled_rows=500, seed=7, standard_error_rows=100)
     lines = repr(many).splitlines()
-    assert lines[2].startswith("  d x e: ")
-    assert lines[7] == "  and 5 more"
-    assert lines[8] == (
+    assert lines[3].split()[:2] == ["d", "e"]
+    assert lines[8] == "  and 5 more"
+    assert lines[9] == (
         "  averaged over 500 of 20,000 rows, sampled with seed 7 (unweighted); standard errors from 100 of them"
     )
     classes = statistics("ab", [[1.0] * 5], outputs=tuple("vwxyz"))
@@ -256,22 +258,24 @@ def test_the_story_of_importance():
     effect = importance("abcdef", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     assert repr(effect).splitlines() == [
         "Importance of 6 features for Forest by effect: loss in $, most important first",
-        "  f: 6 ± 0.6 (12 with its interactions)",
-        "  e: 5 ± 0.5 (10 with its interactions)",
-        "  d: 4 ± 0.4 (8 with its interactions)",
-        "  c: 3 ± 0.3 (6 with its interactions)",
-        "  b: 2 ± 0.2 (4 with its interactions)",
-        "  a: 1 ± 0.1 (2 with its interactions)",
+        "  feature  importance  with interactions",
+        "  f        6 ± 0.6     12 ± 1.2",
+        "  e        5 ± 0.5     10 ± 1",
+        "  d        4 ± 0.4     8 ± 0.8",
+        "  c        3 ± 0.3     6 ± 0.6",
+        "  b        2 ± 0.2     4 ± 0.4",
+        "  a        1 ± 0.1     2 ± 0.2",
         "  averaged over 20,000 rows (unweighted)",
         "  sums over leaves (0.5 s)",
         "  note: few rows",
     ]
-    assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
+    assert repr(importance("abcdefg", [*range(7)])).splitlines()[7] == "  and 2 more"
     own = repr(importance("ab", [1.0, 2.0], kind="model", estimand=paribus.results.Estimand.TRAINING))
-    assert "  b: 2\n  a: 1\n  sums over leaves" in own  # no error, and over no rows of ours
+    assert "  b        2\n  a        1\n  sums over leaves" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs
-    assert "  a: 1 ± 0.1 on w, 2 ± 0.2 on x, 3 ± 0.3 on y, ...\n" in outputs
+    assert "  a        w       1 ± 0.1" in outputs
+    assert "  a        z       4 ± 0.4" in outputs
 
 
 EVERY = [

@@ -42,7 +42,8 @@ def test_the_table_is_a_frame_text_and_a_file(explanation, tmp_path):
     ]  # fmt: skip
     assert frame.num_rows == len(table)
     text = repr(table)
-    assert text.startswith("ObservedExpected of <lambda>: 7 cells, worst first\n  x1 = 2: observed")
+    assert text.startswith("ObservedExpected of <lambda>: 7 cells, worst first\n  feature  value ")
+    assert text.splitlines()[2].split()[:2] == ["x1", "2"]
     assert text.endswith("and 2 more")
     table.save(tmp_path / "table.json")
     assert paribus.load(tmp_path / "table.json") == table

@@ -78,7 +78,7 @@ def _differences_table(refs: References, groups: GroupComparison) -> Markup:
         "largest difference": [one.difference for one in differences],
         "standard_error": [one.standard_error for one in differences],
         "at": [at(one.value) for one in differences],
-        "p-value": map(_chance, differences),
+        "p-value": [_chance(one) for one in differences],
     }
     return refs.table("Effects that differ most between groups", text_table(columns))
 

@@ -34,9 +34,9 @@ from paribus._text import count
 from paribus.errors import OptionError, check_flags
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
-from paribus.results.repr_text import interaction_table
+from paribus.results.repr_text import pair_columns
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
-from paribus.results.text_table import TextColumn, text_table
+from paribus.results.text_table import text_table
 
 SUFFIXES = (".html", ".htm")
 SHORT = 90  # characters of a text of the user in the header, at most
@@ -287,27 +287,27 @@ def _markdown_verdict(refs: References) -> Iterable[str]:
 def _markdown_features(refs: References) -> Iterable[str]:
     features = refs.explanation.table
     words = {"shape": [shape_words(refs, row.feature) for row in features]}
-    columns = [column._replace(cells=words.get(column.head, column.cells)) for column in features.text()]
-    yield from ("## Features", "", *_markdown_table(columns, FEATURES))
+    yield from ("## Features", "", *_markdown_table(features.columns() | words, FEATURES))
     if len(features) > FEATURES:
         yield from (f"Not listed: {count(len(features) - FEATURES, 'weaker feature')}.", "")
 
 
 def _markdown_pairs(explanation: Explanation) -> Iterable[str]:
-    columns = [] if explanation.interactions is None else interaction_table(explanation.interactions)
-    if columns:
+    columns = {} if explanation.interactions is None else pair_columns(explanation.interactions)
+    if columns and columns["feature"]:
         yield from ("## Interactions", "", *_markdown_table(columns, PAIRS))
 
 
 def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
     if explanation.performance is not None:
-        columns = text_table(explanation.performance._table())
+        columns = explanation.performance._table()
         yield from ("## Performance on the explained rows", "", *_markdown_table(columns))
 
 
-def _markdown_table(columns: Sequence[TextColumn], most: int | None = None) -> list[str]:
+def _markdown_table(columns: Mapping[str, Sequence[Any]], most: int | None = None) -> list[str]:
     """Return the lines of a table, in which names are escaped."""
-    cells = [[plain(cell, NAME) if column.names else cell for cell in column.cells] for column in columns]
-    rows = [*zip(*cells, strict=True)][:most]
-    heads = [f"{column.head[:1].upper()}{column.head[1:]}" for column in columns]
-    return [*(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows)), ""]
+    table = text_table(columns, most)
+    heads = [column.head[:1].upper() + column.head[1:] for column in table]
+    cells = [[plain(cell, NAME) if column.names else cell for cell in column.cells] for column in table]
+    lines = heads, ["---"] * len(table), *zip(*cells, strict=True)
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]

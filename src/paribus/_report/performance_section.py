@@ -27,7 +27,7 @@ from paribus._text import NONE, digits, measured
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance
-from paribus.results.repr_text import interaction_table
+from paribus.results.repr_text import pair_columns
 from paribus.results.text_table import TextColumn, text_table
 from paribus.results.verdict import CELL_ROWS
 
@@ -227,9 +227,7 @@ def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
     margins = refs.explanation.margin_interactions
     surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
     pairs = [one for one in interactions.strongest(LISTED) if one.strength > 0]
-    columns = [
-        column._replace(cells=column.cells[: len(pairs)]) for column in interaction_table(interactions)
-    ]
+    columns = text_table(pair_columns(interactions), len(pairs))
     if margins is not None:
         of_margins = [margins.interaction(*one.features, output=one.output) for one in pairs]
         cells = [measured(one.h_squared, one.standard_error_h_squared) for one in of_margins]

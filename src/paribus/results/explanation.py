@@ -336,7 +336,7 @@ class Explanation(ReportMixin, CorrectionMixin):
         yield from [self.headline] * bool(self.headline)
         yield f"averaged over {p.background()}, {p.how}"
         yield from brute_lines(p)
-        yield from table_lines(self.table.text(), SHOWN)
+        yield from table_lines(self.table.columns(), SHOWN)
         if self.by_group is not None:
             yield from self.by_group.lines(DIFFERENCES)
         shown = shown_of(len(self.verdict), FINDINGS)

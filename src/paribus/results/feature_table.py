@@ -15,7 +15,7 @@ from paribus._states.sums import ignore_fp_errors
 from paribus._text import at_value, brief, percent, plain_value, short
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
-from paribus.results.text_table import TextColumn, fitted, table_lines, text_table
+from paribus.results.text_table import fitted, table_lines
 from paribus.results.tidy import native
 from paribus.results.verdict import notes_of
 
@@ -148,23 +148,21 @@ class FeatureTable(Sequence[FeatureRow]):
             columns[one.name] = [None if v is None else plain_value(v) for v in values] if places else values
         return native(columns, self.backend, backend)
 
-    def text(self) -> list[TextColumn]:
-        """Return the table for readers."""
-        return text_table(
-            {
-                "feature": [row.feature for row in self.rows],
-                "strength": [row.strength for row in self.rows],
-                "standard_error": [row.standard_error for row in self.rows],
-                "shape": [_shape(row) for row in self.rows],
-                "strongest interaction": [_partner_text(row) for row in self.rows],
-                "values": [row.support for row in self.rows],
-                "missing": [percent(row.missing) if row.missing else "0 %" for row in self.rows],
-                "curve": [row.sparkline for row in self.rows],
-            }
-        )
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns for readers."""
+        return {
+            "feature": [row.feature for row in self.rows],
+            "strength": [row.strength for row in self.rows],
+            "standard_error": [row.standard_error for row in self.rows],
+            "shape": [_shape(row) for row in self.rows],
+            "strongest interaction": [_partner_text(row) for row in self.rows],
+            "values": [row.support for row in self.rows],
+            "missing": [percent(row.missing) if row.missing else "0 %" for row in self.rows],
+            "curve": [row.sparkline for row in self.rows],
+        }
 
     def __repr__(self) -> str:
-        return "\n".join(table_lines(self.text(), len(self.rows)))
+        return "\n".join(table_lines(self.columns(), len(self.rows)))
 
 
 def _shape(row: FeatureRow) -> str:

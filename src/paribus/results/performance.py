@@ -17,7 +17,7 @@ from paribus.results.mixins import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
 from paribus.results.storage import Saveable
-from paribus.results.text_table import table_lines, text_table
+from paribus.results.text_table import table_lines
 from paribus.results.tidy import dataset_of, native
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class ObservedExpected(Saveable):
     def __repr__(self) -> str:
         model = self.provenance.model
         head = f"ObservedExpected of {model}: {count(len(self), 'cell')}, worst first"
-        return "\n  ".join([head, *table_lines(text_table(self._table()), SHOWN)])
+        return "\n  ".join([head, *table_lines(self._table(), SHOWN)])
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a table of a row for each cell, worst first; columns are the attributes.

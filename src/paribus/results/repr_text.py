@@ -15,7 +15,7 @@ from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
 from paribus.results.provenance import brute_lines, skipped_notes
-from paribus.results.text_table import TextColumn, table_lines, text_table
+from paribus.results.text_table import table_lines
 from paribus.results.tidy import interaction_columns
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _effects(effects: Effects[Any]) -> Iterator[str]:
     order, source = "strongest", f"of {_source(effects.provenance)}"
     if kind == "Difference":
         order, source = "largest", f"{first.part} minus {first.reference}"
-        columns["largest difference"] = map(_largest_of_all, effects.values())
+        columns["largest difference"] = [_largest_of_all(each) for each in effects.values()]
     elif kind != "Comparison":
         columns["strength"] = [effect.strength for effect in effects.values()]
         columns["largest residual"] = [_largest_residual(effect, 0) or None for effect in effects.values()]
@@ -221,7 +221,7 @@ def _effects(effects: Effects[Any]) -> Iterator[str]:
         source = f"of {', '.join(first.parts)}"
         columns |= {name: [each.parts[name].strength for each in effects.values()] for name in first.parts}
     yield f"{source}: {count(len(effects), noun)}, {order} first ({effects.provenance.scale})"
-    yield from table_lines(text_table(columns), SHOWN)
+    yield from table_lines(columns, SHOWN)
     if kind not in ("Comparison", "Difference"):
         yield from _how(effects.provenance)
         yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
@@ -334,23 +334,25 @@ def _interactions(result: HStatistics) -> Iterator[str]:
             with_error(entry.h_squared, entry.standard_error_h_squared) + f" on {entry.output}" * several
             for entry in result.strongest(OUTPUTS, statistic="total")
         )
-        yield f"total H² {', '.join(totals)}"
+        yield " ".join(
+            [f"total H² {', '.join(totals)}", *_more(len(result.output_names) - OUTPUTS, " output")]
+        )
     if result.explained is not None:
         yield from filter(None, [explained_text(result.explained, result.output_names)])
-    yield from table_lines(interaction_table(result), SHOWN)
+    yield from table_lines(pair_columns(result), SHOWN)
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
         yield exactly_zero(zero, "pair")
     if result.threeway is not None:
-        yield from table_lines(interaction_table(result, "threeway"), TRIPLES)
+        yield from table_lines(pair_columns(result, "threeway"), TRIPLES)
     yield from _how(p, _error_rows(p))
 
 
-def interaction_table(result: HStatistics, statistic: Statistic = "pairwise") -> list[TextColumn]:
-    """Return the features, strengths and H² of interactions that are not zero, strongest first."""
+def pair_columns(result: HStatistics, statistic: Statistic = "pairwise") -> dict[str, Any]:
+    """Return the columns of interactions that are not zero for readers, strongest first."""
     columns = interaction_columns(result, statistic, sort=True, zeros=False)
-    shown = (name for name in columns if name not in ("statistic", "numerator", "denominator"))
-    return text_table({name: columns[name] for name in shown})
+    left_out = ("statistic", "numerator", "denominator")
+    return {name: values for name, values in columns.items() if name not in left_out}
 
 
 def _error_rows(p: Provenance) -> str:
@@ -364,14 +366,14 @@ def _importance(result: Importance) -> Iterator[str]:
     of = f", {outputs} outputs" if outputs > 1 else ""
     features = count(len(result.features), "feature")
     yield f"of {features} for {p.model} by {result.kind}{of}: {result.unit}, most important first"
-    yield from table_lines(text_table(result._tables()[0].columns), SHOWN * min(outputs, OUTPUTS))
+    yield from table_lines(result._tables()[0].columns, SHOWN * min(outputs, OUTPUTS))
     yield from _how(p, _error_rows(p))
 
 
 def _performance(result: Performance) -> Iterator[str]:
     p = result.provenance
     yield f"of {p.model}: {count(len(result.metrics), 'metric')} on the rows that it is explained on"
-    yield from table_lines(text_table(result._table()), METRICS)
+    yield from table_lines(result._table(), METRICS)
     yield f"averaged over {p.background()}"
     yield p.how  # in a pass of an explanation, whose time is not that of the metrics
 
@@ -401,7 +403,7 @@ def _groups(result: GroupedResults) -> Iterator[str]:
         "of the data": [f"{group.share:.1%}" for group in result.groups],
         "result": [_first_numbers(each) for each in result.results],
     }
-    yield from table_lines(text_table(columns), len(result))
+    yield from table_lines(columns, len(result))
 
 
 def _first_numbers(result: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from paribus._text import NONE, brief, measured, shown_of
 
 HEADS = {"feature_2": "with", "feature_3": "and", "h_squared": "H²", "in_errors": "standard errors"}
-WIDEST = 60  # characters of a cell in aligned text
+WIDEST = 40  # characters of a name in aligned text; other cells may have twice as many
 
 
 class TextColumn(NamedTuple):
@@ -22,8 +22,8 @@ class TextColumn(NamedTuple):
     names: bool = False
 
 
-def text_table(columns: Mapping[str, Iterable[Any]]) -> list[TextColumn]:
-    """Return columns of a table of numbers as text.
+def text_table(columns: Mapping[str, Sequence[Any]], most: int | None = None) -> list[TextColumn]:
+    """Return columns of a table of numbers as text, of at most so many rows.
 
     A standard error is in the cell of the number before it. Columns without a value are left out, and so is
     ``output`` if there is only one.
@@ -31,7 +31,8 @@ def text_table(columns: Mapping[str, Iterable[Any]]) -> list[TextColumn]:
     table: list[TextColumn] = []
     numbers: list[Any] | None = None  # of the last column, None if that is left out
     for name, column in columns.items():
-        values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+        shown = column[:most]
+        values = shown.tolist() if isinstance(shown, np.ndarray) else list(shown)
         if name.startswith("standard_error") or name.endswith("_error"):
             if numbers is not None:
                 pairs = zip(numbers, values, strict=True)
@@ -54,20 +55,23 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else brief(value)
 
 
-def table_lines(table: list[TextColumn], most: int) -> Iterator[str]:
-    """Yield a table as aligned text: its head, at most so many rows, and the number of the others."""
-    size = len(table[0].cells) if table else 0
+def table_lines(columns: Mapping[str, Sequence[Any]], most: int) -> Iterator[str]:
+    """Yield columns of a table as aligned text: heads, at most so many rows, and the number of others."""
+    size = len(next(iter(columns.values())))
     shown = shown_of(size, most)
-    columns = [[column.head, *map(fitted, column.cells[:shown])] for column in table]
-    widths = [max(map(_width, cells)) for cells in columns]
-    for row in zip(*columns, strict=True):
+    cells = [
+        [column.head, *(fitted(cell, WIDEST if place == 0 else 2 * WIDEST) for cell in column.cells)]
+        for place, column in enumerate(text_table(columns, shown))
+    ]
+    widths = [max(map(_width, column)) for column in cells]
+    for row in zip(*cells, strict=True):
         padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
         yield "  ".join(padded).rstrip()
     if size > shown:
         yield f"and {size - shown:,} more"
 
 
-def fitted(text: str, widest: int = WIDEST) -> str:
+def fitted(text: str, widest: int) -> str:
     """Return a text without characters that move a cursor, and not too long."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: 4 * widest])
     return shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
