@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import resources
 from os import PathLike
@@ -304,7 +304,7 @@ def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
         yield from ("## Performance on the explained rows", "", *_markdown_table(columns))
 
 
-def _markdown_table(columns: Mapping[str, Sequence[Any]], most: int | None = None) -> list[str]:
+def _markdown_table(columns: Mapping[str, Any], most: int | None = None) -> list[str]:
     """Return the lines of a table, in which names are escaped."""
     table = text_table(columns, most)
     heads = [column.head[:1].upper() + column.head[1:] for column in table]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ class TextColumn(NamedTuple):
     names: bool = False
 
 
-def text_table(columns: Mapping[str, Sequence[Any]], most: int | None = None) -> list[TextColumn]:
+def text_table(columns: Mapping[str, Any], most: int | None = None) -> list[TextColumn]:
     """Return columns of a table of numbers as text, of at most so many rows.
 
     A standard error is in the cell of the number before it. Columns without a value are left out, and so is
@@ -55,7 +55,7 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else brief(value)
 
 
-def table_lines(columns: Mapping[str, Sequence[Any]], most: int) -> Iterator[str]:
+def table_lines(columns: Mapping[str, Any], most: int) -> Iterator[str]:
     """Yield columns of a table as aligned text: heads, at most so many rows, and the number of others."""
     size = len(next(iter(columns.values())))
     shown = shown_of(size, most)
