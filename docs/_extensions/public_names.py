@@ -21,7 +21,6 @@ NAMES = [
 ]
 # Attributes of public results: readers find them there, and nobody has to import them.
 PARTS = [
-    "paribus.results.drift.Bounds",
     "paribus.results.drift.InteractionDrift",
     "paribus.results.drift.MetricDrift",
     "paribus.results.drift.RowDrift",

@@ -53,9 +53,9 @@ difference.plot(ax=axes[1])
 print(difference)
 
 # %%
-# A gate for CI: changes above a twentieth of the spread of the predictions.
-for change in drift.above(0.05):
-    print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
+# A gate for CI: changes above a tenth of the standard deviation of the predictions.
+for change in drift.above(0.1):
+    print(f"{change.kind} {' x '.join(change.features)}: {change.size:.2f} standard deviations")
 
 # %%
 # Reading: the difference falls in the first four years and then stays below zero, so the challenger predicts

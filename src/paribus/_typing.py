@@ -31,8 +31,6 @@ Statistic: TypeAlias = Literal["pairwise", "overall", "threeway", "total"]  # ki
 PlotBackend: TypeAlias = Literal["matplotlib", "plotly"]  # library that plots
 OutputLayout: TypeAlias = Literal["color", "rows"]  # outputs=: colors in one panel, or one panel each
 InteractionPlot: TypeAlias = Literal["bars", "heatmap", "network", "panels"]  # kind= of interactions
-DriftUnit: TypeAlias = Literal["spread", "prediction"]  # unit= of a bound on changes
-DriftMeasure: TypeAlias = Literal["typical", "largest"]  # measure= of a change: over the data, or at a point
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: a possible error, or an explanation

@@ -160,7 +160,7 @@ def test_comparison_has_what_moved_since_an_earlier_explanation():
     outline = Outline(page)
     assert {link[1:] for link in outline.values("href")} <= set(outline.values("id"))
     text = " ".join("".join(outline.text).split())
-    for words in ("The rows are the same", "Effects, largest change first", "Old and new partial dependence"):
+    for words in ("The rows are the same", "Changes, largest first", "Old and new partial dependence"):
         assert words in text
     assert "comparison" not in Outline(page_of(complete())).values("id")
     with pytest.raises(paribus.errors.OptionError, match="compare=dict must be an Explanation"):

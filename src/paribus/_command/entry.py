@@ -26,7 +26,7 @@ examples:
   paribus explain model.txt data.parquet                 table of features
   paribus explain model.txt data.csv --target y -o report.html
   paribus explain model.txt data.csv -o old.json         result, for a later comparison
-  paribus compare old.json new.json --fail-above 0.05    exit code 1 if effects changed
+  paribus compare old.json new.json --fail-above 0.1     exit code 1 if effects changed
 
 More examples: paribus explain --help, and likewise for the other commands.
 

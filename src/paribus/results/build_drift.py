@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Floats
+from paribus._contracts import NOMINAL, Array, Flags, Floats
 from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
-from paribus._typing import DriftMeasure, DriftUnit, ErrorBasis, Presence
-from paribus.errors import InputError, OptionError, check_choice
+from paribus._text import percent
+from paribus._typing import ErrorBasis, Presence
+from paribus.errors import InputError, OptionError
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import INDEPENDENT
-from paribus.results.curve_parts import ModelSpread, between
-from paribus.results.curve_values import as_numbers, at_values, check_same, neighbor_range, shared_values
-from paribus.results.drift import (
-    OTHER_ROWS,
-    Bounds,
-    Change,
-    Drift,
-    EffectDrift,
-    InteractionDrift,
-    MetricDrift,
-    RowDrift,
+from paribus.results.curve_parts import ROUNDING
+from paribus.results.curve_values import (
+    at_values,
+    axis_kind,
+    centered_variance,
+    check_same,
+    curve_at,
+    data_shares,
+    neighbor_range,
+    points_at,
 )
+from paribus.results.drift import OTHER_ROWS, Drift, EffectDrift, InteractionDrift, MetricDrift, RowDrift
 from paribus.results.partial_dependence import PartialDependence
 
 if TYPE_CHECKING:
@@ -44,134 +45,70 @@ SOME_ROWS = (
     "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
-WITH_REFITS = "standard errors of level, effects and interactions are over rows and refits"
-AS_FOLDS = ", which are taken for folds of a cross-validation; with_correction() declares others"
 PAIRED = "those of losses, accuracy, R² and AUC are of differences row by row"
+STEPS = 20  # toward the level of a change
 SQUARED = ("mean squared error", "root mean squared error", "Brier score")  # of one output
-BISECTIONS = 60  # halves an interval to the last bit
-
-
-class ComparedCurve(NamedTuple):
-    """The partial dependence of one explanation, the missing value last if there is one."""
-
-    effect: PartialDependence
-    average: Floats  # (o, g), and at a missing value
-    error: Floats  # of the average
-    centered_error: Floats  # of the average relative to its mean over the data
-    weights: Floats  # (g,), share of the data
-    models: Floats | None  # (m, o, g), averages by model
-
-    @property
-    def grid(self) -> Array:
-        """The values of the axis."""
-        return self.effect.grid_values[0]
-
-
-class Moved(NamedTuple):
-    """Numbers at shared values, a missing value last if both curves have it."""
-
-    change: Floats
-    error: Floats
-    level: Floats
-    level_error: Floats
-    weights: Floats
-    refits: Floats | None  # (2, o, g), errors over refits of the old and of the new curve
 
 
 @ignore_fp_errors()
 def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     """Return the change from one explanation to another."""
     parts = {"the old explanation": old, "the new one": new}
-    check_same(parts, "on another scale", lambda one: one.provenance.scale)
-    check_same(parts, "about other outputs", lambda one: ", ".join(one.output_names))
-    check_same(parts, "over other percentiles", lambda one: one.effects.provenance.percentiles)
+    check_same(parts, "on another scale", lambda part: part.provenance.scale)
+    check_same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
     same_data = old.predictions.same_rows(new.predictions)
     basis, reason = _basis(same_data, independent)
     combine: Callable[[Any, Any], Any] = np.hypot if basis == "independent" else np.add
-    names = dict.fromkeys((*old.feature_names, *new.feature_names))
-    effects = [_effect(old, new, name, combine) for name in names]
-    if all(one.presence != "both" for one in effects):
+    if old.effects.keys().isdisjoint(new.effects):
         raise InputError(
             "the two explanations have no feature in common; compare those of one set of columns"
         )
-    effects.sort(key=lambda one: -float(np.nan_to_num(np.linalg.norm(one.typical), nan=np.inf)))
+    names = dict.fromkeys((*old.feature_names, *new.feature_names))
+    unasked = [name for name in names if _unasked(old, name) or _unasked(new, name)]
+    effects = [_effect(old, new, name, combine) for name in names if name not in unasked]
+    effects.sort(key=lambda effect: -float(np.nan_to_num(np.linalg.norm(effect.typical), nan=np.inf)))
     rows = _rows(old, new) if same_data else None
     metrics = _metrics(old, new, combine, rows)
-    more = f"; {PAIRED}" if any(one.paired for one in metrics) else ""
+    more = f"; {PAIRED}" if any(metric.paired for metric in metrics) else ""
     if rows is None:
         more = f"; predictions of single rows, {OTHER_ROWS}, may have changed"
-    factors = _refit_factors(old, new)
-    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {_error_text(old, new)}{more}")]
-    uneven = [name for name in names if _interpolated(old, new, name)]
+    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
+    uneven = [effect for effect in effects if effect.presence == "both" and _uneven(old, new, effect.feature)]
     if uneven:
-        text = f"the grids of {len(uneven)} features differ; differences between grid values are ignored"
+        text = f"the grids of {len(uneven)} features differ: new curves are interpolated at the old values"
+        lost = 1 - min(effect.compared for effect in uneven)
+        if lost > ROUNDING:
+            text += f"; up to {percent(lost)} of the old data of a feature has no new curve, and is left out"
         notes.append(Note(NoteCode.INTERPOLATED, text, value=len(uneven)))
-    level_error = combine(old.predictions.standard_error, new.predictions.standard_error)
-    levels = _refit_errors(factors, *(one.predictions.by_model for one in (old, new)))
     return Drift(
         output_names=old.output_names,
         effects=tuple(effects),
-        interactions=_interactions(old.interactions, new.interactions, combine, factors),
+        not_compared=tuple(unasked),
+        interactions=_interactions(old, new, combine),
         metrics=metrics,
         rows=rows,
         level_old=old.predictions.mean,
         level_new=new.predictions.mean,
-        level_error=_with_refits(level_error, levels),
-        spread=2 * old.predictions.deviation,
+        level_error=combine(old.predictions.standard_error, new.predictions.standard_error),
+        deviation=old.predictions.deviation,
         errors=basis,
         same_model=old.provenance.model_digest == new.provenance.model_digest,
         same_data=same_data,
         notes=tuple(notes),
         provenances={"old": old.provenance, "new": new.provenance},
-        refits=None if factors is None else (_models(old), _models(new)),
-        level_refit_errors=levels,
     )
 
 
-def _spread(explanation: Explanation) -> ModelSpread | None:
-    """Return the models of an explanation, None unless there are several."""
-    spread = next((one.by_model for one in explanation.effects.effects), None)
-    return spread if spread is not None and len(spread.models) > 1 else None
+def _unasked(explanation: Explanation, name: str) -> bool:
+    """Return whether an explanation is without a feature that its model has."""
+    return name not in explanation.effects and _has_column(explanation, name)
 
 
-def _models(explanation: Explanation) -> int:
-    spread = _spread(explanation)
-    return 1 if spread is None else len(spread.models)
-
-
-def _error_text(old: Explanation, new: Explanation) -> str:
-    """Return whether errors are over refits, and how these were taken for fitted unless that was declared."""
-    spreads = [_spread(one) for one in (old, new)]
-    if None in spreads:
-        return REFITS
-    assumed = any(one is not None and one.correction is None for one in spreads)
-    return f"{WITH_REFITS}{AS_FOLDS if assumed else ''}"
-
-
-def _refit_factors(old: Explanation, new: Explanation) -> tuple[float, ...] | None:
-    """Return standard errors over refits as multiples of standard deviations; None unless both have some."""
-    spreads = [_spread(one) for one in (old, new)]
-    known = tuple(spread.error_factor for spread in spreads if spread is not None)
-    return known if len(known) == len(spreads) else None
-
-
-def _refit_errors(factors: tuple[float, ...] | None, *models: Floats | None) -> Floats | None:
-    """Return the standard errors over refits ``(2, ...)`` of numbers by model ``(m, ...)``.
-
-    None is of a curve that one explanation lacks: it has no error.
-    """
-    if factors is None:
-        return None
-    errors = [
-        None if one is None else factor * between(one) for factor, one in zip(factors, models, strict=True)
-    ]
-    known = next(one for one in errors if one is not None)
-    return np.stack([np.zeros_like(known) if one is None else one for one in errors])
-
-
-def _with_refits(rows: Floats, refits: Floats | None) -> Floats:
-    """Return standard errors over rows and refits; the models of each side are fitted independently."""
-    return rows if refits is None else np.hypot(rows, np.hypot(*refits))
+def _has_column(explanation: Explanation, name: str) -> bool:
+    """Return whether the model of an explanation receives a column."""
+    return (
+        name in explanation.predictions.column_digests and name not in explanation.provenance.unused_columns
+    )
 
 
 def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
@@ -184,217 +121,95 @@ def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
     return "upper bound", SAME_ROWS if same_data else SOME_ROWS
 
 
-def _curve(explanation: Explanation, name: str) -> ComparedCurve | None:
-    """Return the curve of a feature, None where the explanation has none."""
-    effect = explanation.effects.get(name)
-    if effect is None or effect.average is None:
-        return None
-    average, missing, support = effect.average, effect.missing, effect.support
-    error = np.full(average.shape, np.nan) if effect.standard_error is None else effect.standard_error
-    own = {one.output: one.centered_error for one in explanation.shapes if one.feature == name}
-    shares = support / support.sum() if support.any() else np.full(len(support), 1 / max(1, len(support)))
-    # Without errors of differences, those of both terms are an upper bound.
-    bound = (error @ shares)[:, None]
-    centered = error + bound
-    if len(own) == len(effect.output_names):
-        centered = np.stack([own[output] for output in effect.output_names])
-    if missing is not None and missing.average is not None:
-        last = np.full(len(average), np.nan) if missing.standard_error is None else missing.standard_error
-        average = np.column_stack([average, missing.average])
-        error, centered = np.column_stack([error, last]), np.column_stack([centered, last + bound[:, 0]])
-        shares = np.append(shares * (1 - missing.share), missing.share)
-    spread, models = effect.by_model, None
-    if spread is not None:
-        models = spread.values if spread.missing is None else np.dstack([spread.values, spread.missing])
-    return ComparedCurve(effect, average, error, centered, shares, models)
+def _uneven(old: Explanation, new: Explanation, name: str) -> bool:
+    """Return whether the curves of a feature have different grids."""
+    return not np.array_equal(old.effects[name].grid_values[0], new.effects[name].grid_values[0])
 
 
 def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
-    """Return the change of one feature."""
-    curves = _curve(old, name), _curve(new, name)
-    known = next(curve for curve in curves if curve is not None)
-    both = all(curve is not None for curve in curves)
-    presence: Presence = "both" if both else "old" if curves[0] is not None else "new"
-    one, two = (curve or _flat(known) for curve in curves)
-    values, last = _shared(one, two)
-    moved = _moved(one, two, values, last, combine, _refit_factors(old, new))
-    size = len(values)
-    largest, errors, at, peaks = _largest(moved, values)
-    nominal = known.effect.kinds[0] in NOMINAL and both
-    lost = [_others(a.grid, b.grid) if nominal else () for a, b in ((one, two), (two, one))]
+    """Return the change of one feature at the values of the old curve, or of the only one."""
+    effects = [old.effects.get(name), new.effects.get(name)]
+    curves = [effect for effect in effects if effect is not None]
+    reference = curves[0]
+    common, last = _common_points(reference, curves[-1])
+    values, missing = reference.grid_values[0][common], reference.missing
+    weights = data_shares(reference.support)[common]
+    if missing is not None:
+        weights = np.append(weights * (1 - missing.share), [missing.share] * last)
+    compared = weights.sum()
+    weights = weights / compared
+    averages = [curve_at(curve, "average", values, last) for curve in curves]
+    errors = [_centered_error(curve, values, last, weights) for curve in curves]
+    presence: Presence = "both"
+    if len(curves) == 2:
+        change, error = averages[1] - averages[0], combine(*errors)
+    else:  # the curve of a model without the feature is flat
+        presence = "old" if effects[1] is None else "new"
+        change, error = averages[0] if presence == "new" else -averages[0], errors[0]
+    change = _least_change(change, curves[-1], values, weights)
+    points = len(values)
     return EffectDrift(
         feature=name,
         presence=presence,
-        kinds=known.effect.kinds,
-        output_names=known.effect.output_names,
+        kinds=reference.kinds,
+        output_names=reference.output_names,
         grid_values=(values,),
-        change=moved.change[:, :size].copy(),
-        standard_error=moved.error[:, :size].copy(),
-        weights=moved.weights[:size].copy(),
-        missing_change=moved.change[:, -1].copy() if last else None,
-        missing_error=moved.error[:, -1].copy() if last else None,
-        missing_weight=float(moved.weights[-1]) if last else 0.0,
-        level=moved.level,
-        level_error=moved.level_error,
-        typical=_typical(moved.change, moved.weights),
-        typical_error=_typical(moved.error, moved.weights),
-        largest=largest,
-        largest_error=errors,
-        at=at,
-        strengths=tuple(None if curve is None else float(curve.effect.strength) for curve in curves),
-        ranks=(_rank(old, name), _rank(new, name)),
-        only_old=lost[0],
-        only_new=lost[1],
-        typical_refit_errors=None if moved.refits is None else _typical(moved.refits, moved.weights),
-        largest_refit_errors=peaks,
+        change=change[:, :points].copy(),
+        standard_error=error[:, :points].copy(),
+        weights=weights[:points].copy(),
+        missing_change=change[:, -1].copy() if last else None,
+        missing_error=error[:, -1].copy() if last else None,
+        missing_weight=float(weights[-1]) if last else 0.0,
+        compared=float(compared),
+        typical=_typical(change, weights),
+        typical_error=_typical(error, weights),
+        strengths=tuple(None if effect is None else float(effect.strength) for effect in effects),
     )
+
+
+def _least_change(change: Floats, new: PartialDependence, values: Array, weights: Floats) -> Floats:
+    """Return the least change ``(o, p)``, apart from its level, that agrees with the grid of the new curve.
+
+    It is interpolated at the old values, but a step of a tree may lie anywhere between two of its own.
+    """
+    assert new.average is not None
+    (grid,), nominal = new.grid_values, new.kinds[0] in NOMINAL
+    line, _ = at_values(grid, values, new.average, nominal)
+    room = np.zeros((2, *change.shape))  # below and above the line
+    for side, end in zip(room, neighbor_range(grid, values, new.average, nominal), strict=True):
+        side[:, : len(values)] = end - line
+    low, high = change + room
+    level = (change @ weights)[:, None]
+    for _ in range(STEPS):  # toward the level for which the typical change is least
+        level = level + (np.clip(0.0, low - level, high - level) @ weights)[:, None]
+    return np.asarray(np.clip(0.0, low - level, high - level))
+
+
+def _common_points(reference: PartialDependence, other: PartialDependence) -> tuple[Flags, bool]:
+    """Return which values of a curve another one has too, and whether both have a missing value."""
+    grid = reference.grid_values[0]
+    if axis_kind(reference) != axis_kind(other):
+        return np.zeros(len(grid), dtype=bool), False
+    _, known = at_values(other.grid_values[0], grid, other.support, reference.kinds[0] in NOMINAL)
+    alike = known.any() or len(grid) == len(other.grid_values[0]) == 0  # also without any value
+    return known, bool(alike) and reference.missing is not None and other.missing is not None
+
+
+def _centered_error(effect: PartialDependence, values: Array, last: bool, weights: Floats) -> Floats:
+    """Return the standard error ``(o, p)`` of a curve apart from its level, at compared points."""
+    if effect.covariance is None:
+        error = curve_at(effect, "standard_error", values, last)
+        return error + (error @ weights)[:, None]  # an upper bound
+    along_one = points_at(effect, effect.covariance, values, last)
+    covariance = points_at(effect, along_one.swapaxes(1, 2), values, last)
+    return np.sqrt(centered_variance(covariance, weights))
 
 
 def _typical(numbers: Floats, weights: Floats) -> Floats:
     """Return the root mean square over the data."""
     if not len(weights):
-        return np.full(numbers.shape[:-1], np.nan)
+        return np.full(len(numbers), np.nan)
     return np.asarray(np.sqrt(np.square(numbers) @ weights))
-
-
-def _flat(like: ComparedCurve) -> ComparedCurve:
-    """Return the curve of a feature that a model does not have."""
-    nothing = np.zeros_like(like.average)
-    return like._replace(average=nothing, error=nothing, centered_error=nothing, models=None)
-
-
-def _nominal(curve: ComparedCurve) -> bool:
-    return curve.effect.kinds[0] in NOMINAL
-
-
-def _shared(one: ComparedCurve, two: ComparedCurve) -> tuple[Array, bool]:
-    """Return the values that both curves know, and whether both know a missing one."""
-    dates = [curve.grid.dtype.kind in "mM" for curve in (one, two)]
-    if _nominal(one) != _nominal(two) or dates[0] != dates[1]:
-        return one.grid[:0], False
-    values = shared_values(one.grid, two.grid, _nominal(one))
-    comparable = len(values) or len(one.grid) == len(two.grid) == 0  # columns without any value are alike
-    return values, bool(comparable) and all(c.average.shape[1] > len(c.grid) for c in (one, two))
-
-
-def _moved(
-    one: ComparedCurve,
-    two: ComparedCurve,
-    values: Array,
-    last: bool,
-    combine: Callable[[Any, Any], Any],
-    factors: tuple[float, ...] | None,
-) -> Moved:
-    """Return the change of the curve beyond that of its level, and beyond what interpolation leaves open."""
-    weights = sum(_weights(curve, values, last) for curve in (one, two)) / 2
-    weights = np.asarray(weights)
-    lines = [_at(curve, curve.average, values, last) for curve in (one, two)]
-    with np.errstate(invalid="ignore"):  # infinities of both
-        (low, high), (new_low, new_high) = (_between(curve, values, last) for curve in (one, two))
-        least, most = new_low - high, new_high - low
-        level = _least_level(least, most, weights, (lines[1] - lines[0]) @ weights)
-        change = _beyond(least, most, level)
-    errors, own = (
-        combine(*(_at(curve, getattr(curve, name), values, last) for curve in (one, two)))
-        for name in ("centered_error", "error")
-    )
-    refits = _refit_errors(factors, *(_shapes_by_model(curve, values, last, weights) for curve in (one, two)))
-    level = level if len(weights) else np.full(len(level), np.nan)
-    return Moved(change, _with_refits(errors, refits), level, own @ weights, weights, refits)
-
-
-def _shapes_by_model(curve: ComparedCurve, values: Array, last: bool, weights: Floats) -> Floats | None:
-    """Return the curve of each model ``(m, o, g)`` at shared values, apart from its level."""
-    if curve.models is None:
-        return None
-    found = np.stack([_at(curve, one, values, last) for one in curve.models])
-    return np.asarray(found - (found @ weights)[..., None])
-
-
-def _beyond(least: Floats, most: Floats, level: Floats) -> Floats:
-    """Return how far a level is from where a difference ``(o, g)`` can be, NaN where that is unknown."""
-    apart = np.where(least > level[:, None], least, np.where(most < level[:, None], most, level[:, None]))
-    return np.where(np.isnan(least), np.nan, apart - level[:, None])
-
-
-def _least_level(least: Floats, most: Floats, weights: Floats, guess: Floats) -> Floats:
-    """Return the level that leaves the least typical change.
-
-    With equal grids that is the mean difference, ``guess``. With others the mean of interpolated curves would
-    be off by a share of every step that lies between grid values, at all points.
-    """
-    if np.array_equal(least, most) or not np.isfinite(least).all() or not np.isfinite(most).all():
-        return guess
-    begin = _beyond(least, most, guess) @ weights  # falls as the level rises
-    low, high = np.where(begin > 0, guess, least.min(axis=1)), np.where(begin > 0, most.max(axis=1), guess)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        above = _beyond(least, most, middle) @ weights > 0
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(np.where(begin == 0, guess, np.where(begin > 0, high, low)))
-
-
-def _weights(curve: ComparedCurve, values: Array, last: bool) -> Floats:
-    """Return the share of the data at each shared value, where it is a value of the curve's grid."""
-    size = len(curve.grid)
-    grid, wanted = (
-        at if _nominal(curve) else as_numbers(at) for at in (curve.grid, values)
-    )  # dates of any unit
-    known = dict(zip(grid.tolist(), curve.weights[:size].tolist(), strict=True))
-    shares = np.array([known.get(value, 0.0) for value in wanted.tolist()])
-    missing = curve.weights[size:] if last else np.zeros(0)
-    shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1 / max(1, len(shares)))
-    return np.concatenate([shares * (1 - missing.sum()), missing])
-
-
-def _at(curve: ComparedCurve, numbers: Floats, values: Array, last: bool) -> Floats:
-    """Return numbers ``(o, g)`` at shared values, on the straight line between neighbors."""
-    size = len(curve.grid)
-    if not len(values):
-        return numbers[:, size:] if last else numbers[:, :0]
-    found, _ = at_values(curve.grid, values, numbers[:, :size], _nominal(curve))
-    return np.concatenate([found, numbers[:, size:]], axis=1) if last else found
-
-
-def _between(curve: ComparedCurve, values: Array, last: bool) -> tuple[Floats, Floats]:
-    """Return the lower and the upper end of where a curve is at shared values, by its neighbors there."""
-    size, numbers = len(curve.grid), curve.average
-    low, high = neighbor_range(curve.grid, values, numbers[:, :size], _nominal(curve))
-    if last:
-        low, high = (np.concatenate([part, numbers[:, size:]], axis=1) for part in (low, high))
-    return low, high
-
-
-def _largest(moved: Moved, values: Array) -> tuple[Floats, Floats, tuple[Any, ...], Floats | None]:
-    """Return the largest change of each output, its error, where it is, and its errors over refits."""
-    outputs, refits = range(len(moved.change)), moved.refits
-    if not moved.change.shape[1]:
-        nothing = np.full(len(outputs), np.nan)
-        at_none = (None,) * len(outputs)
-        return nothing, nothing, at_none, None if refits is None else np.full(refits.shape[:2], np.nan)
-    places = np.argmax(np.nan_to_num(np.abs(moved.change), nan=np.inf), axis=1)
-    at = tuple(values[place] if place < len(values) else None for place in places)
-    peaks = None if refits is None else refits[:, outputs, places]
-    return moved.change[outputs, places], moved.error[outputs, places], at, peaks
-
-
-def _others(grid: Array, other: Array) -> tuple[str, ...]:
-    known = set(other.tolist())
-    return tuple(str(value) for value in grid.tolist() if value not in known)
-
-
-def _rank(explanation: Explanation, name: str) -> int | None:
-    importance = explanation.importance
-    names = [importance.feature_names[position] for position in importance.order]
-    return names.index(name) + 1 if name in names else None
-
-
-def _interpolated(old: Explanation, new: Explanation, name: str) -> bool:
-    """Return whether the grids of numbers or dates differ."""
-    one, two = _curve(old, name), _curve(new, name)
-    if one is None or two is None or _nominal(one):
-        return False
-    return not np.array_equal(one.grid, two.grid)
 
 
 def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
@@ -417,44 +232,40 @@ def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
 
 
 def _interactions(
-    old: HStatistics | None,
-    new: HStatistics | None,
-    combine: Callable[[Any, Any], Any],
-    factors: tuple[float, ...] | None,
+    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any]
 ) -> InteractionDrift | None:
     """Return the change of the pairs that interact in one of the two, strongest first."""
-    if old is None or new is None:
+    if old.interactions is None or new.interactions is None:
         return None
-    each = factors or (0.0, 0.0)
-    parts = [_strengths(one, factor) for one, factor in zip((old, new), each, strict=True)]
-    pairs = list(dict.fromkeys((*parts[0], *parts[1])))
-    nothing = np.zeros((3, len(old.output_names)))
-    numbers = np.array([[part.get(pair, nothing) for part in parts] for pair in pairs])
-    numbers = numbers.reshape(len(pairs), 2, 3, len(old.output_names))
-    peak = np.nan_to_num(numbers[:, :, 0]).max(axis=(1, 2), initial=0.0)
-    order = [int(p) for p in np.argsort(-peak, kind="stable") if peak[p] > 0]
-    refits = None if factors is None else numbers[order, :, 2].transpose(1, 0, 2).copy()
+    strengths = [_strengths(old.interactions), _strengths(new.interactions)]
+    nothing = np.zeros((2, len(old.output_names)))
+    every = dict.fromkeys((*strengths[0], *strengths[1]))
+    for explanation, known in zip((old, new), strengths, strict=True):
+        for pair in every:
+            if not all(_has_column(explanation, name) for name in pair):
+                known.setdefault(pair, nothing)
+    pairs = [pair for pair in strengths[0] if pair in strengths[1]]  # the others were not evaluated in one
+    numbers = np.array([[known[pair] for known in strengths] for pair in pairs])
+    numbers = numbers.reshape(len(pairs), 2, *nothing.shape)
+    peaks = np.nan_to_num(numbers[:, :, 0]).max(axis=(1, 2), initial=0.0)
+    order = [int(p) for p in np.argsort(-peaks, kind="stable") if peaks[p] > 0]
     return InteractionDrift(
         output_names=old.output_names,
         pairs=tuple(pairs[p] for p in order),
         old=numbers[order, 0, 0],
         new=numbers[order, 1, 0],
-        standard_error=_with_refits(combine(numbers[order, 0, 1], numbers[order, 1, 1]), refits),
-        refit_errors=refits,
+        standard_error=combine(numbers[order, 0, 1], numbers[order, 1, 1]),
     )
 
 
-def _strengths(found: HStatistics, factor: float) -> dict[tuple[str, str], Floats]:
-    """Return strengths and their errors over rows and refits ``(3, o)`` by the names of a pair, sorted."""
-    result, by_model = {}, found.strength_by_model
-    refits = np.zeros_like(found.pairwise.strength)
-    if factor and by_model is not None:
-        refits = factor * between(by_model)
-    for p, (first, second) in enumerate(found.pairs):
-        one, two = sorted((found.feature_names[first], found.feature_names[second]))
-        pairwise = found.pairwise
-        result[one, two] = np.stack([pairwise.strength[p], pairwise.strength_error[p], refits[p]])
-    return result
+def _strengths(interactions: HStatistics) -> dict[tuple[str, str], Floats]:
+    """Return strengths and their errors ``(2, o)`` by the names of a pair, sorted."""
+    names, pairwise = interactions.feature_names, interactions.pairwise
+    strengths = {}
+    for p, places in enumerate(interactions.pairs):
+        first, second = sorted(names[place] for place in places)
+        strengths[first, second] = np.stack([pairwise.strength[p], pairwise.strength_error[p]])
+    return strengths
 
 
 def _metrics(
@@ -535,49 +346,3 @@ def _paired_error(one: Metric, two: Metric, old: Floats, new: Floats) -> float:
         return larger
     ratio = smaller / larger
     return float(larger * np.sqrt(max(0.0, 1 + ratio**2 - 2 * correlation * ratio)))
-
-
-@ignore_fp_errors()
-def bounds_of(
-    old: Explanation, refits: Sequence[Explanation], unit: DriftUnit, measure: DriftMeasure
-) -> Bounds:
-    """Return the bounds of a gate that every refit passes."""
-    check_choice("unit", unit, DriftUnit)
-    if not refits:
-        raise OptionError("refits is empty; pass explanations of refitted models")
-    largest: dict[bool, Change] = {}
-    losses: dict[str, float] = {}
-    for number, refit in enumerate(refits, 1):
-        drift = old.compare(refit)
-        if drift.rows is None:
-            raise InputError(
-                f"refit {number} is over other rows than the model, or rows were left out; explain all on "
-                "the same rows, without without_rows()"
-            )
-        for change in drift.ranked(measure):
-            key, before = change.kind == "rows", largest.get(change.kind == "rows")
-            if before is None or not _size(change, unit) <= _size(before, unit):
-                largest[key] = change
-        for metric in drift.metrics:
-            losses[metric.name] = max(losses.get(metric.name, 0.0), metric.worse)
-    most, of_rows = (_rounded_up(_size(largest[key], unit)) for key in (False, True))
-    if not of_rows:
-        raise InputError("every refit predicts as the model does; pass models that were fitted again")
-    metrics = {name: _rounded_up(loss) for name, loss in losses.items()}
-    return Bounds(most, of_rows, metrics, (largest[False], largest[True]), len(refits))
-
-
-def _size(change: Change, unit: DriftUnit) -> float:
-    return change.share if unit == "spread" else abs(change.change)
-
-
-def _rounded_up(size: float) -> float:
-    """Return a size with two significant digits, not below it.
-
-    >>> _rounded_up(0.12345), _rounded_up(0.0)
-    (0.13, 0.0)
-    """
-    if not np.isfinite(size) or size == 0:
-        return size
-    digits = 1 - int(np.floor(np.log10(size)))
-    return float(round(np.ceil(size * 10.0**digits) / 10.0**digits, max(0, digits)))

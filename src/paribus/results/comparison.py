@@ -17,8 +17,10 @@ from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import (
     at_values,
+    axis_kind,
     check_alike,
     check_same,
+    curve_at,
     curves_of,
     neighbor_range,
     shared_values,
@@ -332,7 +334,7 @@ def check_parts(parts: Mapping[str, Any]) -> None:
     if not parts or not all(isinstance(part, PARTS) for part in parts.values()):
         raise InputError("compare() takes results of one feature, such as PartialDependence")
     check_alike(named)
-    check_same(named, "on another kind of axis", _axis_kind)
+    check_same(named, "on another kind of axis", axis_kind)
     kinds = {type(part) for part in parts.values()}
     if len(kinds) == 1:
         same = "an average of something else"
@@ -349,11 +351,6 @@ def check_parts(parts: Mapping[str, Any]) -> None:
     predicted = {name: part for name, part in named.items() if curves_of(part)[0] != "observed"}
     digest, model = attrgetter("provenance.model_digest"), attrgetter("provenance.model")
     check_same(predicted, "of another model, by its model_digest", digest, model)
-
-
-def _axis_kind(part: Part) -> str:
-    kind = part.grid_values[0].dtype.kind
-    return "categories" if part.kinds[0] in NOMINAL else {"M": "dates", "m": "durations"}.get(kind, "numbers")
 
 
 def _ale_distance(
@@ -424,7 +421,7 @@ def difference_of(
         error = moments_of(_subtracted(pair, "individual", values, last), one.row_weights).standard_error()
     else:
         name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
-        first, second = (_curves_at(one, name, values, last) for one in pair)
+        first, second = (curve_at(one, name, values, last) for one in pair)
         error = np.hypot(first, second) if basis == "independent" else first + second
     notes = [Note(NoteCode.ERROR_BASIS, reason)]
     if not nominal and not all(np.isin(values, grid).all() for grid in grids):
@@ -472,20 +469,8 @@ def _part_names(parts: dict[str, Part], part: str | None, reference: str | None)
     return part, reference
 
 
-def _curves_at(part: Part, name: str, values: Array, last: bool) -> Floats:
-    """Return curves ``(..., g)`` of a part at shared values, the missing one last if both have it."""
-    curves, size = getattr(part, name), (len(part.output_names), len(part.grid_values[0]))
-    curves = np.full(size, np.nan) if curves is None else curves
-    result, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
-    if not last:
-        return result
-    point = getattr(part.missing, name)
-    point = np.full(result.shape[:-1], np.nan) if point is None else point
-    return np.concatenate([result, point[..., None]], axis=-1)
-
-
 def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -> Floats:
-    one, other = (_curves_at(part, name, values, last) for part in pair)
+    one, other = (curve_at(part, name, values, last) for part in pair)
     with np.errstate(invalid="ignore"):  # infinities of both
         return one - other
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._contracts import Array, Flags, Floats
+from paribus._contracts import NOMINAL, Array, Flags, Floats
 from paribus._states import CurveProducts
 from paribus._states.sums import deviations, ignore_fp_errors, scaled
 from paribus.errors import InputError
@@ -96,6 +96,41 @@ def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple
         return np.where(part == 0, low, low + part * (high - low)), known
 
 
+def points_at(part: Any, numbers: Floats, values: Array, last: bool) -> Floats:
+    """Return numbers ``(..., g)`` of points of a curve at other values; ``last`` keeps the missing value."""
+    (grid,), (kind,) = part.grid_values, part.kinds
+    found, _ = at_values(grid, values, numbers[..., : len(grid)], kind in NOMINAL)
+    return np.concatenate([found, numbers[..., len(grid) :]], axis=-1) if last else found
+
+
+def curve_at(part: Any, name: str, values: Array, last: bool) -> Floats:
+    """Return a field ``(..., g)`` of a curve at other values, as `points_at`; NaN if there is none."""
+    curves = getattr(part, name)
+    if curves is None:
+        curves = np.full((len(part.output_names), len(part.grid_values[0])), np.nan)
+    if last:
+        point = getattr(part.missing, name)
+        point = np.full(curves.shape[:-1], np.nan) if point is None else point
+        curves = np.concatenate([curves, point[..., None]], axis=-1)
+    return points_at(part, curves, values, last)
+
+
+def data_shares(support: Floats) -> Floats:
+    """Return the share of the data at each point of a curve; equal ones without any data."""
+    total = support.sum()
+    return np.asarray(support / total if total > 0 else np.full(len(support), 1 / max(1, len(support))))
+
+
+def centered_variance(covariance: Floats, shares: Floats) -> Floats:
+    """Return the variance ``(o, g)`` of a curve apart from its level, from its covariance ``(o, g, g)``.
+
+    The level is the average over the data, of which ``shares (g,)`` are at each point.
+    """
+    mean = covariance @ shares
+    variance = np.einsum("ogg->og", covariance) - 2 * mean + (mean @ shares)[:, None]
+    return np.asarray(np.maximum(variance, 0.0))
+
+
 def neighbor_range(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Floats]:
     """Return the lower and the upper of the two neighbors of each value that curves ``(..., g)`` know.
 
@@ -126,6 +161,12 @@ def shared_values(one: Array, other: Array, nominal: bool) -> Array:
     values = np.unique(np.concatenate([one, other]))
     within = (values >= max(one.min(), other.min())) & (values <= min(one.max(), other.max()))
     return np.asarray(values[within])
+
+
+def axis_kind(part: Any) -> str:
+    """Return the kind of the axis of a curve: curves of different kinds have no value in common."""
+    kind = part.grid_values[0].dtype.kind
+    return "categories" if part.kinds[0] in NOMINAL else {"M": "dates", "m": "durations"}.get(kind, "numbers")
 
 
 def as_numbers(values: Array) -> Floats:

@@ -2,131 +2,85 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from paribus._text import at_value, count, multiple, number, shown_of, with_error
+from paribus._text import NONE, brief, count, measured, multiple, short, shown_of
 
 if TYPE_CHECKING:
-    from paribus.results.drift import Change, Drift, EffectDrift
+    from paribus.results.drift import Change, Drift, MetricDrift
 
-SHOWN = 10  # effects in the text
-PAIRS = 3  # interactions
+SHOWN = 10  # changes in the text, and outputs
 WIDEST = 40  # characters of a name
-NOTICEABLE = 0.05  # of the spread: changes of single rows that are counted
+NOTICEABLE = 0.1  # standard deviations: changes of single rows that are counted
+ROUNDING = 1e-9  # standard deviations: a smaller change counts as zero
+HEADS = ("change of", "old", "new", "change", "in deviations", "in errors", "largest at")
 
 
-def drift_lines(drift: Drift, shown: int = SHOWN) -> list[str]:
-    """Return what was compared, the largest changes of each kind, and the caveats."""
+def drift_lines(drift: Drift) -> list[str]:
+    """Return the compared explanations, the largest changes, and the caveats."""
     old, new = (drift.provenances[name] for name in ("old", "new"))
     model = "the same model" if drift.same_model else f"{old.model} to {new.model}"
     rows = "the same rows" if drift.same_data else f"{old.rows:,} to {new.rows:,} rows"
     lines = [f"Drift, {model}, {rows}: {count(len(drift.effects), 'feature')} ({new.scale})"]
-    lines += _levels(drift) + _rows(drift)
-    ranked = drift.ranked()
-    effects = [one for one in ranked if one.kind == "effect"]
-    some = shown_of(len(effects), shown)
-    lines += _table(drift, effects[:some])
-    lines += [f"and {count(len(effects) - some, 'more effect')}"] * (len(effects) > some)
-    pairs = [one for one in ranked if one.kind == "interaction" and one.change != 0]
-    some = shown_of(len(pairs), PAIRS)
-    lines += [f"interaction {_pair(drift, one)}" for one in pairs[:some]]
-    lines += [f"and {count(len(pairs) - some, 'more interaction')}"] * (len(pairs) > some)
-    for metric in drift.metrics:
-        of = "" if metric.output is None else _on(drift, metric.output)
-        change = with_error(metric.new - metric.old, metric.standard_error)
-        lines.append(f"{metric.name}{of}: {number(metric.old)} to {number(metric.new)}, change {change}")
+    changes = changed(drift)
+    shown = shown_of(len(changes), SHOWN)
+    cells = [(change.name, change.output, change_cells(change)) for change in changes[:shown]]
+    cells += [(metric.name, metric.output or "", metric_cells(metric)) for metric in drift.metrics]
+    table = [HEADS, *((_name(drift, name, output), *numbers) for name, output, numbers in cells)]
+    table = table if cells else [("nothing has changed",)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+    lines += [f"and {count(len(changes) - shown, 'more change')}"] * (len(changes) > shown)
+    lines += list(row_changes(drift))[:SHOWN]
+    lines += [f"not compared: {', '.join(drift.not_compared)}"] * bool(drift.not_compared)
     return [*lines, *(f"note: {note}" for note in drift.notes)]
 
 
-def _on(drift: Drift, output: str) -> str:
-    return f" on {output}" if len(drift.output_names) > 1 else ""
+def changed(drift: Drift) -> list[Change]:
+    """Return the changes of curves, interactions and the level, without those by rounding."""
+    return [change for change in drift.ranked() if change.kind != "rows" and not change.size < ROUNDING]
 
 
-def _levels(drift: Drift) -> list[str]:
-    lines = []
-    for change in drift.ranked():
-        if change.kind == "level":
-            size = f"{with_error(change.change, change.standard_error)}, {_share(change.share)} of the spread"
-            ends = f"{number(change.old)} to {number(change.new)}"
-            lines.append(f"level{_on(drift, change.output)}: {ends}, change {size}")
-    return lines[:SHOWN]
-
-
-def _rows(drift: Drift) -> list[str]:
-    """Return how much predictions of single rows change, and how many rows change noticeably."""
-    if drift.rows is None:
-        return []
-    shares = drift.rows.share_above(NOTICEABLE * drift.spread)
-    kept = shown_rows(drift.rows.change.shape[1], drift.rows.rows)
-    lines = []
-    for change in drift.ranked():
-        if change.kind == "rows":
-            size = f"{with_error(change.change, change.standard_error)}, {_share(change.share)} of the spread"
-            many = _share(float(shares[drift.output_names.index(change.output)]))
-            more = f"{many} of rows by more than {100 * NOTICEABLE:.3g} % of the spread"
-            lines.append(f"predictions{_on(drift, change.output)} of {kept}: typical change {size}; {more}")
-    return lines[:SHOWN]
-
-
-def shown_rows(kept: int, rows: int) -> str:
-    """Return how many rows are compared one by one.
-
-    >>> shown_rows(2000, 2000), shown_rows(2000, 10_000)
-    ('2,000 rows', '2,000 of 10,000 rows')
-    """
-    return f"{kept:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows"
-
-
-def _pair(drift: Drift, change: Change) -> str:
-    size = with_error(change.change, change.standard_error)
-    ends = f"strength {number(change.old)} to {number(change.new)}"
-    return (
-        f"{change.name}{_on(drift, change.output)}: {ends}, change {size}, "
-        f"{_share(change.share)} of the spread"
+def change_cells(change: Change) -> list[str]:
+    """Return a change as the cells of a table."""
+    size, errors = (
+        NONE if math.isnan(ratio) else multiple(ratio) for ratio in (change.size, change.in_errors)
     )
-
-
-def _share(share: float) -> str:
-    return "unknown" if np.isnan(share) else f"{100 * share:.3g} %" if np.isfinite(share) else "inf"
-
-
-def _table(drift: Drift, changes: list[Change]) -> list[str]:
-    """Return the effects as rows of a table."""
-    by_name = {one.feature: one for one in drift.effects}
-    head = ("feature", "typical change", "of spread", "in errors", "largest", "at", "strength", "rank")
-    rows: list[tuple[str, ...]] = [head]
-    for change in changes:
-        effect = by_name[change.features[0]]
-        o = drift.output_names.index(change.output)
-        rows.append((_name(drift, change), *_cells(effect, change, o)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    at = change.largest_at
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        brief(change.old),
+        brief(change.new),
+        measured(change.change, change.standard_error),
+        size,
+        errors,
+        at if len(at) <= WIDEST else f"{at[: WIDEST - 3]}...",
     ]
 
 
-def _name(drift: Drift, change: Change) -> str:
-    name = change.name + _on(drift, change.output)
-    return name if len(name) <= WIDEST else f"{name[: WIDEST - 3]}..."
+def metric_cells(metric: MetricDrift) -> list[str]:
+    """Return the change of a metric as the cells of a table."""
+    change = measured(metric.new - metric.old, metric.standard_error)
+    return [brief(metric.old), brief(metric.new), change, "", "", ""]
 
 
-def _cells(effect: EffectDrift, change: Change, o: int) -> tuple[str, ...]:
-    """Return the numbers of one effect; `largest` is signed, the typical change is a size."""
-    if np.isnan(change.change):
-        return "unknown", "", "", "", "no common value", _ends(effect.strengths), _ends(effect.ranks)
-    where = "missing" if effect.at[o] is None else at_value(effect.at[o])
-    return (
-        with_error(change.change, change.standard_error),
-        _share(change.share),
-        multiple(change.in_errors),
-        with_error(float(effect.largest[o]), float(effect.largest_error[o])),
-        where if len(where) <= WIDEST else f"{where[: WIDEST - 3]}...",
-        _ends(effect.strengths),
-        _ends(effect.ranks),
-    )
+def row_changes(drift: Drift) -> Iterator[str]:
+    """Yield how much predictions of single rows change, for each output; nothing if they are not compared."""
+    if drift.rows is None:
+        return
+    kept = drift.rows.change.shape[1]
+    rows = f"{kept:,} rows" if kept == drift.rows.rows else f"{kept:,} of {drift.rows.rows:,} rows"
+    shares = drift.rows.share_above(NOTICEABLE * drift.deviation)
+    for change in drift.ranked():
+        if change.kind == "rows":
+            size = f"{measured(change.change, change.standard_error)}, {multiple(change.size)} deviations"
+            share = short(100 * shares[drift.output_names.index(change.output)])
+            name = _name(drift, "predictions", change.output)
+            yield f"{name} of {rows}: typical change {size}; {share} % change by more than {NOTICEABLE}"
 
 
-def _ends(pair: tuple[float | None, ...]) -> str:
-    return " to ".join("none" if end is None else number(end) for end in pair)
+def _name(drift: Drift, name: str, output: str) -> str:
+    """Return the name of a change, with its output if there are several."""
+    whole = f"{name} on {output}" if output and len(drift.output_names) > 1 else name
+    return whole if len(whole) <= WIDEST else f"{whole[: WIDEST - 3]}..."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._text import count, shown_of
-from paribus._typing import DriftMeasure, DriftUnit, FrameBackend
+from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.ale import AccumulatedLocalEffect
-from paribus.results.build_drift import bounds_of, drift_of
+from paribus.results.build_drift import drift_of
 from paribus.results.effects import Effects
 from paribus.results.feature_table import FeatureTable
 from paribus.results.group_comparison import GroupComparison
@@ -36,7 +36,7 @@ from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
     from paribus._evaluators.interactions import VarianceShares
-    from paribus.results.drift import Bounds, Drift
+    from paribus.results.drift import Drift
     from paribus.results.mixins import Figure
 
 SHOWN = 20  # features that are shown
@@ -251,10 +251,13 @@ class Explanation(ReportMixin, CorrectionMixin):
     def compare(self, new: Explanation, *, independent: bool = False) -> Drift:
         r"""Return the change from this explanation to another: of a challenger, or of rows of another time.
 
-        Curves are compared at shared values, apart from their levels. Standard errors are those of averages
-        over rows. For the same rows, and for rows that may be in both, the standard error of a difference is
-        at most the sum of both; for independent samples, which only the caller can declare, it is the root of
-        the sum of squares.
+        Curves are compared at the values of this explanation, weighted by its data, and apart from their
+        levels. So a difference shows the model, and not the data or the grid. New curves on another grid are
+        interpolated. Features that one explanation was not asked for are not compared.
+
+        Standard errors are those of averages over rows. For the same rows, and for rows that may be in both,
+        the standard error of a difference is at most the sum of both; for independent samples, which only the
+        caller can declare, it is the root of the sum of squares.
 
         Parameters
         ----------
@@ -282,42 +285,6 @@ class Explanation(ReportMixin, CorrectionMixin):
         if not isinstance(new, Explanation):
             raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")
         return drift_of(self, new, independent)
-
-    def calibrate(
-        self, refits: Sequence[Explanation], *, unit: DriftUnit = "spread", measure: DriftMeasure = "typical"
-    ) -> Bounds:
-        r"""Propose the bounds of a gate from refits of this model.
-
-        A refit is the same kind of model fitted again, with another seed, on a bootstrap sample or on fresh
-        data. Each is compared with this explanation over the same rows. A bound is the largest change of all,
-        rounded up to two significant digits. If refits are drawn alike, a further one exceeds each bound with
-        a probability of at most :math:`1 / (m + 1)` for :math:`m` refits: 19 refits give 5 %.
-
-        Parameters
-        ----------
-        refits : sequence of Explanation
-            Of refitted models, on the rows of this explanation.
-        unit, measure
-            As in `Drift.above`.
-
-        Returns
-        -------
-        Bounds
-            ``change`` and ``rows`` for `Drift.above`, ``metrics`` for `Drift.worse`.
-
-        Examples
-        --------
-        >>> import numpy as np, paribus
-        >>> X = np.random.default_rng(0).normal(size=(500, 2))
-        >>> champion, *refits = (paribus.explain(lambda X, b=b: X @ [1, b], X) for b in (1, 1.02, 0.99))
-        >>> bounds = champion.calibrate(refits)
-        >>> bounds.change, bounds.rows, bounds.refits
-        (0.007, 0.007, 2)
-        """
-        for number, refit in enumerate(refits, 1):
-            if not isinstance(refit, Explanation):
-                raise InputError(f"refit {number} must be an Explanation, not a {type(refit).__name__}")
-        return bounds_of(self, refits, unit, measure)
 
     def observed_expected(self) -> ObservedExpected:
         """Return observed against predicted averages in the cells of all features, worst first.

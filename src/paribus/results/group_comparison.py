@@ -14,6 +14,7 @@ from paribus._contracts import Floats
 from paribus._text import at_value, count, short, with_error
 from paribus._typing import FrameBackend
 from paribus.notes import Note, NoteCode
+from paribus.results.curve_values import centered_variance, data_shares
 from paribus.results.effects import Effects
 from paribus.results.groups import GroupedResults
 from paribus.results.partial_dependence import PartialDependence
@@ -178,7 +179,7 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     for name in first:
         if name != effects.by:  # groups have different values of the grouping column
             curves = {label: effects[label][name] for label in effects if name in effects[label]}
-            shares = _shares(list(curves.values()))
+            shares = data_shares(np.sum([curve.support for curve in curves.values()], axis=0))
             several += _feature_differences(
                 {label: curve for label, curve in curves.items() if label in large}, shares
             )
@@ -187,13 +188,6 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     for one in sorted(adjusted, key=lambda one: (not one.significant, -abs(one.difference))):
         largest.setdefault((one.feature, one.output), one)
     return GroupComparison(effects, performance, tuple(largest.values()), len(several))
-
-
-def _shares(curves: Sequence[PartialDependence]) -> Floats:
-    """Return the share of the data at each grid point, from the curves of all groups."""
-    weight = np.sum([curve.support for curve in curves], axis=0)
-    total = weight.sum()
-    return np.asarray(weight / total if total > 0 else np.full(len(weight), 1 / max(1, len(weight))))
 
 
 def _feature_differences(curves: dict[str, PartialDependence], shares: Floats) -> Iterator[GroupDifference]:
@@ -224,14 +218,10 @@ def _feature_differences(curves: dict[str, PartialDependence], shares: Floats) -
 def _centered(curve: PartialDependence, shares: Floats) -> tuple[Floats, Floats]:
     """Return the curve ``(o, g)``, centered by its average over the data, and its variance."""
     assert curve.average is not None
-    centered = curve.average - (curve.average @ shares)[:, None]
+    centered, points = curve.average - (curve.average @ shares)[:, None], len(shares)
     if curve.covariance is None:
         return centered, np.full_like(centered, np.nan)
-    points = len(shares)
-    covariance = curve.covariance[:, :points, :points]
-    mean = covariance @ shares
-    variance = np.einsum("ogg->og", covariance) - 2 * mean + (mean @ shares)[:, None]
-    return centered, np.maximum(variance, 0.0)
+    return centered, centered_variance(curve.covariance[:, :points, :points], shares)
 
 
 def _p_value(difference: float, error: float, size: float, points: int) -> float:

@@ -146,8 +146,6 @@ class RowPredictions(Record):
         Digest of each column of X by its name: of all columns in memory, of those that were read otherwise.
     weight_digest : str or None
         Digest of the weights; None without weights.
-    by_model : ndarray of shape (m, n_outputs) or None
-        Average prediction of each model, for a list of models.
     """
 
     rows: int
@@ -160,7 +158,6 @@ class RowPredictions(Record):
     observed: Floats | None = array("output", "row")
     column_digests: dict[str, str]
     weight_digest: str | None
-    by_model: Floats | None = array("model", "output", default=None)
 
     def same_rows(self, other: RowPredictions) -> bool:
         """Return whether two models were explained on the same rows.

@@ -160,10 +160,9 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
         pairs = PairedMoments.of(predicted.T, predicted.T, weights)
         deviation = np.sqrt(pairs.products[2] / pairs.weight)
     columns, weight_digest = rows.digests()
-    means = np.stack([one.mean for one in each])
     return RowPredictions(
         first.rows,
-        mean_of(means),
+        mean_of(np.stack([one.mean for one in each])),
         mean_of(np.stack([one.error for one in each])),  # an upper bound, because the rows are the same
         deviation,
         first.sample.numbers,
@@ -172,7 +171,6 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
         first.sample.values[outputs:] if len(first.sample.values) > outputs else None,
         columns,
         weight_digest,
-        means if len(each) > 1 else None,
     )
 
 
