@@ -23,6 +23,7 @@ from paribus._report.markup import (
 from paribus._report.sentences import shape_words, shown_curve
 from paribus._text import NONE, brief, count, digits, measured
 from paribus.results.partial_dependence import trimmed
+from paribus.results.text_table import head_of
 
 Columns = dict[str, list[str]]  # cells of a table by the head of their column
 OF_ROWS = ("support", "rows")  # columns that are the same for all outputs
@@ -160,13 +161,13 @@ def curve_columns(curve: Any) -> Columns:
     table: Columns = {"Value": ["missing" if value is None else at(value) for value in values[:size]]}
     for name, numbers in columns.items():
         if name in OF_ROWS:
-            table[name] = [digits(number) for number in numbers[:size]]
+            table[head_of(name)] = [digits(number) for number in numbers[:size]]
         elif len(outputs) <= ALL_OUTPUTS or name in OF_MANY:
             write = error_digits if name.endswith("error") else digits
             for place, output in enumerate(outputs):
                 prefix = f"{shortened(output, 24)}: " if len(outputs) > 1 else ""
                 part = numbers[place * size : (place + 1) * size]
-                table[prefix + name.replace("_", " ")] = [write(number) for number in part]
+                table[prefix + head_of(name)] = [write(number) for number in part]
     return table
 
 

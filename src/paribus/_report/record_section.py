@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from paribus._report.figures import References, badge, definitions
@@ -26,10 +26,23 @@ from paribus._report.markup import (
 from paribus._text import NONE, brief, count
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
-from paribus.results.model_record import TargetRecord
+from paribus.results.model_record import ModelRecord, TargetRecord
 from paribus.results.provenance import Provenance
 from paribus.results.storage import Payload
 
+# Fields of the records of model, data and computation, in the order of the page.
+MODEL = (
+    *("name", "library", "version", "file", "objective", "structure", "structure_digest", "trees"),
+    *("leaves", "depth", "versions", "platform"),
+)
+DATA = (
+    *("rows", "columns", "backend", "source", "weights", "sampled_rows", "seed", "unused_columns"),
+    *("unknown_categories", "skipped"),
+)
+COMPUTATION = (
+    *("estimand", "scale", "response", "evaluator", "how", "why", "predictions", "grid_resolution"),
+    *("percentiles", "standard_error_rows", "rank_error", "verified_difference"),
+)
 FILES = 20  # files of the data that are listed, at most
 TARGETS = 3  # targets in the header of the page, at most
 
@@ -45,13 +58,13 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         element(
             "div",
             element("h3", "Model"),
-            facts((name, long_text(value)) for name, value in _model_facts(explanation)),
+            _text_facts(_record_facts(explanation.model, MODEL)),
             _hyperparameters_table(explanation),
             element("h3", "Data"),
-            facts((name, long_text(value)) for name, value in _data_facts(explanation)),
+            _text_facts(_data_facts(explanation)),
             _columns_table(explanation),
             element("h3", "Computation"),
-            facts((name, long_text(value)) for name, value in _estimation_facts(explanation.provenance)),
+            _text_facts(_record_facts(explanation.provenance, COMPUTATION)),
             _evaluators_table(explanation),
             _refusals_table(explanation.provenance),
             element("h3", "Definitions"),
@@ -106,26 +119,19 @@ def _data_files(explanation: Explanation) -> Iterator[tuple[str, str]]:
     """Yield label and text of the files that rows were read from, if there are any."""
     files = explanation.files
     if files:
-        listed = [f"{one.name} ({one.rows:,} rows)" for one in files[:FILES]]
+        listed = map(str, files[:FILES])
         more = [f"and {len(files) - FILES:,} more"] if len(files) > FILES else []
         yield "Files" if len(files) == 1 else f"{len(files):,} files", ", ".join([*listed, *more])
 
 
-def _model_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    model = explanation.model
-    yield "Class", model.name
-    yield "Library", f"{model.library} {model.version}".strip()
-    if model.file is not None:
-        yield "File", model.file.name
-    yield "Objective", NONE if model.objective is None else model.objective
-    if model.structure_digest:
-        yield "Digest of its structure", model.structure_digest
-    yield "Read as", fact(model.structure)
-    for name, size in (("Trees", model.trees), ("Leaves", model.leaves), ("Depth", model.depth)):
-        if size is not None:
-            yield name, fact(size)
-    yield "Versions", ", ".join(f"{name} {version}" for name, version in sorted(model.versions.items()))
-    yield "Platform", model.platform
+def _text_facts(pairs: Iterable[tuple[str, str]]) -> Markup:
+    return facts((name, long_text(value)) for name, value in pairs)
+
+
+def _record_facts(record: ModelRecord | Provenance, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield fields of a record as labels and texts."""
+    for name in names:
+        yield name.replace("_", " ").capitalize(), fact(getattr(record, name))
 
 
 def _hyperparameters_table(explanation: Explanation) -> Markup | None:
@@ -137,21 +143,10 @@ def _hyperparameters_table(explanation: Explanation) -> Markup | None:
 
 
 def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    provenance = explanation.provenance
     yield from _data_files(explanation)
     for one in explanation.target:
         yield "Target", target_text(one, several=len(explanation.target) > 1)
-    yield "Rows", fact(provenance.rows)
-    yield "Columns", fact(provenance.columns)
-    yield "Table", provenance.backend
-    yield "Source", "memory" if provenance.source is None else provenance.source
-    yield "Weights", "none" if provenance.weights is None else fact(provenance.weights)
-    sampled = provenance.sampled_rows
-    yield "Rows drawn", "no, all were used" if sampled is None else f"{sampled:,} of {provenance.rows:,}"
-    yield "Seed", fact(provenance.seed)
-    yield "Columns that the model was not fitted on", fact(provenance.unused_columns)
-    yield "Columns with unknown categories", fact(provenance.unknown_categories)
-    yield "Files skipped", fact(provenance.skipped)
+    yield from _record_facts(explanation.provenance, DATA)
 
 
 def _columns_table(explanation: Explanation) -> Markup:
@@ -170,26 +165,6 @@ def _columns_table(explanation: Explanation) -> Markup:
     heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
     made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
     return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
-
-
-def _estimation_facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
-    yield "Estimand", provenance.estimand.value
-    yield "Scale", str(provenance.scale)
-    yield "Method of the model", provenance.response
-    yield "Evaluator", f"{provenance.evaluator}: {provenance.how}"
-    yield "Why", provenance.why
-    yield "Rows passed to predict", fact(provenance.predictions)
-    yield (
-        "Grid",
-        f"{fact(provenance.grid_resolution)} values between quantiles {fact(provenance.percentiles)}",
-    )
-    yield "Rows of standard errors", fact(provenance.standard_error_rows)
-    yield "Error of quantile ranks", "0, exact" if provenance.rank_error == 0 else fact(provenance.rank_error)
-    verified = provenance.verified_difference
-    yield (
-        "Compared with brute force",
-        "not requested" if verified is None else f"largest difference {verified:.3g}",
-    )
 
 
 def _evaluators_table(explanation: Explanation) -> Markup:

@@ -26,6 +26,9 @@ class FileRecord(Record):
     rows: int | None
     sha256: str | None
 
+    def __str__(self) -> str:
+        return self.name if self.rows is None else f"{self.name} ({self.rows:,} rows)"
+
 
 @record
 class TargetRecord(Record):

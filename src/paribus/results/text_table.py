@@ -10,7 +10,14 @@ import numpy as np
 
 from paribus._text import NONE, brief, measured, shown_of
 
-HEADS = {"feature_2": "with", "feature_3": "and", "h_squared": "H²", "in_errors": "standard errors"}
+HEADS = {
+    "ale": "ALE",
+    "feature_2": "with",
+    "feature_3": "and",
+    "h_squared": "H²",
+    "in_errors": "standard errors",
+    "support": "weight of the data",
+}
 WIDEST = 40  # characters of a name in aligned text; other cells may have twice as many
 
 
@@ -41,10 +48,14 @@ def text_table(columns: Mapping[str, Any], most: int | None = None) -> list[Text
         known = {value for value in values if value is not None and value == value}
         numbers = values if known and (name != "output" or len(known) > 1) else None
         if numbers is not None:
-            head = HEADS.get(name, name.replace("_", " "))
             names = any(isinstance(value, str) for value in known)
-            table.append(TextColumn(head, [_cell(value) for value in values], names))
+            table.append(TextColumn(head_of(name), [_cell(value) for value in values], names))
     return table
+
+
+def head_of(name: str) -> str:
+    """Return the head of a column."""
+    return HEADS.get(name, name.replace("_", " "))
 
 
 def _cell(value: Any) -> str:
