@@ -71,10 +71,9 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
         assert getattr(held, name) == getattr(read, name), name
     assert len(held) == len(read) == ROWS
     assert held.total * held.weight_scale == pytest.approx(read.total * read.weight_scale, rel=1e-12)
-    assert (held.source_label, held.stamp, held.target_columns) == (None, None, ())
+    assert (held.source_label, held.stamp) == (None, None)
     assert "rows.parquet" in read.source_label
     assert read.stamp is not None
-    assert read.target_columns == ("y",)
     facts = [rows.weight_facts() for rows in (held, read)]
     assert facts == [None, None] if not weighted else facts[0] == pytest.approx(facts[1], rel=1e-12)
     assert all(isinstance(rows.fingerprint(), str) for rows in (held, read))

@@ -382,7 +382,6 @@ class Rows:
     source_label: ClassVar[str | None] = None
     stamp: ClassVar[str | None] = None
     skipped: ClassVar[tuple[str, ...]] = ()
-    target_columns: ClassVar[tuple[str, ...]] = ()
 
     def __len__(self) -> int:
         return len(self.table)
@@ -600,10 +599,6 @@ class Background(Protocol):
     @property
     def stamp(self) -> str | None:
         """A digest of the source that does not need decoded rows; None if there is none."""
-
-    @property
-    def target_columns(self) -> tuple[str, ...]:
-        """Names of the columns of the source that hold the target; empty in memory."""
 
     @property
     def n_targets(self) -> int:

@@ -75,11 +75,6 @@ class ScannedRows:
         return self.reading.source.stamp
 
     @property
-    def target_columns(self) -> tuple[str, ...]:
-        """Names of the columns that hold the target."""
-        return self.reading.target
-
-    @property
     def n_targets(self) -> int:
         """Number of target columns, 0 without a target."""
         return len(self.reading.target)
