@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from paribus._report.markup import (
 from paribus._text import NONE, digits, measured
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, Metric, ObservedExpected, Performance
+from paribus.results.performance import Calibration, ObservedExpected, Performance
 from paribus.results.repr_text import pair_columns
 from paribus.results.text_table import TextColumn, text_table
 from paribus.results.verdict import CELL_ROWS
@@ -40,8 +41,7 @@ def performance_section(refs: References) -> Markup:
     performance = refs.explanation.performance
     content: list[Content] = []
     if performance is not None:
-        several = len(refs.explanation.output_names) > 1
-        tables = element("div", *_metrics_tables(performance, several))
+        tables = element("div", *_metrics_tables(refs, performance))
         content.append(element("div", tables, _calibration_figures(performance), class_="pair"))
     if all(one.residual is not None for one in refs.explanation.averages.effects):
         content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
@@ -51,28 +51,16 @@ def performance_section(refs: References) -> Markup:
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
-def _metrics_tables(performance: Performance, several: bool) -> Iterator[Markup]:
+def _metrics_tables(refs: References, performance: Performance) -> Iterator[Markup]:
     """Yield one table of metrics; of many outputs, one of all together, and a folded one of each."""
-    overall = [metric for metric in performance.metrics if metric.output is None]
-    single = [metric for metric in performance.metrics if metric.output is not None]
+    overall = tuple(metric for metric in performance.metrics if metric.output is None)
     if len(performance.output_names) <= DRAWN or not overall:
-        yield _metrics_table(performance.metrics, several)
-    else:
-        yield _metrics_table(overall, several)
-        yield folded("Metrics of each output", _metrics_table(single, several), class_="appendix")
-
-
-def _metrics_table(metrics: Sequence[Metric], several: bool) -> Markup:
-    rows = [
-        [
-            metric.name,
-            *([name_of(metric.output or "all", 40)] if several else []),
-            measured(metric.value, metric.standard_error),
-            metric.better,
-        ]
-        for metric in metrics
-    ]
-    return table("Metrics", ["Metric", *["Output"] * several, "Value", "Better"], rows)
+        yield refs.table("Metrics", text_table(performance._table()))
+        return
+    single = tuple(metric for metric in performance.metrics if metric.output is not None)
+    yield refs.table("Metrics", text_table(replace(performance, metrics=overall)._table()))
+    made = refs.table("Metrics", text_table(replace(performance, metrics=single)._table()))
+    yield folded("Metrics of each output", made, class_="appendix")
 
 
 def _calibration_figures(performance: Performance) -> Markup | None:
