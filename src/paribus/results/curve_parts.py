@@ -60,11 +60,6 @@ class AtMissing(Record):
     residual: Floats | None = array("output", default=None)
     residual_error: Floats | None = array("output", default=None)
 
-    def __repr__(self) -> str:
-        known = {name: value for name, value in vars(self).items() if value is not None}
-        with np.printoptions(threshold=8, edgeitems=2, precision=4):
-            return f"AtMissing({', '.join(f'{name}={value!r}' for name, value in known.items())})"
-
 
 @record
 class IceQuantiles(Record):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
@@ -84,14 +84,12 @@ def _field(declared: Declaration, options: dict[str, Any]) -> Any:
     return dataclasses.field(**options, metadata={"declared": declared})
 
 
-def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a repr of all fields, in which an array is a few of its values."""
-
-    def show(self: Any) -> str:
-        with np.printoptions(threshold=8, edgeitems=2, precision=4):
-            return fields_of(self)
-
-    return show
+def _known_fields(self: Any) -> str:
+    """Return the repr of a record: its fields that are not None, of arrays a few values."""
+    values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    with np.printoptions(threshold=8, edgeitems=2, precision=4):
+        known = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+    return f"{type(self).__name__}({', '.join(known)})"
 
 
 @dataclass_transform(
@@ -100,9 +98,9 @@ def _few_values(fields_of: Callable[[Any], str]) -> Callable[[Any], str]:
 def record(kind: type[T]) -> type[T]:
     """Make a class a frozen dataclass; one that has a name in files, ``stored``, can be loaded."""
     own_repr = kind.__repr__ is not object.__repr__  # results print their numbers, not their fields
-    made = dataclasses.dataclass(frozen=True, eq=False, repr=not own_repr)(kind)
+    made = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
     if not own_repr:
-        made.__repr__ = _few_values(made.__repr__)  # type: ignore[method-assign]
+        made.__repr__ = _known_fields  # type: ignore[method-assign]
     made.declared = {}
     for field in dataclasses.fields(made):
         if "declared" in field.metadata:
