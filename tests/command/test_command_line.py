@@ -214,7 +214,7 @@ def test_explain_reports_a_line_with_a_percentage_for_each_stage(run):
 def test_verbose_adds_model_data_and_cost(run):
     code, _, err = run("explain", "old.txt", "my data.csv", "--verbose")
     assert code == 0
-    assert "paribus: Explainer of FileModel\n" in err
+    assert "paribus: Explainer of Booster\n" in err
     assert "400 rows in memory" in err
     assert re.search(r"paribus: about [\d.]+ seconds\n", err)
     assert "paribus: partial dependence: 100% of 400 rows" in err
@@ -341,8 +341,8 @@ def test_compare_gates_rows_and_performance(run):
 FAILURES = [
     (("explian",), "invalid choice: 'explian'"),
     (("explain", "old.txt"), "the following arguments are required: DATA; see paribus explain --help"),
-    (("explain", "none.txt", "my data.csv"), "path='none.txt' does not exist"),
-    (("explain", "model.pkl", "my data.csv"), "can run any code when it is loaded, and is refused"),
+    (("explain", "none.txt", "my data.csv"), "path='none.txt' cannot be read: No such file"),
+    (("explain", "model.pkl", "my data.csv"), "is refused, because loading it can run any code"),
     (("explain", "old.txt", "none.csv"), "there is no file or folder none.csv"),
     (("explain", "old.txt", "none-*.parquet"), "X='none-*.parquet': no file matches this pattern"),
     (("explain", "old.txt", "old.txt"), "DATA old.txt cannot be read: CSV parse error"),

@@ -1,10 +1,10 @@
-"""A few cases of ``make random``: random models against loops, damaged files against their libraries."""
+"""A few cases of ``make random``: random models against loops."""
 
 from collections import Counter
 
 import pytest
 
-from differential import _linear_booster, _linear_sum, _projected, _started, _survival, run_file, run_model
+from differential import _linear_booster, _linear_sum, _projected, _started, _survival, run_model
 from selection import nightly
 
 
@@ -13,13 +13,6 @@ from selection import nightly
 def test_random_models_are_explained_as_loops_explain_them():
     ends = Counter(run_model(seed) for seed in range(3, 13))
     assert sum(number for end, number in ends.items() if "exact" in end) >= 5
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_damaged_files_predict_as_their_library_or_are_refused(tmp_path):
-    ends = Counter(run_file(seed, tmp_path) for seed in range(60))
-    assert ends["refused"] > ends["read as its library"] > 0
 
 
 @pytest.mark.nightly

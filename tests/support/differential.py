@@ -1,29 +1,24 @@
-"""paribus against a few lines of pandas: random models, and damaged model files. ``make random`` runs it.
+"""paribus against a few lines of pandas, for random models. ``make random`` runs it.
 
 Each model is of a random library, objective, wrapper, pipeline, table and dtype, with or without missing values,
 categories and weights. Partial dependence, ICE, ALE, H-statistics and importance are compared with loops over grid points
-and rows. Each file is one that a library saved, with something changed; if paribus reads it, it must predict
-as the library does that loads the same file. Shares no code with `random_pipelines` and `fuzz_model_files`.
+and rows. Shares no code with `random_pipelines`.
 
-A failure is printed with its seed: ``python tests/support/differential.py --models 1 --files 0 --seed 1234``.
+A failure is printed with its seed: ``python tests/support/differential.py --models 1 --seed 1234``.
 """
 
 import argparse
-import json
 import sys
-import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype as is_number
 
 import paribus
-from library_predictions import predicted_by_library
 
 SINGLE = ("xgboost", "isotonic", "single")  # whose predictions have single precision, or amplify it
 
@@ -574,146 +569,39 @@ def run_model(seed, makers=MAKERS):
     return evaluator
 
 
-def saved_models(rng):
-    """Return small models of random objectives as files, by library and format, and rows they predict."""
-    frame, target = random_frame(rng)
-    frame = frame.assign(word=rng.choice(["a", "b", "c d"], len(frame)))
-    task = str(rng.choice(["mean", "count", "two", "three"]))
-    if task == "count":
-        target = rng.poisson(np.exp(np.clip(target, -2, 2)))
-    elif task != "mean":
-        target = np.digitize(target, np.quantile(target, [0.5] if task == "two" else [0.3, 0.7]))
-    library, form = _pick(
-        rng, ("xgboost", "json"), ("xgboost", "ubj"), ("lightgbm", "txt"), ("catboost", "json")
-    )
-    maker = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}[library]
-    _, model, frame = maker(rng, task, frame)
-    model.fit(frame, target)
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/model.{form}"
-        if library == "catboost":
-            model.save_model(path, format="json")
-        else:
-            (model.get_booster() if library == "xgboost" else model.booster_).save_model(path)
-        return library, form, Path(path).read_bytes(), frame
-
-
-def damaged(content, form, rng):
-    """Return a file with bytes, a number, a word or a line changed, or with a part of its JSON exchanged."""
-    way = rng.random()
-    if form == "json" and way < 0.7:
-        document = json.loads(content)
-        for _ in range(int(rng.integers(1, 3))):
-            _change(document, rng)
-        return json.dumps(document).encode()
-    if form == "txt" and way < 0.7:
-        lines = content.decode().split("\n")
-        end = lines.index("end of trees")
-        one = int(rng.integers(end))
-        name, equals, value = lines[one].partition("=")
-        words = value.split(" ")
-        words[rng.integers(len(words))] = str(_odd(rng))
-        lines[one] = _pick(rng, name + equals + " ".join(words), lines[rng.integers(end)], "")
-        return "\n".join(lines).encode()
-    raw = bytearray(content)
-    for _ in range(int(rng.integers(1, 4))):
-        raw[rng.integers(len(raw))] = (
-            int(rng.integers(256)) if form == "ubj" else ord(_pick(rng, *"0123456789-."))
-        )
-    return bytes(raw)
-
-
-def _odd(rng):
-    return _pick(
-        rng, -1, 0, 1, 2, 3, 5, 7, 0.5, -0.25, 1.5, 1e30, 2**31, 2**53, True, False, "", "1", "x", None
-    )
-
-
-def _change(node, rng):
-    """Change a value somewhere in a document; deep ones are the likeliest."""
-    while True:
-        keys = list(node) if isinstance(node, dict) else range(len(node))
-        if not len(keys):
-            return
-        key = keys[rng.integers(len(keys))]
-        if not isinstance(node[key], (dict, list)) or not node[key] or rng.random() < 0.05:
-            break
-        node = node[key]
-    way = rng.random()
-    if way < 0.2:
-        del node[key]
-    elif way < 0.4:
-        node[key] = node[keys[rng.integers(len(keys))]]
-    elif way < 0.6 and type(node[key]) in (int, float):
-        node[key] += _pick(rng, 1, -1, 0.5, 10)
-    else:
-        node[key] = _odd(rng)
-
-
-def run_file(seed, folder, known={}):  # noqa: B006  # models are fitted once for some files
-    """Compare one damaged file with its library; return how it ended."""
-    rng = np.random.default_rng(seed)
-    number = int(rng.integers(40))
-    if number not in known:
-        known[number] = saved_models(np.random.default_rng(number))
-    library, form, content, rows = known[number]
-    path = Path(folder) / f"model.{form}"
-    path.write_bytes(damaged(content, form, rng))
-    try:
-        model = paribus.read_model(path)
-        ours = model.predict(rows, margin=True) if library == "catboost" else model.predict(rows)
-    except paribus.ParibusError:
-        return "refused"
-    theirs = predicted_by_library(library, path, rows)
-    if isinstance(theirs, str):
-        return f"read {theirs}"
-    assert ours.shape == theirs.shape, f"{library} {form}: shape {ours.shape}, not {theirs.shape}"
-    size = np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)
-    far = ~np.isclose(ours, theirs, rtol=0, atol=1e-5 * size, equal_nan=True)  # both may be infinite
-    assert not far.any(), f"{library} {form}: {ours[far][0]} where it predicts {theirs[far][0]}"
-    return "read as its library"
-
-
-def run(what, seeds, function, stop):
-    """Run cases until a time, print how they ended, and return whether none failed."""
+def run(seeds, makers, stop):
+    """Check models until a time, print how they ended, and return whether none failed."""
     ends, failures, started = Counter(), [], time.time()
     for seed in seeds:
         if time.time() > stop:
             break
         try:
-            ends[function(seed)] += 1
+            ends[run_model(seed, makers)] += 1
         except Exception as error:
             where = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
             failures.append(f"seed {seed}: {type(error).__name__}: {error!s:.300} {where}")
             print(f"  failed: {failures[-1]}", flush=True)
         if (seed + 1) % 100 == 0:
-            print(f"  {what} up to seed {seed}: {dict(ends)}, {len(failures)} failed", flush=True)
+            print(f"  models up to seed {seed}: {dict(ends)}, {len(failures)} failed", flush=True)
     ran = sum(ends.values()) + len(failures)
     print(
-        f"{ran:,} {what} in {time.time() - started:.0f} s: {dict(ends)}, {len(failures)} failed", flush=True
+        f"{ran:,} models in {time.time() - started:.0f} s: {dict(ends)}, {len(failures)} failed", flush=True
     )
     return not failures
 
 
 def main():
-    """Run as many models and files as requested."""
+    """Check as many models as requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=1_000)
-    parser.add_argument("--files", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     kinds = {maker.__name__[1:]: maker for maker in MAKERS}
     parser.add_argument("--kinds", nargs="*", choices=kinds, default=list(kinds), help="kinds of models")
     parser.add_argument("--minutes", type=float, default=120, help="when to stop, finished or not")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    stop = time.time() + 60 * given.minutes
-    makers = [kinds[kind] for kind in given.kinds]
     models = range(given.seed, given.seed + given.models)
-    passed = run("models", models, lambda seed: run_model(seed, makers), stop)
-    with tempfile.TemporaryDirectory() as folder:
-        files = range(given.seed, given.seed + given.files)
-        passed &= run("damaged files", files, lambda seed: run_file(seed, folder), stop)
-    sys.exit(not passed)
+    sys.exit(not run(models, [kinds[kind] for kind in given.kinds], time.time() + 60 * given.minutes))
 
 
 if __name__ == "__main__":

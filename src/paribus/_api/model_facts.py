@@ -26,6 +26,7 @@ from paribus._models.adapter import describe, library_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
 from paribus._models.libraries import PACKAGES, libraries_for
+from paribus._models.model_file import FILES
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.scoring.targets import objective_of
 from paribus._models.trees import Trees
@@ -71,13 +72,10 @@ def model_record(
 
 def _model_file(estimator: Any) -> FileRecord | None:
     """Return the record of the file that a model was read from, None without one."""
-    from paribus._models.files.model_file import FILES
-
-    try:
-        found = FILES.get(estimator)
-    except TypeError:  # not hashable, or without weak references: not read from a file
+    if id(estimator) not in FILES:
         return None
-    return None if found is None else FileRecord(found[0], None, found[1])
+    name, sha256 = FILES[id(estimator)]
+    return FileRecord(name, None, sha256)
 
 
 def data_files(data: ExplainerData) -> tuple[FileRecord, ...]:

@@ -208,13 +208,13 @@ def _refuse_slower(
 
     The kernels in NumPy test a row at every leaf, where a prediction follows one path. Both are counted and
     not timed, so that the same call always uses the same evaluator. Shortcuts are kept where predictions are
-    bounded, cross rows with each other, need preprocessing, or are computed in NumPy themselves.
+    bounded, cross rows with each other, or need preprocessing.
     """
     kept = method != "auto" or bound is not None or candidate.structure is not Trees
     if kept or model is None or not issubclass(brute, SinglePass) or (why := why_numpy()) is None:
         return
     trees = trees_of(model).ensemble
-    if trees.preparation is not None or model.predicts_in_numpy:
+    if trees.preparation is not None:
         return
     leaves = int((trees.column == LEAF).sum()) / max(1, len(trees.roots))
     try:

@@ -456,10 +456,6 @@ def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def library_of(estimator: Any) -> tuple[str, str]:
     """Return the library of a model and its version, which is empty for user code."""
-    known = library_for(estimator)
-    written_by = None if known is None else known.written_by(estimator)
-    if written_by is not None:
-        return written_by
     library = package_of(estimator)
     return library, str(getattr(sys.modules.get(library), "__version__", ""))
 

@@ -193,11 +193,6 @@ class Model:
         """Number of outputs."""
         return len(self.output_names)
 
-    @property
-    def predicts_in_numpy(self) -> bool:
-        """Whether the model declares that it predicts in NumPy, which is slow."""
-        return getattr(self.predictor.target, "predicts_in_numpy", None) is True
-
     def predict(self, table: Any, rows: int) -> Floats:
         """Return predictions of shape ``(n, o)`` for a native table with ``rows`` rows."""
         predictions = as_outputs(self.predictor.raw(table), rows, self.name)

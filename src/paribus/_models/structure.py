@@ -416,14 +416,10 @@ def structure_text(model: Model) -> str:
     An example is ``Pipeline > OneHotEncoder > Ridge: city owns 41 columns``.
     """
     structure = structure_of(model)
-    *_, last = targets = list(_models_and_steps(model.predictor.target, model.response))
-    path = " > ".join(type(target).__name__ for target in targets)
-    library = library_for(last)
-    facts = [
-        *_size_texts(structure),
-        *_owned_column_texts(structure),
-        *([] if library is None else library.remarks(last)),
-    ]
+    path = " > ".join(
+        type(target).__name__ for target in _models_and_steps(model.predictor.target, model.response)
+    )
+    facts = [*_size_texts(structure), *_owned_column_texts(structure)]
     return f"{path}: {'; '.join(facts)}" if facts else path
 
 

@@ -14,7 +14,7 @@ from paribus._models.libraries.lightgbm import LightGBM
 from paribus._models.libraries.sklearn import Sklearn
 from paribus._models.libraries.sksurv import ScikitSurvival
 from paribus._models.libraries.xgboost import XGBoost
-from paribus._models.parameters import attribute, steps_of
+from paribus._models.parameters import steps_of
 
 LIBRARIES: tuple[Library, ...] = (
     Sklearn(),
@@ -34,11 +34,8 @@ PACKAGES = {  # distribution by module name
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:
     """Return the library of a model: that of the first class in its MRO that a library defines.
 
-    With ``boosting``, only boosting libraries count. A model read from a file records its library.
+    With ``boosting``, only boosting libraries count.
     """
-    of_file = attribute(model, "file_library")
-    if isinstance(of_file, Library):
-        return of_file
     known = {library.module: library for library in LIBRARIES}
     modules = dict.fromkeys(base.__module__.split(".")[0] for base in type(model).__mro__)
     found = (known.get(module) or _plugin_library(module) for module in modules)

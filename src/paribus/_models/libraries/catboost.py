@@ -213,13 +213,7 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, text: bytes) -> Ensemble:
     """Return the ensemble in the JSON export of a model."""
     model = json.loads(text)
-    return catboost_ensemble(model, *_catboost_links(estimator, model.get("model_info") or {}))
-
-
-def catboost_ensemble(
-    model: Mapping[str, Any], links: Mapping[str, Link], refused: Mapping[str, str]
-) -> Ensemble:
-    """Return the ensemble of an exported model."""
+    links, refused = _catboost_links(estimator, model.get("model_info") or {})
     CatBoost.refuse_unknown("models", model, MODEL)
     columns = Columns.of(model["features_info"], model.get("ctr_data") or {})
     forest = _catboost_forest(model, columns)
@@ -264,15 +258,9 @@ def _exported(estimator: Any) -> bytes:
         return path.read_bytes()
 
 
-def loss_in(info: Mapping[str, Any]) -> str:
-    """Return CatBoost's name of the loss. A sum of models has none."""
-    loss: str = info.get("params", {}).get("loss_function", {}).get("type", "(none recorded)")
-    return loss
-
-
 def _catboost_links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, str]]:
     """Return the link of each response, and reasons for the refused ones."""
-    loss = loss_in(info)
+    loss = info.get("params", {}).get("loss_function", {}).get("type", "(none recorded)")  # a sum of models
     links = {"decision_function": Link()}
     if hasattr(estimator, "predict_proba"):
         refused = {"predict": "its predict gives class labels, not a sum over leaves; request predict_proba"}

@@ -88,14 +88,6 @@ class Library(ABC):
         """Return whether the library defines the class of a model. A user's subclass is excluded."""
         return package_of(model) == self.module
 
-    def written_by(self, model: Any) -> tuple[str, str] | None:
-        """Return library and version that wrote a model file, None for a model of the imported library."""
-        return None
-
-    def remarks(self, model: Any) -> list[str]:
-        """Return remarks on the source of a model's structure."""
-        return []
-
     def margin(self, model: Any) -> Mapping[str, Any]:
         """Return the keywords with which ``predict`` of a boosted model returns the margin."""
         return self.margin_keywords

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -31,9 +30,6 @@ EXP = ("poisson", "gamma", "tweedie")
 SIGMOID = ("binary", "multiclassova")
 LABELS = "predict returns class labels, which have no average; request predict_proba"
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
-LINE = re.compile(r"[^\n]+")
-MOST_LINES = 5_000_000  # of 250,000 trees
-MOST_FITS = 10_000_000  # columns times lists of categories, all pairs of which are compared
 # Names of the lines before the trees, and of the lines of a tree.
 HEADER = {
     "average_output",
@@ -138,13 +134,7 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     """Return the trees in a model text; ``lists`` are the categories of its pandas columns."""
     text = LightGBMText.of(model_text)
-    return lightgbm_ensemble(text, lists, **_responses(estimator, text))
-
-
-def lightgbm_ensemble(
-    text: LightGBMText, lists: list[list[Any]], links: Mapping[str, Link], refused: Mapping[str, str]
-) -> Ensemble:
-    """Return the trees in a text; ``links`` are those of margins without averaging."""
+    links, refused = _links(estimator, text)
     if not set(text.lines["is_linear"]) <= {"0"}:  # any other number means linear trees
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
     _refuse_counts(text)
@@ -202,13 +192,11 @@ class LightGBMText:
 
     @classmethod
     def of(cls, text: str) -> LightGBMText:
-        """Split a text line by line, because a damaged text may have too many lines for the memory."""
-        end = text.index("\nend of trees")
-        start = text.find("\nTree=0\n", 0, end)
-        start = end if start < 0 else start
-        header = dict(_named_lines(text, 0, start, "a header", HEADER))
+        """Split a text into lines, and refuse unknown names."""
+        head, tree, trees = text[: text.index("\nend of trees")].partition("\nTree=0\n")
+        header = dict(_named_lines(head, "a header", HEADER))
         lines: defaultdict[str, list[str]] = defaultdict(list)
-        for name, value in _named_lines(text, start, end, "trees", LINES):
+        for name, value in _named_lines(tree + trees, "trees", LINES):
             lines[name].append(value)
         return cls(header, lines)
 
@@ -243,16 +231,12 @@ class LightGBMText:
         return numbers.astype(np.int64)
 
 
-def _named_lines(
-    text: str, start: int, end: int, what: str, known: Collection[str]
-) -> Iterator[tuple[str, str]]:
+def _named_lines(text: str, what: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each line, and refuse unknown names."""
-    for number, line in enumerate(LINE.finditer(text, start, end)):
-        name, _, value = line[0].partition("=")
+    for line in filter(None, text.split("\n")):
+        name, _, value = line.partition("=")
         if name not in known:
             LightGBM.refuse_unknown(what, [name[:200]], known)
-        if number >= MOST_LINES:
-            raise RefusalError(f"its trees cannot be read: there are more than {MOST_LINES:,} lines of them")
         yield name, value
 
 
@@ -424,8 +408,6 @@ def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int
     if not lists:
         return {}
     infos = text.header["feature_infos"].split(" ")
-    if len(infos) * len(lists) > MOST_FITS:
-        raise RefusalError(f"it has {len(lists):,} lists of categories for {len(infos):,} columns")
     largest = np.array([len(categories) - 1 for categories in lists])
     fits = [_fitting_lists(*_range_of(info), largest) for info in infos]
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
@@ -495,12 +477,12 @@ def plain_categories(categories: list[Any]) -> list[Any]:
     return plain
 
 
-def _responses(estimator: Any, text: LightGBMText) -> dict[str, Any]:
+def _links(estimator: Any, text: LightGBMText) -> tuple[dict[str, Link], dict[str, str]]:
     """Return links and refusals. Classifiers predict labels, unless their objective is a function."""
     from lightgbm import LGBMClassifier
 
     link = link_of(text.objective)
-    links = {"predict": link, "decision_function": Link()}
+    links = {"predict": link, "decision_function": Link()}  # without averaging
     refused: dict[str, str] = {}
     if isinstance(estimator, LGBMClassifier):
         links["predict_proba"] = link
@@ -510,7 +492,7 @@ def _responses(estimator: Any, text: LightGBMText) -> dict[str, Any]:
             if estimator.n_classes_ <= 2 and text.header["num_tree_per_iteration"] != "1":
                 del links["predict_proba"]
                 refused["predict_proba"] = TWO_MARGINS
-    return {"links": links, "refused": refused}
+    return links, refused
 
 
 def link_of(objective: list[str]) -> Link:

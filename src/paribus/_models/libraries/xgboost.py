@@ -195,7 +195,7 @@ def read_linear_booster(estimator: Any, response: str) -> tuple[Floats, Floats, 
         parts |= {"linear gradient_booster": booster, "linear model": booster["model"]}
         for what, part in parts.items():
             XGBoost.refuse_unknown(what, part, KNOWN[what])
-        objective = objective_in(learner)
+        objective = _objective_in(learner)
         links, refused = _xgboost_links(estimator, objective)
         if response not in links:
             raise RefusalError(
@@ -282,45 +282,33 @@ def read(estimator: Any) -> Ensemble:
 
 
 def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
-    """Return the trees in the JSON of a booster."""
+    """Return the trees in the JSON of a booster, those of a wrapper up to its best iteration."""
     learner = json.loads(text)["learner"]
     is_wrapper = hasattr(estimator, "get_booster")
     best = getattr(estimator, "best_iteration", None) if is_wrapper else None
-    links, refused = _xgboost_links(estimator, objective_in(learner))
-    return xgboost_ensemble(learner, links, refused, best=best, accepts_infinite=is_wrapper)
-
-
-def objective_in(learner: Json) -> str:
-    """Return the name of the objective, or refuse an unknown one."""
-    objective: str = learner["objective"]["name"]
-    if objective not in OBJECTIVES:
-        raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
-    return objective
-
-
-def xgboost_ensemble(
-    learner: Json,
-    links: Mapping[str, Link],
-    refused: Mapping[str, str],
-    *,
-    best: int | None = None,
-    accepts_infinite: bool = True,
-) -> Ensemble:
-    """Return the trees of a learner, those up to the iteration ``best`` if it is given."""
-    model, weights = trees_and_weights(learner["gradient_booster"])
+    objective = _objective_in(learner)
+    links, refused = _xgboost_links(estimator, objective)
+    model, weights = _trees_and_weights(learner["gradient_booster"])
     _refuse_unknown(learner, model)
     rounds = model["iteration_indptr"]
     trees = model["trees"][: int(rounds[-1] if best is None else rounds[: best + 2][-1])]
     forest = _xgboost_forest(trees)
-    _refuse_order(model.get("cats", {}))
-    encodings = _xgboost_encodings(learner, model.get("cats", {}), forest, accepts_infinite=accepts_infinite)
-    base = _base_margins(learner["learner_model_param"], OBJECTIVES[objective_in(learner)])
+    encodings = _xgboost_encodings(learner, model.get("cats", {}), forest, accepts_infinite=is_wrapper)
+    base = _base_margins(learner["learner_model_param"], OBJECTIVES[objective])
     value = _leaf_contributions(trees, forest, weights)
     info = np.array(model["tree_info"][: len(trees)], np.int32)
     output = info if value.shape[1] == 1 else np.zeros_like(info)
     return _ensemble(
         forest, value, output=output, base=base, encodings=encodings, links=links, refused=refused
     )
+
+
+def _objective_in(learner: Json) -> str:
+    """Return the name of the objective, or refuse an unknown one."""
+    objective: str = learner["objective"]["name"]
+    if objective not in OBJECTIVES:
+        raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
+    return objective
 
 
 def _refuse_unknown(learner: Json, model: Json) -> None:
@@ -350,7 +338,7 @@ def _refuse_missing_value(estimator: Any) -> None:
         )
 
 
-def trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
+def _trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
     """Return the model section with the trees, and the tree weights of DART."""
     if booster["name"] not in ("gbtree", "dart"):
         raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
@@ -390,14 +378,8 @@ def _base_margins(parameters: Json, link: Link | None) -> Floats:
 
 def _joined_lists(trees: Iterable[Json], key: str, dtype: Any) -> Any:
     """Return the lists of all trees as one array. Refuse other types of numbers than XGBoost writes."""
-    parts = [tree[key] for tree in trees]
     is_whole = np.dtype(dtype).kind == "i"
-    if parts and all(isinstance(part, np.ndarray) for part in parts):  # from a binary file
-        joined = np.concatenate(parts)
-        if is_whole and joined.dtype.kind not in "iu":
-            raise RefusalError(f"its trees cannot be read: {key} are not all integers")
-        return joined.astype(dtype)
-    found = list(chain.from_iterable(parts))
+    found = list(chain.from_iterable(tree[key] for tree in trees))
     if not set(map(type, found)) <= ({int} if is_whole else {int, float}):
         raise RefusalError(
             f"its trees cannot be read: {key} are not all {'integers' if is_whole else 'numbers'}"
@@ -437,7 +419,7 @@ def _xgboost_category_sets(trees: Sequence[Json], first: Integers) -> tuple[Node
     known: dict[tuple[int, ...], int] = {}
     for tree, start in zip(trees, first.tolist(), strict=False):
         names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
-        categories, *parts = (np.asarray(tree[name]).tolist() for name in names)
+        categories, *parts = (tree[name] for name in names)
         for name, part in zip(names, (categories, *parts), strict=True):
             whole_numbers(name, part)
         if sum(parts[2]) > len(categories):  # overlapping sets could exceed the memory
@@ -506,40 +488,13 @@ def _xgboost_encodings(
     )
 
 
-def _refuse_order(cats: Json) -> None:
-    """Refuse a wrong sort order of stored categories, because XGBoost searches by it."""
-    order, ends = (np.asarray(cats.get(name, ())).tolist() for name in ("sorted_idx", "feature_segments"))
-    whole_numbers("sorted_idx", order)
-    whole_numbers("feature_segments", ends)
-    expected: list[int] = []
-    sizes = []
-    for stored in cats.get("enc") or ():
-        keys = np.asarray(stored.get("values", [])).tolist()
-        if "offsets" in stored:  # text is compared by bytes
-            keys = [keys[begin:end] for begin, end in pairwise(np.asarray(stored["offsets"]).tolist())]
-        expected += sorted(range(len(keys)), key=keys.__getitem__)
-        sizes.append(len(keys))
-    if order != expected or (sizes and ends != [0, *accumulate(sizes)]):
-        raise RefusalError("its trees cannot be read: sorted_idx is not the order of the stored categories")
-
-
 def _stored_categories(stored: Json) -> dict[Any, float]:
     """Return the code of each category of the training data. Text is stored as concatenated bytes."""
-    values = np.asarray(stored.get("values", [])).tolist()
+    values = stored.get("values", [])
     if "offsets" in stored:
-        text, ends = np.array(values, np.int8).tobytes(), np.asarray(stored["offsets"]).tolist()
-        values = [text[begin:end].decode() for begin, end in pairwise(ends)]
+        text = np.array(values, np.int8).tobytes()
+        values = [text[begin:end].decode() for begin, end in pairwise(stored["offsets"])]
     return {category: float(code) for code, category in enumerate(values)}
-
-
-def categories_in(learner: Json) -> dict[int, tuple[Any, ...]] | None:
-    """Return the categories of categorical columns, None unless the booster stores all of them."""
-    kinds = learner.get("feature_types", ())
-    coded = [position for position, kind in enumerate(kinds) if kind == "c"]
-    model, _ = trees_and_weights(learner["gradient_booster"])
-    stored = model.get("cats", {}).get("enc") or [{}] * len(kinds)
-    known = {position: tuple(_stored_categories(stored[position])) for position in coded}
-    return known if all(known.values()) else None
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:

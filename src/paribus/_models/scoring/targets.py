@@ -242,8 +242,7 @@ def objective_of(estimator: Any) -> str | None:
     inner = steps[-1] if steps else attribute(estimator, CHOSEN_MODEL)
     if inner is not None:
         return objective_of(inner)
-    facts = attribute(estimator, "facts")  # of a model read from a file
-    chosen = attribute(facts, "objective") or attribute(estimator, "objective_")  # set by LightGBM
+    chosen = attribute(estimator, "objective_")  # set by LightGBM
     if chosen is None:
         settings = _fit_settings(estimator)
         chosen = next((settings[name] for name in OBJECTIVES if settings.get(name) is not None), None)

@@ -1,1 +1,0 @@
-"""Readers of model files, which do not need the library that wrote them."""
