@@ -307,11 +307,7 @@ def texts(path):
 def test_no_file_but_its_own_names_a_boosting_library():
     boosting = [library.module for library in LIBRARIES if library.boosts]
     assert len(boosting) == 3
-    own = (
-        "libraries",
-        "files",
-        "_command",
-    )  # those of each library, readers of their files, and help about these
+    own = ("libraries", "_command")  # those of each library, and help about their files
     files = (path for path in (ROOT / "src/paribus").rglob("*.py") if path.parent.name not in own)
     assert not [
         (path.name, text) for path in files for text in texts(path) if any(one in text for one in boosting)

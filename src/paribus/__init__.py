@@ -24,7 +24,7 @@ if typing.TYPE_CHECKING:
         regions,
     )
     from paribus._display.scikit_learn import PartialDependenceDisplay
-    from paribus._models.model_file import read_model
+    from paribus._models.libraries.model_file import read_model
     from paribus._show_versions import show_versions
     from paribus.results import Explanation
     from paribus.results.effects import compare
@@ -45,7 +45,7 @@ _HOMES = {
     "load": "results.storage",
     "marginal": "_api.curve_functions",
     "partial_dependence": "_api.curve_functions",
-    "read_model": "_models.model_file",
+    "read_model": "_models.libraries.model_file",
     "regions": "_api.model_functions",
     "show_versions": "_show_versions",
 }

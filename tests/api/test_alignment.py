@@ -699,6 +699,15 @@ def test_missing_text_stays_missing(library):
         np.testing.assert_allclose(have.missing.average, want.missing.average, rtol=0, atol=1e-12)
 
 
+def test_text_that_must_become_categories_of_pandas_needs_pandas(monkeypatch):
+    text = frame().assign(region=frame().region.astype(str))
+    X = pa.Table.from_pandas(text, preserve_index=False)
+    assert paribus.partial_dependence(model("lightgbm"), X, "region").provenance.backend == "pandas"
+    monkeypatch.setattr("paribus._api.alignment.find_spec", lambda name: None)
+    with pytest.raises(paribus.errors.TableError, match=r"in the fit: region; pip install pandas$"):
+        paribus.partial_dependence(model("lightgbm"), X, "region")
+
+
 def test_a_pipeline_written_for_pandas_gets_pandas():
     own = Pipeline(
         [

@@ -196,6 +196,11 @@ def aligned(
     _check_order(estimator, names, reordered)
     if as_shown:
         return as_pandas(table, alignment.categories, alignment.closed), header
+    if alignment.pandas and alignment.categories and table.backend in ("polars", "pyarrow"):
+        raise TableError(
+            f"columns of X must become pandas categories, as in the fit: {', '.join(alignment.categories)}; "
+            "pip install pandas"
+        )
     categories = alignment.categories if table.backend == "pandas" else {}
     return (categorized(table, categories, alignment.closed) if categories else table), header
 

@@ -26,7 +26,7 @@ from paribus._models.adapter import describe, library_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
 from paribus._models.libraries import PACKAGES, libraries_for
-from paribus._models.model_file import FILES
+from paribus._models.libraries.model_file import FILES
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.scoring.targets import objective_of
 from paribus._models.trees import Trees

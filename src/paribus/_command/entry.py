@@ -30,7 +30,8 @@ examples:
 
 More examples: paribus explain --help, and likewise for the other commands.
 
-MODEL is a file of XGBoost (JSON, UBJ), LightGBM (text), CatBoost (JSON) or skops. Save one in Python with
+MODEL is a file of XGBoost (JSON, UBJSON), LightGBM (text), CatBoost (cbm, JSON) or skops. Its library must be
+installed. Save one in Python with
   model.save_model("model.json")            XGBoost; CatBoost with format="json"
   model.booster_.save_model("model.txt")    LightGBM
   skops.io.dump(model, "model.skops")       scikit-learn

@@ -149,6 +149,8 @@ def test_columns_are_found_by_name_and_text_becomes_categories(tmp_path):
         ("text", lightgbm, "LGBMRegressor"),
         ("catboost json", catboost, "CatBoostRegressor"),
     ):
+        if library is xgboost and not hasattr(xgboost.Booster, "get_categories"):
+            continue  # versions before 3.1 store no categories
         model, frame, _ = fitted(library, name, "number")
         read = paribus.read_model(saved(model, tmp_path, file_format))
         turned = table()[0][["two words", "z", "y", "x"]].assign(more=1.0)
