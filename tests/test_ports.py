@@ -20,6 +20,7 @@ from paribus._contracts import Blocks, Executor
 from paribus._data.read import source_of, table_of
 from paribus._data.rows import Background, rows_of
 from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
+from paribus._evaluators.support import RowSampler
 from paribus._evaluators.survey import Survey
 from paribus._executors import LocalExecutor, as_executor
 from paribus._executors.dask import DaskExecutor
@@ -80,13 +81,13 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("size", [37, None])
-def test_a_subsample_is_the_same_rows_in_memory_and_read(tmp_path, weighted, size):
+@pytest.mark.parametrize("size", [37, 10**6])
+def test_a_sample_is_the_same_rows_in_memory_and_read(tmp_path, weighted, size):
     held, read = in_memory(weighted), scanned(tmp_path, weighted)
-    one, two = (rows.subsample(size, 3) for rows in (held, read))
-    assert one.in_memory
-    assert two.in_memory
-    assert len(one) == len(two) == (held.n_weighted if size is None else size)
+    sampler = RowSampler(size, 3)
+    state = LocalExecutor(1, False).fold(sampler, read.blocks(64), Keyed({}))
+    one, two = held.keep(held.sampled(size, 3)), sampler.finish(state, read)
+    assert len(one) == len(two) == min(size, held.n_weighted)
     for feature in range(len(COLUMNS)):
         np.testing.assert_array_equal(one.table.column(feature).values, two.table.column(feature).values)
     if weighted:

@@ -9,7 +9,7 @@ import typing
 
 from paribus import errors
 from paribus._version import __version__
-from paribus.errors import CostWarning, ParibusError
+from paribus.errors import ParibusError
 
 if typing.TYPE_CHECKING:
     from paribus import notes as notes
@@ -17,7 +17,6 @@ if typing.TYPE_CHECKING:
     from paribus._api.curve_functions import accumulated_local_effects, effects, marginal, partial_dependence
     from paribus._api.explainer import Explainer
     from paribus._api.model_functions import (
-        estimate_cost,
         explain,
         feature_importance,
         h_statistic,
@@ -38,7 +37,6 @@ _HOMES = {
     "accumulated_local_effects": "_api.curve_functions",
     "compare": "results.effects",
     "effects": "_api.curve_functions",
-    "estimate_cost": "_api.model_functions",
     "explain": "_api.model_functions",
     "feature_importance": "_api.model_functions",
     "h_statistic": "_api.model_functions",
@@ -52,7 +50,6 @@ _HOMES = {
 _MODULES = ("errors", "notes", "results")
 
 __all__ = [
-    "CostWarning",
     "Explainer",
     "Explanation",
     "ParibusError",
@@ -61,7 +58,6 @@ __all__ = [
     "accumulated_local_effects",
     "compare",
     "effects",
-    "estimate_cost",
     "explain",
     "feature_importance",
     "h_statistic",

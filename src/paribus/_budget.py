@@ -14,7 +14,6 @@ from paribus.errors import OptionError
 FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # share of the free memory that is used without max_memory
 AHEAD = 2  # blocks in the queue per thread
-MAX_HOURS = 6.0  # default of max_hours, the longest estimated duration of an explanation
 LEAST_FREE = 64_000_000  # lower bound of the free memory, in bytes
 # Files with the memory limit and usage of a Linux container, in versions 2 and 1 of control groups.
 CONTAINER = (

@@ -19,7 +19,6 @@
     ├── FormatError                         a saved result cannot be understood
     └── DrawingError                        this result has no such picture
 
-    CostWarning (a UserWarning)             max_memory permits only a far slower method
 
 Every message names the argument, the value, and the way out.
 """
@@ -33,7 +32,6 @@ from typing import Any, get_args
 
 __all__ = [
     "CheckpointError",
-    "CostWarning",
     "DrawingError",
     "ExecutorError",
     "FeatureError",
@@ -139,10 +137,6 @@ class FormatError(ParibusError):
 
 class DrawingError(ParibusError):
     """A result has no such picture."""
-
-
-class CostWarning(UserWarning):
-    """The memory limit permits only a far slower method, or one on fewer rows."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -98,9 +98,7 @@ class NoteCode(StrEnum):
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS
     ROWS_SAMPLED = "PAR204", "tip", "the statistics were computed on a sample of the rows"
-    ROWS_PERMUTED = "PAR205", "tip", "permutation importance was computed on a sample of the rows"
     ERROR_ROWS = "PAR206", "tip", "standard errors use fewer rows than usual to keep max_memory"
-    PREDICTIONS_BOUNDED = "PAR207", "tip", "rows were sampled to keep max_predictions"
     PAIRS_CHOSEN = "PAR208", "tip", "only pairs of the features that interact most were evaluated"
     NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite", ALWAYS
     ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently", ALWAYS

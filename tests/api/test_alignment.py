@@ -250,7 +250,6 @@ VERBS = {
         paribus.feature_importance(m, X, y=y, kind="permutation", features=["a", "b"]).values
     ),
     "model": lambda m, X, y: paribus.feature_importance(m, X, kind="model", features=["a", "b"]).values,
-    "estimate_cost": lambda m, X, y: np.array([paribus.estimate_cost(m, X, ["a"], grid_resolution=5).points]),
     "display": lambda m, X, y: paribus.PartialDependenceDisplay.from_estimator(
         m, X, ["a"], grid_resolution=5
     ).pd_results[0]["average"],

@@ -715,20 +715,21 @@ def test_verified_and_bounded_runs_give_the_same(name):
     )
 
 
-@pytest.mark.parametrize("where", ["memory", "files"])
-def test_predictions_of_all_groups_keep_their_bound(where, files):
-    seen = []
-
-    def counting(table):
-        seen.append(len(table))
-        return callable_model(table)
-
-    X = frame() if where == "memory" else files
-    have = paribus.effects(
-        counting, X, ["a", "b"], by="group", grid_resolution=5, max_predictions=4_000, **QUIET
-    )
-    assert sum(seen) <= 4_000
-    assert sum(have[label]["a"].provenance.sampled_rows for label in have) < ROWS
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_groups_of_sampled_rows_are_those_of_the_sample(files, weight):
+    options = {
+        "features": ["a", "b"],
+        "grid_resolution": 5,
+        "sample_weight": weight,
+        "subsample": 90,
+        **QUIET,
+    }
+    have, read = (paribus.effects(callable_model, X, by="group", **options) for X in (frame(), files))
+    whole = paribus.effects(callable_model, frame(), **options)
+    assert sum(have[label]["a"].provenance.sampled_rows for label in have) == 90
+    for label in have:
+        assert have[label]["a"].average.tobytes() == read[label]["a"].average.tobytes()
+        assert have[label]["a"].grid_values[0].tobytes() == whole["a"].grid_values[0].tobytes()
 
 
 def test_splits_as_grid_are_those_of_the_model_for_all_groups():

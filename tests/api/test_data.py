@@ -67,11 +67,9 @@ def test_target_in_the_place_of_features_is_refused(verb, target):
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "explain"])
-def test_target_in_the_place_of_features_is_refused_by_methods_and_estimates(verb):
+def test_target_in_the_place_of_features_is_refused_by_methods(verb):
     explainer = paribus.Explainer(predict, X, **QUIET)
     check_refused(lambda: getattr(explainer, verb)(BINARY))
-    check_refused(lambda: explainer.estimate_cost((verb, {"features": BINARY})))
-    check_refused(lambda: paribus.estimate_cost(predict, X, BINARY, verb=verb))
     if verb != "explain":
         check_refused(lambda: explainer.run((verb, {"features": BINARY})))
 

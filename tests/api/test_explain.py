@@ -1,6 +1,5 @@
 """Explain: the parts are those of each function to the bit, in few passes, of any model and table."""
 
-from collections import Counter
 from functools import cache
 
 import lightgbm
@@ -21,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import paribus
 from compared_results import differing
-from paribus._api import cost, explaining
+from paribus._api import explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
 from paribus.results.partial_dependence import trimmed
@@ -307,25 +306,10 @@ def test_margins_that_are_predictions_or_are_not_read_have_no_interactions(tmp_p
         assert "H² of the margin" not in (tmp_path / "report.html").read_text()
 
 
-def test_max_predictions_bounds_all_of_it():
-    seen = Counter()
-
-    def counting(X):
-        seen["rows"] += len(X)
-        return product(X)
-
-    found = paribus.explain(counting, table()[NAMES], max_predictions=30_000, **QUIET)
-    assert 5_000 < seen["rows"] <= 30_000
-    assert any(note.code.name == "PREDICTIONS_BOUNDED" for note in found.effects.notes)
-    assert found.interactions.provenance.sampled_rows < 60
-    with pytest.raises(ParibusError, match="max_predictions=20 is divided among 6 statistics"):
-        paribus.explain(product, table()[NAMES], max_predictions=20, **QUIET)
-
-
 def test_rows_that_are_crossed_are_fewer_of_many_features():
     X = np.random.default_rng(0).normal(size=(200, 30))
     found = paribus.explain(lambda X: X[:, 0] * X[:, 1], X, grid_resolution=2, pairs=1, **QUIET)
-    assert found.interactions.provenance.sampled_rows == 146
+    assert found.interactions.provenance.sampled_rows == 65
     assert any(note.code.name == "ROWS_SAMPLED" for note in found.interactions.notes)
 
 
@@ -341,7 +325,7 @@ def test_notes_without_interactions_are_about_importance():
         "on the margin scale; response_method='decision_function' explains the margin, exact on every row",
     ]
     both = paribus.explain(model, X, subsample=50, pairs=0, **QUIET)
-    assert f"interactions and importance were {drawn}" in both.verdict
+    assert any(note.startswith(f"interactions and importance were {drawn}") for note in both.verdict)
     assert f"interactions were {drawn}" in paribus.h_statistic(model, X, subsample=50, **QUIET).notes
 
 
@@ -369,58 +353,3 @@ def test_many_features_have_fewer_points():
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ParibusError, match=message):
         paribus.explain(product, table()[NAMES], **options, **QUIET)
-
-
-def test_the_forecast_knows_the_passes_and_bounds_the_predictions(tmp_path):
-    X = table()[NAMES]
-    seen = Counter()
-
-    def counting(X):
-        seen["rows"] += len(X)
-        return product(X)
-
-    estimate = paribus.estimate_cost(product, X, verb="explain", subsample=40, pairs=1)
-    paribus.explain(counting, X, subsample=40, pairs=1, **QUIET)
-    assert 0.5 * estimate.predictions <= seen["rows"] <= 1.1 * estimate.predictions
-    assert estimate.seconds > 0
-    path = folder(tmp_path)
-    held = from_files(path)
-    model = HistGradientBoostingRegressor(max_iter=5).fit(held[["a", "b", "n", "gap"]], held["y"])
-    assert paribus.Explainer(model, path, "y", **QUIET).estimate_cost("explain").passes == 3
-
-
-def test_the_forecast_scales_only_passes_over_the_rows_themselves(monkeypatch):
-    """Curves of drawn rows take as long of many rows as of few, also where a trial draws all it has."""
-    clocks, drive = [], cost.Clock.drive
-
-    def driven(clock, rounds, rows):
-        drive(clock, rounds, rows)
-        clocks.append(clock)
-
-    monkeypatch.setattr(cost.Clock, "drive", driven)
-    paribus.estimate_cost(trees(), table()[NAMES], verb="explain")
-    scaled = [len(clock.per_row) for clock in clocks[1::2]]  # each once before, to compile
-    assert scaled[:3] == [1, 0, 2]  # of effects, shapes and interactions
-
-
-def test_many_hours_are_refused_unless_confirmed_or_bounded():
-    X = table()[["a", "b", "n"]]
-    asked = {"subsample": 20, "pairs": 0, **QUIET}
-    with pytest.raises(OptionError, match=r"max_hours=1e-09: this takes about .* max_hours=None"):
-        paribus.explain(product, X, max_hours=1e-9, **asked)
-    assert paribus.explain(product, X, max_hours=None, **asked).feature_names
-    assert paribus.explain(product, X, max_hours=1e-9, max_predictions=10**7, **asked).feature_names
-    for hours in (0, "2", True):
-        with pytest.raises(OptionError, match="must be a positive number of hours"):
-            paribus.explain(product, X, max_hours=hours, **asked)
-
-
-def test_what_takes_long_is_announced(monkeypatch, capsys):
-    from paribus._api import explainer
-
-    monkeypatch.setattr(explainer, "ANNOUNCED_SECONDS", 0.0)
-    X = table()[["a", "b", "n"]]
-    paribus.explain(product, X, subsample=20, pairs=0)
-    assert "paribus: this takes about" in capsys.readouterr().err
-    paribus.explain(product, X, subsample=20, pairs=0, **QUIET)
-    assert "this takes" not in capsys.readouterr().err

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus.errors import FeatureError, GridError, OptionError, TableError
+from paribus.errors import FeatureError, GridError, TableError
 from paribus.notes import NoteCode
 
 CITY = ["city_A", "city_B", "city_C"]
@@ -259,13 +259,6 @@ def test_explainer_runs_groups_beside_columns(X, y, forest):
     assert set(found["accumulated_local_effects"]) == set(X.columns)
     alone = explainer.effects(FEATURES)
     np.testing.assert_array_equal(found["effects"]["city"].average, alone["city"].average)
-
-
-def test_cost_is_of_groups(X, forest):
-    explainer = paribus.Explainer(forest, X, progress=False)
-    assert explainer.estimate_cost(("effects", {"features": FEATURES})).evaluator == "tree_exact"
-    with pytest.raises(OptionError, match="several ways"):
-        explainer.estimate_cost(("effects", {"features": FEATURES}), "h_statistic")
 
 
 def test_models_of_list_have_groups(X, y, forest):

@@ -1,10 +1,8 @@
-"""Memory: a bound is kept or refused, it changes no number, and a slower way is announced before it begins."""
+"""Memory: a bound is kept or refused, and it changes no number."""
 
 import re
 import subprocess
 import sys
-import warnings
-from functools import partial
 
 import lightgbm
 import numpy as np
@@ -18,6 +16,7 @@ from sklearn.ensemble import (
 
 import paribus
 from paribus import _budget
+from paribus._api import run
 from paribus._evaluators.request import CALLS_FIRST, MOST_CUTS, EvaluationRequest
 from paribus._models import Model, structure
 
@@ -119,11 +118,25 @@ def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
     np.testing.assert_allclose(cut.standard_error, want.standard_error, rtol=1e-12)
 
 
+@pytest.fixture
+def plans(monkeypatch):
+    """Return the plans of all calls."""
+    made, choose = [], run.choose
+
+    def choosing(*arguments):
+        chosen = choose(*arguments)
+        made.extend(chosen)
+        return chosen
+
+    monkeypatch.setattr(run, "choose", choosing)
+    return made
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(("read", "jobs"), [(False, 1), (False, 8), (True, 2)])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
-    source = TABLE[:2_000]  # a block of them is evaluated for each plan
+def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path, plans):
+    source = TABLE[:2_000]
     if read:
         source.to_parquet(tmp_path / "rows.parquet")
         source = tmp_path / "rows.parquet"
@@ -131,12 +144,13 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
     for bound in (2e4, 5e5, 2e6, 8e6, 1.6e7, 3e7, 1e8):
         for options in ({}, {"kind": "both"}, {"quantiles": True}):
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
+            plans.clear()
             try:
-                plan = paribus.estimate_cost(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
+                paribus.effects(MODELS[name], source, ["a", "d", ("a", "b")], **asked, **QUIET)
             except paribus.errors.MemoryBoundError:
                 continue
-            assert plan.memory <= bound
-            assert 1 <= plan.threads <= jobs
+            assert all(plan.evaluator.memory(plan.threads) <= bound for plan in plans)
+            assert all(1 <= plan.threads <= jobs for plan in plans)
             accepted += 1
     assert accepted >= 5
 
@@ -145,9 +159,8 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
 def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     X = np.random.default_rng(0).normal(size=(20_000, 20))
     model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
-    plans = [paribus.estimate_cost(model, X, max_memory=bound) for bound in ("200MB", "50MB", "20MB", "10MB")]
-    assert {plan.evaluator for plan in plans} == {"tree_exact"}
-    assert all(plan.warning is None for plan in plans)
+    for bound in ("200MB", "50MB", "20MB", "10MB"):
+        assert paribus.effects(model, X, max_memory=bound, **QUIET).provenance.evaluator == "tree_exact"
     every = paribus.h_statistic(model, X, max_memory="1GB", **QUIET)
     fewer = paribus.h_statistic(model, X, max_memory="25MB", **QUIET)
     assert fewer.provenance.evaluator == "tree_exact"
@@ -176,7 +189,7 @@ def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypat
         (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}),
         (paribus.partial_dependence, {"features": "a", "grid_resolution": 5}),
         (paribus.h_statistic, {"features": ["a", "b"]}),
-        (partial(paribus.estimate_cost, verb="effects"), {"features": ["a"], "grid_resolution": 30}),
+        (paribus.effects, {"features": ["a"], "grid_resolution": 30}),
         (paribus.explain, {"features": ["a", "b"]}),
     ):
         with pytest.raises(
@@ -191,51 +204,6 @@ def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypat
     by_model = paribus.partial_dependence(forest, some, "a", method="brute", max_memory="3MB", **QUIET)
     assert by_model.provenance.evaluator == "brute"
     paribus.partial_dependence(lambda t: t["a"], some, "a", max_memory="3MB", **QUIET)  # no trees
-
-
-def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
-    """Where no bound was given, and little memory is free; 8 points beyond the percentiles are evaluated too."""
-    forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
-    some, begun, predict = TABLE[:60], [], Model.predict
-
-    def watched(model, table, rows):
-        begun.append(rows)
-        return predict(model, table, rows)
-
-    monkeypatch.setattr(Model, "predict", watched)
-    monkeypatch.setattr(_budget, "free_memory", lambda: 6_000_000)  # of which half is the bound
-    # It predicts some rows at once.
-    monkeypatch.setattr(structure, "check_at_splits", lambda *arguments: None)
-    for request, arguments, words in (
-        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 38 times on every row"),
-        (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", paribus.CostWarning)
-            with pytest.raises(paribus.CostWarning, match=words) as found:
-                request(forest, some, **arguments, **QUIET)
-        assert "Raise max_memory" in str(found.value)
-        assert not begun
-    with pytest.warns(paribus.CostWarning) as caught:
-        paribus.partial_dependence(forest, some, "a", grid_resolution=30, **QUIET)
-    assert caught[0].filename == __file__
-    assert sum(begun) == 60 * 38
-    plan = paribus.estimate_cost(forest, some, ["a"], grid_resolution=30)
-    assert plan.evaluator == "brute"
-    assert "about 38 times on every row" in plan.warning
-    assert f"warning: {plan.warning}" in repr(plan)
-    paribus.partial_dependence(forest, some, "a", grid_resolution=2, **QUIET)  # hardly slower, so no word
-
-
-@pytest.mark.nightly
-def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(_budget, "free_memory", lambda: 32_000_000)  # of which half is the bound
-    forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
-    TABLE.to_parquet(tmp_path / "rows.parquet")
-    for source in (TABLE, tmp_path / "rows.parquet"):
-        with pytest.warns(paribus.CostWarning, match="on 500 rows sampled from 6,000"):
-            found = paribus.h_statistic(forest, source, ["a", "b"], **QUIET)
-        assert found.provenance.sampled_rows == 500
 
 
 PEAK = """
@@ -254,11 +222,10 @@ model = trees if sys.argv[2] == "trees" else lambda t: t[:, 0] * t[:, 1]
 features = list(range(8)) if sys.argv[2] == "trees" else [0]
 options = {"grid_resolution": 20, "max_memory": float(sys.argv[1]), "n_jobs": 2, "progress": False}
 paribus.effects(model, X[:1_000], features, **options)  # compiles, and imports what is needed
-plan = paribus.estimate_cost(model, X, features, **{k: v for k, v in options.items() if k != "progress"})
 Path("/proc/self/clear_refs").write_text("5")
 before = peak()
 paribus.effects(model, X, features, **options)
-print(plan.memory, peak() - before)
+print(peak() - before)
 """
 
 
@@ -270,6 +237,6 @@ def test_a_process_grows_by_no_more_than_the_bound(model, bound):
     done = subprocess.run(
         [sys.executable, "-c", PEAK, str(bound), model], capture_output=True, text=True, check=True
     )
-    planned, grown = map(int, done.stdout.split())
-    assert planned <= bound
-    assert grown <= bound + 6e6  # columns while axes are laid out, and what the allocator rounds up
+    assert (
+        int(done.stdout) <= bound + 6e6
+    )  # columns while axes are laid out, and what the allocator rounds up

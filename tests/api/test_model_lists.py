@@ -621,12 +621,6 @@ def test_results_of_several_models_of_every_statistic_are_saved(tmp_path):
         assert paribus.load(tmp_path / f"{place}.json") == result
 
 
-def test_the_cost_of_several_models_is_estimated_together():
-    models, X = refits(), table()
-    cost = paribus.estimate_cost(models, X)
-    assert cost.passes == paribus.estimate_cost(models[0], X).passes == 1
-
-
 def test_a_model_that_is_a_list_is_one_model():
     class Committee(list):
         def predict(self, X):

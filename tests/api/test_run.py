@@ -1,7 +1,6 @@
 """One run for every statistic: company in a pass changes no bit, and new evaluators and engines need one door."""
 
 import gc
-import warnings
 import weakref
 from dataclasses import replace
 from functools import cache
@@ -17,7 +16,6 @@ from sklearn.linear_model import LinearRegression
 
 import paribus
 from compared_results import differing, leaves
-from paribus import _budget
 from paribus._api.run import Fact, Needed, RunContext, lockstep
 from paribus._api.runner import Pass, Runner
 from paribus._evaluators import planner
@@ -381,30 +379,6 @@ def test_the_text_of_an_explainer_says_what_is_known():
     assert "9,000 rows read from" in repr(read)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_cost_of_every_verb_is_estimated(verb):
-    for where in ("held", "read"):
-        cost = explained(where, False).estimate_cost(verb)
-        assert cost.passes >= 1
-        assert cost.memory > 0
-        assert cost.rows_per_second > 0
-        assert (cost.seconds is None) == (where == "read")
-        assert cost.evaluator == getattr(explained(where, False), verb)().provenance.evaluator
-    whole = explained("read", False).estimate_cost(*VERBS)
-    assert whole.passes == 3
-
-
-def test_a_slow_way_is_announced_once_for_several_statistics(monkeypatch):
-    X = table()[NAMES]
-    deep = lightgbm.LGBMRegressor(n_estimators=60, num_leaves=200, verbose=-1).fit(X, table()["y"])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        monkeypatch.setattr(_budget, "free_memory", lambda: 3_000_000)  # of which half is the bound
-        paribus.Explainer(deep, X[:1_500], **QUIET).run(("partial_dependence", {"features": "a"}))
-    assert [one.category for one in caught] == [paribus.CostWarning]
-    assert caught[0].filename == __file__
-
-
 @pytest.mark.parametrize("where", ["held", "read"])
 @pytest.mark.parametrize("verb", ["effects", "accumulated_local_effects", "h_statistic"])
 def test_what_is_computed_is_verified_on_the_model_itself(verb, where):
@@ -461,7 +435,7 @@ def test_a_need_that_an_earlier_one_leads_to_is_met():
 
 
 @pytest.mark.parametrize("columns", [["a", "lists"], ["lists", "a", "b"], ["mixed", "a", "b"]])
-def test_columns_that_cannot_be_varied_are_left_out_of_explanation_and_estimate(columns):
+def test_columns_that_cannot_be_varied_are_left_out_of_explanation(columns):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
     X["lists"] = [[1]] * 200
@@ -469,7 +443,6 @@ def test_columns_that_cannot_be_varied_are_left_out_of_explanation_and_estimate(
     explainer = paribus.Explainer(lambda t: t["a"].to_numpy() ** 2, X[columns])
     known = set(columns) - {"lists", "mixed"}
     assert set(explainer.explain(pairs=1).effects) == known
-    assert explainer.estimate_cost(("explain", {"pairs": 1})).seconds > 0
 
 
 CALLS_ON_A_FILE = {
@@ -499,12 +472,6 @@ def test_nothing_but_the_result_stays_in_memory_after_a_sample_of_a_file(call, t
     assert contexts_in_memory() == before
     assert model() is None
     assert result.provenance.rows == 200
-
-
-def test_bounds_of_numpy_do_not_overflow():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    options = {"max_predictions": np.int16(30_000), "max_hours": np.int8(5), "pairs": np.int8(1)}
-    assert paribus.explain(lambda t: t[:, 0], X, progress=False, **options).feature_names[0] == "x0"
 
 
 def test_requests_that_are_neither_names_nor_pairs_are_refused_in_one_sentence():

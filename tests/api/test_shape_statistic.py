@@ -37,13 +37,13 @@ def trees(X):
     return HistGradientBoostingRegressor(max_iter=10).fit(X[["a", "b", "c"]], predict(X))
 
 
-def shapes(model, X, *, max_predictions=None, **options):
+def shapes(model, X, **options):
     explainer = paribus.Explainer(model, X, **options)
-    arguments = {**GRID, "max_predictions": max_predictions, "features": ["a", "b", "c"]}
+    arguments = {**GRID, "features": ["a", "b", "c"]}
     ((_, effects),) = explainer._requests([("effects", arguments)])
     statistics = {"effects": effects.statistic(explainer._subject)}
     statistics["shapes"] = ShapeStatistic.beside(statistics["effects"])
-    found = explainer._run_named(statistics)
+    found = explainer._run_named(statistics, effects.sample)
     return found["effects"], {one.feature: one for one in shapes_of(found["effects"], found["shapes"], {})}
 
 
@@ -130,25 +130,6 @@ def test_error_of_several_models_is_that_of_their_mean(X):
         assert found[name].rows == 100
 
 
-def test_max_predictions_bounds_rows(X, trees):
-    own, calls = X[["a", "b", "c"]], []
-
-    def counted(t):
-        calls.append(len(t))
-        return predict(t)
-
-    points = 3 * 8 + 1
-    _, found = shapes(counted, own, max_predictions=80 * points)
-    assert {shape.rows for shape in found.values()} == {10}
-    assert sum(calls) <= 90 * points
-    _, none = shapes(predict, own, max_predictions=12 * points)  # one row more would be too many
-    assert {shape.rows for shape in none.values()} == {0}
-    assert np.isnan(none["a"].range_error)
-    assert none["c"].name == "rising"
-    _, read = shapes(trees, own, max_predictions=12 * points)  # of trees no prediction is needed
-    assert {shape.rows for shape in read.values()} == {1_024}
-
-
 def test_very_many_curves_have_fewer_rows(X, trees, monkeypatch):
     monkeypatch.setattr(shape_statistic, "MOST_NUMBERS", 200 * (3 * 8 + 1))
     _, found = shapes(trees, X[["a", "b", "c"]])
@@ -176,7 +157,7 @@ def test_direction_of_unordered_categories_is_refused_before_anything_is_evaluat
         return np.asarray(t["z"], dtype=float)
 
     with pytest.raises(OptionError, match=r"direction of 'k', whose categories have no order; omit it"):
-        paribus.explain(model, X, monotone={"k": 1}, progress=False)  # which forecasts nothing either
+        paribus.explain(model, X, monotone={"k": 1}, progress=False)
     assert sum(calls) < 63  # by which a model is tried first
     shapes_found = {one.feature: one for one in paribus.explain(model, X, monotone={"k": 0, "z": 1}).shapes}
     assert shapes_found["z"].monotonicity.is_declared

@@ -8,7 +8,6 @@ import pickle
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -18,7 +17,6 @@ import pytest
 
 import paribus
 from paribus.__main__ import main
-from paribus._api import explainer
 from paribus._command import entry, explain_command
 from paribus._command.files import read_data
 from paribus._command.terminal import csv_text, json_text
@@ -211,12 +209,11 @@ def test_explain_reports_a_line_with_a_percentage_for_each_stage(run):
     assert not logging.getLogger("paribus").handlers
 
 
-def test_verbose_adds_model_data_and_cost(run):
+def test_verbose_adds_model_and_data(run):
     code, _, err = run("explain", "old.txt", "my data.csv", "--verbose")
     assert code == 0
     assert "paribus: Explainer of Booster\n" in err
     assert "400 rows in memory" in err
-    assert re.search(r"paribus: about [\d.]+ seconds\n", err)
     assert "paribus: partial dependence: 100% of 400 rows" in err
 
 
@@ -239,20 +236,6 @@ def test_memory_below_the_minimum_of_trees_is_refused(run):
     code, _, err = run("explain", "old.txt", "my data.csv", "--max-memory", "20kB")
     assert code == 2
     assert re.search(r"needs? [\d.]+ [kM]B and max_memory is 20 kB", err)
-
-
-def test_many_hours_are_refused_unless_confirmed(run, monkeypatch):
-    slow = replace(
-        paribus.estimate_cost(lambda t: t[:, 0], np.ones((20, 2))), seconds=36_000.0, predictions=10**9
-    )
-    monkeypatch.setattr(explainer, "ANNOUNCED_VALUES", 0)
-    monkeypatch.setattr(paribus.Explainer, "_forecast", lambda self, statistics: slow)
-    for quiet in ((), ("--quiet",)):
-        code, out, err = run("explain", "old.txt", "my data.csv", *quiet)
-        assert (code, out) == (2, "")
-        assert "this takes about 10.0 hours: the model predicts up to 1,000,000,000 rows" in err
-        assert "--yes" in err
-    assert run("explain", "old.txt", "my data.csv", "--yes", "--quiet")[0] == 0
 
 
 def test_rows_may_be_left_out_of_files(run, folder):

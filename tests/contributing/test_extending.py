@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import paribus
-from paribus._api import cost
 from paribus._evaluators import planner
 from paribus._models import libraries
 from paribus.results.provenance import reproducible
@@ -68,20 +67,6 @@ def test_toy_evaluator_is_taken_where_it_does_not_refuse(monkeypatch):
         assert found["x2"].provenance.evaluator == evaluator
         equal(found, paribus.effects(TwoOfThree().predict, X, features, grid_resolution=5, **QUIET))
     assert "does not say that it leaves" in str(found["x2"].provenance.refusals["unused_features"])
-
-
-def test_predictions_of_toy_evaluator_are_part_of_the_estimated_time(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(cost, "perf_counter", lambda: now[0])
-    monkeypatch.setitem(planner.EVALUATORS, "effects", lambda: [UnusedFeatures])
-
-    class Slow(TwoOfThree):
-        def predict(self, table):
-            now[0] += 0.01 * len(table)
-            return super().predict(table)
-
-    estimate = paribus.estimate_cost(Slow(), X, [2], max_predictions=10_000)
-    assert estimate.seconds == pytest.approx(0.01 * len(X))
 
 
 def test_toy_executor_gives_the_bits_of_one_process(tmp_path):

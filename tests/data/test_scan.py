@@ -22,7 +22,6 @@ from paribus._data.scan import parquet
 from paribus._evaluators import survey
 from paribus.notes import NoteCode
 from scan_examples import (
-    FEATURES,
     NUMBERS,
     ROWS,
     all_same,
@@ -238,49 +237,6 @@ def test_importance_by_effect_reads_files_and_by_permutation_does_not(folder):
         paribus.feature_importance(model("lightgbm"), folder, y=answer(), kind="permutation")
 
 
-def test_plan_of_files_says_what_it_takes(folder):
-    plan = paribus.estimate_cost(model("lightgbm"), folder, FEATURES, grid_resolution=11)
-    done = paribus.effects(model("lightgbm"), folder, FEATURES, grid_resolution=11)["a"].provenance
-    assert (plan.rows, plan.passes, plan.effects) == (ROWS, 2, 4)
-    beyond = 8 + 8 + 3  # values beyond the ends of the grids of single features
-    assert (plan.points, plan.evaluator, plan.columns) == (
-        done.points + beyond,
-        done.evaluator,
-        ("a", "b", "c"),
-    )
-    assert 0 < plan.seconds < 60
-    assert 0 <= plan.reading <= 1
-    assert plan.memory > 0
-    text = repr(plan)
-    for word in ("4 effects", "2,400 rows of 3 columns", "tree_exact", "2 passes", "seconds", "memory"):
-        assert word in text
-
-
-def test_plan_of_rows_in_memory_reads_nothing():
-    plan = paribus.estimate_cost(asked, held(), grid_resolution=11)
-    assert (plan.rows, plan.passes, plan.effects, plan.reading) == (ROWS, 1, 3, 0.0)
-    assert "1 pass on" in repr(plan)
-    assert plan.evaluator == "brute"
-    assert "tree_exact" in plan.refusals
-
-
-def test_scan_plan_of_stream_does_not_know_its_rows():
-    plan = paribus.estimate_cost(asked, in_batches(), NUMBERS, grid_resolution=3)
-    assert plan.rows is None
-    assert plan.seconds is None
-    assert "an unknown number of rows" in repr(plan)
-    assert plan.rows_per_second > 0
-
-
-def test_scan_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
-    with pytest.raises(paribus.errors.OptionError, match="on_error"):
-        paribus.estimate_cost(asked, folder, on_error="no")
-    with pytest.raises(paribus.errors.FeatureError, match="'z'"):
-        paribus.estimate_cost(asked, folder, ["z"])
-    with pytest.raises(paribus.errors.WeightError, match="'v'"):
-        paribus.estimate_cost(asked, folder, sample_weight="v")
-
-
 @pytest.mark.parametrize("stream", [False, True], ids=["files", "stream"])
 def test_scan_bar_counts_rows_of_each_pass(folder, capsys, monkeypatch, stream):
     monkeypatch.setattr("paribus._executors.progress.has_bars", lambda: True)
@@ -361,7 +317,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         return rows["x0"].to_numpy() ** 2
 
     def noted(verb, features, **options):
-        options = {"max_memory": "2MB", "grid_resolution": 5, "max_predictions": 10**7} | options
+        options = {"max_memory": "2MB", "grid_resolution": 5} | options
         found = verb(predict, tmp_path / "rows.parquet", features, **options)
         return found, [note for note in found.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
 

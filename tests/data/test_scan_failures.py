@@ -86,7 +86,7 @@ def test_bad_file_is_named_with_what_is_wrong_and_way_out(tmp_path, damage, plac
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("verb", ["effects", "h_statistic", "estimate_cost"])
+@pytest.mark.parametrize("verb", ["effects", "h_statistic"])
 def test_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_path, damage, verb):
     files = written(tmp_path, cuts=(0, 300, 700, 1_000, 1_300, 2_000, ROWS))
     damage(files[1])
@@ -95,10 +95,6 @@ def test_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_pat
     options = {} if verb == "h_statistic" else {"grid_resolution": 7}
     read = run(model("lightgbm"), tmp_path, NUMBERS, on_error="skip", **options)
     kept = run(model("lightgbm"), files[2:], NUMBERS, **options)
-    if verb == "estimate_cost":
-        assert read.effects == kept.effects
-        assert read.rows == kept.rows == ROWS - 700
-        return
     one = read["a"] if verb == "effects" else read
     assert one.provenance.rows == ROWS - 700
     assert sorted(text.split()[0] for text in one.provenance.skipped) == [str(f) for f in files[:2]]
@@ -190,8 +186,6 @@ def test_files_without_single_row_are_said_to_have_none(tmp_path):
     written(tmp_path, cuts=(0, 0, 0))
     for chosen in (asked, model("lightgbm")):
         refused(paribus.errors.TableError, "no rows", X=tmp_path, chosen=chosen)
-        with pytest.raises(paribus.errors.TableError, match="no rows"):
-            paribus.estimate_cost(chosen, tmp_path)
         with pytest.raises(paribus.errors.TableError, match="no rows"):
             paribus.h_statistic(chosen, tmp_path)
 

@@ -217,10 +217,11 @@ def test_cells_that_need_more_memory_than_expected_make_way_for_brute_force(monk
     """Once they are known; a request for the shortcut alone is refused."""
     monkeypatch.setattr(tree_interactions, "MOST_TUPLES", 5)
     requested = {"features": ["city", "fuel"]}
-    with pytest.warns(paribus.CostWarning, match="columns made of 'city', of which X has more than 5"):
-        found = strengths(model(), X, **requested)
+    found = strengths(model(), X, **requested)
     assert found.provenance.evaluator == "brute"
-    assert found.provenance.refusals["tree_exact"].code is paribus.errors.RefusalCode.MEMORY
+    refusal = found.provenance.refusals["tree_exact"]
+    assert refusal.code is paribus.errors.RefusalCode.MEMORY
+    assert "columns made of 'city', of which X has more than 5" in str(refusal)
     with pytest.raises(paribus.errors.RefusalError, match="columns made of 'city'"):
         strengths(model(), X, method="exact", **requested)
 

@@ -30,12 +30,12 @@ from paribus.notes import NoteCode
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 
 
-def performance(model, X, y, sample_weight=None, max_predictions=None, percentiles=(0.05, 0.95), **options):
+def performance(model, X, y, sample_weight=None, percentiles=(0.05, 0.95), **options):
     """Return the performance alone: averages need no other statistics beside them."""
     explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
-    averages = MarginalOptions(percentiles=percentiles, max_predictions=max_predictions)
+    averages = MarginalOptions(percentiles=percentiles)
     statistic = PerformanceStatistic.of(averages.statistic(explainer._subject))
-    return explainer._run([statistic])[0].performance
+    return explainer._run([statistic], averages.sample)[0].performance
 
 
 def by_name(found, output=None):
@@ -321,9 +321,6 @@ def test_what_has_no_metrics_says_so(rows):
     assert not several.metrics
     assert several.notes[0].code is NoteCode.METRIC_LEFT_OUT
     assert several.notes[0].startswith("all metrics are left out: estimator is a list")
-    bounded = performance(lambda t: t[:, 0], X, y, max_predictions=300)
-    assert bounded.notes[0].startswith("all metrics are left out: max_predictions=300 is too small")
-    assert performance(lambda t: t[:, 0], X, y, max_predictions=600).metrics
     classifier = LogisticRegression().fit(X, y > 1)
     labels = performance(classifier, X, y > 1, response_method="predict")
     assert labels.notes[0].startswith("all metrics are left out: predict returns labels of classes")

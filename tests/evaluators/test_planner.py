@@ -59,12 +59,6 @@ def test_compiled_kernels_are_never_replaced(model):
 
 
 @pytest.mark.usefixtures("in_numpy")
-def test_a_bound_on_predictions_keeps_the_kernels(model):
-    found = paribus.accumulated_local_effects(model, FULL, 0, max_predictions=10**9)
-    assert found.provenance.evaluator == "tree_ale"
-
-
-@pytest.mark.usefixtures("in_numpy")
 def test_statistics_that_cross_rows_keep_the_kernels(model):
     assert paribus.h_statistic(model, FULL).provenance.evaluator == "tree_exact"
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import paribus
 from paribus._data.read import table_of
-from paribus._data.rows import Block, rows_of, uniform
+from paribus._data.rows import Block, sample_numbers, uniform
 from paribus._data.summary import edges_of
 from paribus._evaluators.region_cells import CUT_BINS, NodeSplit, RegionGrouping, SplitCells, _by_direction
 from paribus._evaluators.region_search import HALVES
@@ -299,10 +299,10 @@ def test_heterogeneity_is_of_all_rows_whichever_half_has_the_heavy_row(measures)
 def test_heterogeneity_and_prediction_variance_of_a_search_are_of_the_same_sample():
     X = np.random.default_rng(0).normal(size=(2_000, 2))
     X[:, 0] = X[:, 0] > 0
-    sample = rows_of(table_of(X), None).subsample(400, 0).table.native
+    sample = X[sample_numbers(np.arange(2_000), 0, 400)]
     heavy = np.flatnonzero((sample[0] == X).all(axis=1))
     X[heavy] = 1.0, 100.0
-    sample = rows_of(table_of(X), None).subsample(400, 0).table.native
+    sample = X[sample_numbers(np.arange(2_000), 0, 400)]
     found = paribus.regions(lambda t: t[:, 0] * t[:, 1], X, [0], subsample=400, **QUIET)["x0"]
     assert found.prediction_variance == pytest.approx((sample[:, 0] * sample[:, 1]).var())
     share = X[:, 0].mean()

@@ -32,8 +32,9 @@ from interaction_examples import (
     bits,
     hist,
 )
-from paribus._api import prediction_budget
+from paribus._api import crossed_rows, run
 from paribus._data.read import table_of
+from paribus._data.rows import sample_numbers
 from paribus._evaluators.interactions import tree_passes
 from paribus._kernels import reference
 from paribus._models import adapt, trees_of
@@ -120,9 +121,9 @@ def test_kernels_in_numpy_give_the_same(monkeypatch):
 def test_number_of_rows_depends_on_leaves_pairs_and_memory():
     model = adapt(hist("Classifier").fit(TRAIN, TWO), table_of(TRAIN))
     leaves = int((trees_of(model).ensemble.column == LEAF).sum())
-    rows = prediction_budget.tree_crossed_rows
-    assert rows([model], 2, 3, None) == prediction_budget.MOST_CROSSED
-    crossings = prediction_budget.CROSSED_LEAVES // (leaves * 1_000**2)
+    rows = crossed_rows.tree_crossed_rows
+    assert rows([model], 2, 3, None) == crossed_rows.MOST_CROSSED
+    crossings = crossed_rows.CROSSED_LEAVES // (leaves * 1_000**2)
     assert rows([model], 2, crossings, None) == pytest.approx(1_000, abs=2)
     assert rows([model], 2, 4 * crossings, None) == 500
     assert rows([model], 10, 3, 8 * 8 * 10 * 700**2) == 700
@@ -133,36 +134,34 @@ def test_number_of_rows_depends_on_leaves_pairs_and_memory():
 
 
 def test_rows_are_drawn_and_their_number_can_be_chosen(monkeypatch):
-    monkeypatch.setattr(prediction_budget, "CROSSED_LEAVES", 1)
+    monkeypatch.setattr(crossed_rows, "CROSSED_LEAVES", 1)
     model = hist("Classifier").fit(TRAIN, TWO)
     found = paribus.h_statistic(model, MANY, [0, 1])
     assert found.provenance.sampled_rows == 500
     assert any("computed on 500 of 560 rows" in note for note in found.notes)
-    rows = np.sort(np.random.default_rng(0).choice(560, 500, replace=False))
+    rows = sample_numbers(np.arange(560), 0, 500)
     alike(found, paribus.h_statistic(model, MANY[rows], [0, 1]), 1e-12)
     every = paribus.h_statistic(model, MANY, [0, 1], subsample=None)
     assert every.provenance.points == 560
 
 
-def test_no_prediction_is_counted_or_bounded():
+def test_no_prediction_is_counted():
     model = hist("Classifier").fit(TRAIN, TWO)
-    bounded = paribus.h_statistic(model, MANY, [0, 1], max_predictions=2_000)
-    assert bits(bounded) == bits(paribus.h_statistic(model, MANY, [0, 1]))
-    cost = paribus.estimate_cost(model, MANY, [0, 1], verb="h_statistic")
-    assert (cost.evaluator, cost.predictions, cost.calls) == ("tree_crossed", 0, 0)
-    assert (cost.rows, cost.points) == (560, 560)
-    assert 0 < cost.seconds < 60
     verified = paribus.h_statistic(model, MANY, [0, 1], verify=True).provenance
+    assert (verified.evaluator, verified.predictions) == ("tree_crossed", 0)
     assert verified.verified_difference < 1e-12
 
 
-def test_memory_is_what_was_said_and_too_little_makes_way_for_the_model():
+def test_memory_is_what_was_said_and_too_little_makes_way_for_the_model(monkeypatch):
     model = hist("Classifier", max_iter=3).fit(TRAIN, TWO)
     paribus.h_statistic(model, MANY, [0, 1, 2])
-    cost = paribus.estimate_cost(model, MANY, [0, 1, 2], verb="h_statistic", subsample=None, n_jobs=1)
+    plans, choose = [], run.choose
+    monkeypatch.setattr(run, "choose", lambda *given: plans.extend(choose(*given)) or plans)
     tracemalloc.start()
     paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, n_jobs=1)
-    assert tracemalloc.get_traced_memory()[1] < 1.2 * cost.memory
+    (plan,) = plans
+    assert tracemalloc.get_traced_memory()[1] < 1.2 * plan.evaluator.memory(1)
+    monkeypatch.undo()
     tracemalloc.stop()
     with pytest.raises(paribus.errors.MemoryBoundError, match=r"560 rows crossed .* smaller subsample="):
         paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, max_memory="1MB", method="exact")

@@ -402,8 +402,7 @@ def test_trees_that_would_take_too_much_memory_are_refused_unless_brute_force_is
     effect = paribus.partial_dependence(model, FULL, 0, method="brute", **small)
     assert effect.provenance.evaluator == "brute"
     monkeypatch.setattr(_budget, "free_memory", lambda: 800_000)  # of which half is the bound
-    with pytest.warns(paribus.CostWarning, match="max_memory is too small for the shortcut"):
-        effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=5)
+    effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=5)
     assert effect.provenance.evaluator == "brute"
     assert "max_memory" in effect.provenance.refusals["tree_exact"]
 

@@ -483,9 +483,7 @@ def test_a_difference_is_drawn_around_zero(frame):
 
 def test_differences_of_samples_of_the_rows_are_not_row_by_row(frame):
     options = {"kind": "both", "grid_resolution": 4}
-    few, fewer = (
-        paribus.partial_dependence(flat, frame, "age", max_predictions=n, **options) for n in (400, 300)
-    )
+    few, fewer = (paribus.partial_dependence(flat, frame, "age", subsample=n, **options) for n in (40, 30))
     assert few.provenance.fingerprint == fewer.provenance.fingerprint
     assert few.provenance.sampled_rows != fewer.provenance.sampled_rows
     whole = paribus.partial_dependence(steep, frame, "age", **options)

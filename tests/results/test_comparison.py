@@ -399,7 +399,7 @@ def test_compare_of_curves_that_do_not_move_reports_no_share_of_their_range(rng)
 def test_other_samples_of_the_rows_are_not_noted_as_dependent_features(rng):
     X = rng.normal(size=(400, 2))
     effect = paribus.partial_dependence(curved_pair, X, 0)
-    ale = paribus.accumulated_local_effects(curved_pair, X, [0], max_predictions=200)["x0"]
+    ale = paribus.accumulated_local_effects(curved_pair, X, [0], subsample=100)["x0"]
     assert ale.provenance.sampled_rows is not None
     found = paribus.compare(effect, ale)
     assert found.distance is not None

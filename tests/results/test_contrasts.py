@@ -169,9 +169,7 @@ def test_more_rows_than_are_sampled_have_nearly_the_error_of_all():
         found = effect.contrast(-1, 2)
         np.testing.assert_allclose(found.estimate, mean, rtol=1e-9)
         np.testing.assert_allclose(found.standard_error, error, rtol=0.05)
-    few = paribus.partial_dependence(
-        MODELS["brute"], table, "a", custom_values=GRID, max_predictions=800, **QUIET
-    )
+    few = paribus.partial_dependence(MODELS["brute"], table, "a", custom_values=GRID, subsample=200, **QUIET)
     more = 9_000 / few.provenance.sampled_rows
     assert more > 40
     np.testing.assert_allclose(few.contrast(-1, 2).standard_error, error * np.sqrt(more), rtol=0.2)

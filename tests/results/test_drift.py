@@ -18,8 +18,8 @@ from paribus.results.performance import Metric, Performance
 from paribus.results.storage import differing
 
 
-def explained(model, X, y=None, **options):
-    return paribus.Explainer(model, X, y, progress=False, **options).explain()
+def explained(model, X, y=None, subsample="auto", **options):
+    return paribus.Explainer(model, X, y, progress=False, **options).explain(subsample=subsample)
 
 
 @pytest.fixture(scope="module")
@@ -415,7 +415,7 @@ def test_a_row_of_no_feature_is_named():
 def test_level_and_deviation_are_those_of_all_rows_whatever_the_other_explanation_is():
     rng = np.random.default_rng(4)
     X, weights = rng.normal(size=(6000, 3)), rng.integers(0, 4, 6000).astype(float)
-    old = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X, sample_weight=weights)
+    old = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X, sample_weight=weights, subsample=None)
     predicted = X[:, 0] + X[:, 1] * X[:, 2]
     mean = np.average(predicted, weights=weights)
     deviation = np.sqrt(np.average((predicted - mean) ** 2, weights=weights))
@@ -513,12 +513,12 @@ def test_kept_rows_are_a_fixed_sample_with_its_weights_and_the_same_wherever_row
     def model(t):
         return np.asarray(t["a"]) * np.asarray(t["b"])
 
-    held = explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=1)
+    held = explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=1, subsample=None)
     path = str(tmp_path / "rows.parquet")
     others = [
-        explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=2),
-        explained(model, path, "y", sample_weight="w"),
-        explained(model, path, "y", sample_weight="w", executor=client),
+        explained(model, frame[["a", "b"]], frame["y"], sample_weight=frame["w"], n_jobs=2, subsample=None),
+        explained(model, path, "y", sample_weight="w", subsample=None),
+        explained(model, path, "y", sample_weight="w", executor=client, subsample=None),
     ]
     kept = held.predictions
     assert (len(kept.numbers), kept.rows) == (2000, (frame["w"] > 0).sum())
@@ -541,9 +541,8 @@ def test_predictions_of_several_models_and_of_drawn_rows_are_kept(X):
     assert found.deviation[0] == pytest.approx(X[:, :2].mean(axis=1).std())
     many = np.random.default_rng(1).normal(size=(3000, 2))
     explainer = paribus.Explainer(lambda t: t[:, 0], many, progress=False)
-    drawn = explainer.explain(max_predictions=30_000)
-    assert drawn.predictions.rows < 3000
-    assert len(drawn.predictions.numbers) == min(2000, drawn.predictions.rows)
+    drawn = explainer.explain(subsample=800)
+    assert drawn.predictions.rows == len(drawn.predictions.numbers) == 800
     drift = explainer.explain().compare(drawn)
     assert drift.same_data
     assert drift.rows is None

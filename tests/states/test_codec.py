@@ -21,11 +21,11 @@ from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.kinds import Steps
 from paribus._data.rows import PrioritySample
 from paribus._data.scan import parquet
+from paribus._evaluators.support import KeptRows
 from paribus._evaluators.survey import (
     ColumnSketch,
     DeclaredCategories,
     Digest,
-    KeptRows,
     UnusableColumn,
     WeightTotals,
     survey_states,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._api.data import By, OutOfCoreData, SurveyRequest
+from paribus._api.data import By, GroupData, OutOfCoreData, SurveyRequest
 from paribus._api.run import Rounds, RunContext, Steps, lockstep
 from paribus._api.runner import Pass, digest
 from paribus._contracts import NOMINAL
@@ -33,14 +33,13 @@ class GroupedStatistic:
     """A statistic that is computed for each group of rows, and has its other attributes."""
 
     statistic: Any
-    by: By
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.statistic, name)
 
     def evaluate(self, context: RunContext) -> Steps:
         """Form the groups, then evaluate the statistic of each in shared passes."""
-        return (yield from by_group(context, column_groups(context, self.by), self.statistic))
+        return (yield from by_group(context, column_groups(context), self.statistic))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class GroupPerformance(GroupedStatistic):
 
     def evaluate(self, context: RunContext) -> Steps:
         """Form the groups, then measure the performance of each in shared passes."""
-        groups, builders = yield from each_group(context, column_groups(context, self.by), self.statistic)
+        groups, builders = yield from each_group(context, column_groups(context), self.statistic)
 
         def build() -> dict[str, Performance]:
             measured = (one().performance for one in builders)
@@ -61,8 +60,11 @@ class GroupPerformance(GroupedStatistic):
 SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
 
 
-def column_groups(context: RunContext, by: By) -> GroupsByColumn:
+def column_groups(context: RunContext) -> GroupsByColumn:
     """Return the groups that the argument ``by`` defines; the column of out-of-core rows is read."""
+    assert not isinstance(context.data, GroupData)
+    by = context.data.by
+    assert by is not None
     found: GroupsByColumn = context.once(by, partial(_column_groups, context, by))
     return found
 
@@ -159,14 +161,7 @@ def by_group(context: RunContext, grouping: Grouping, statistic: Any) -> Steps:
 def each_group(context: RunContext, grouping: Grouping, statistic: Any) -> Rounds:
     """Evaluate a statistic for each group; return the groups, and the functions that build their results."""
     contexts: dict[int, RunContext] = yield from group_contexts(context, grouping, statistic.seeds)
-    limit, rows = statistic.max_predictions, context.rows.n_weighted
-    generators = []
-    for own in contexts.values():
-        one = statistic
-        if limit is not None:
-            one = replace(one, max_predictions=max(1, limit * own.rows.n_weighted // rows))
-        generators.append(one.evaluate(own))
-    builders = yield from _joined(lockstep(generators))
+    builders = yield from _joined(lockstep([statistic.evaluate(own) for own in contexts.values()]))
     total = context.rows.total
     groups = tuple(
         Group(grouping.labels[group], own.rows.n_weighted, own.rows.total / total)

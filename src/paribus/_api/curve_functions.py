@@ -45,7 +45,8 @@ def partial_dependence(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
+    subsample: int | None = None,
+    random_state: Any = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -116,9 +117,11 @@ def partial_dependence(
         times, or ``"predict_cumulative_hazard_function"``; see Notes.
     target_names : sequence of str, optional
         Names of the outputs.
-    max_predictions : int, optional
-        Limit on the rows that a slow or paid model predicts in this call, including trial calls. Rows are
-        sampled to keep it; exact shortcuts are not affected.
+    subsample : int, optional
+        Number of rows to use, if predictions are expensive; every row by default. Grid, support and errors
+        are then of these rows.
+    random_state : int, Generator, RandomState or None
+        Seed of the subsample; None means 0. A smaller sample is part of a larger one.
     n_jobs : int, optional
         Number of threads, -1 for all cores. By default all cores, but one for predictions, because models may
         use threads themselves. Results do not depend on it.
@@ -200,13 +203,6 @@ def partial_dependence(
     ``max_memory`` (500 MB if not given). Beyond that, they are within ``quantiles.rank_error`` of their
     ranks. Recursion and lists of models do not support them.
 
-    **Limits.** With ``max_predictions``, rows are sampled without replacement wherever the model itself is
-    evaluated. All calls count, including those of ``verify``. A note reports the number of rows and the
-    resulting standard error, and the provenance the seed. Grids and support are still those of all rows. The
-    models of a list share the limit equally. The model is called with as many rows at a time as
-    ``max_memory`` allows. Memory limits are met by smaller batches. If only a far slower method fits, a
-    `CostWarning` is issued first.
-
     Examples
     --------
     The numbers of a known function:
@@ -260,7 +256,8 @@ def partial_dependence(
         kind=kind,
         quantiles=quantiles,
         verify=verify,
-        max_predictions=max_predictions,
+        subsample=subsample,
+        random_state=random_state,
     )
 
 
@@ -284,7 +281,8 @@ def effects(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
+    subsample: int | None = None,
+    random_state: Any = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -312,7 +310,7 @@ def effects(
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
     by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, response_method, times, target_names, max_predictions, n_jobs, max_memory, \
+method, kind, quantiles, response_method, times, target_names, subsample, random_state, n_jobs, max_memory, \
 progress, verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -362,7 +360,8 @@ progress, verify, executor, checkpoint, on_error
         kind=kind,
         quantiles=quantiles,
         verify=verify,
-        max_predictions=max_predictions,
+        subsample=subsample,
+        random_state=random_state,
     )
 
 
@@ -383,7 +382,8 @@ def accumulated_local_effects(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
+    subsample: int | None = None,
+    random_state: Any = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -435,7 +435,7 @@ def accumulated_local_effects(
         As for `partial_dependence`.
     verify : bool
         Compare with the model itself on up to 512 rows; the provenance stores the largest difference.
-    max_predictions, n_jobs, max_memory, progress, executor, checkpoint, on_error
+    subsample, random_state, n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -495,7 +495,8 @@ def accumulated_local_effects(
         custom_values=custom_values,
         method=method,
         verify=verify,
-        max_predictions=max_predictions,
+        subsample=subsample,
+        random_state=random_state,
     )
 
 
@@ -517,7 +518,8 @@ def marginal(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
+    subsample: int | None = None,
+    random_state: Any = None,
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
@@ -560,7 +562,7 @@ def marginal(
         As for `partial_dependence`; fewer points by default, because each needs rows near it.
     response_method, times, target_names
         As for `partial_dependence`.
-    max_predictions, n_jobs, max_memory, progress, executor, checkpoint, on_error
+    subsample, random_state, n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -616,5 +618,6 @@ def marginal(
         percentiles=percentiles,
         grid_resolution=grid_resolution,
         custom_values=custom_values,
-        max_predictions=max_predictions,
+        subsample=subsample,
+        random_state=random_state,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -298,21 +297,6 @@ class SurveyRequest:
     memory: int | None
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Rows of a trial that times statistics.
-
-    ``rows`` are those of the trial. ``data`` stands for all rows, and ``known`` is their number, None if
-    unknown. ``reading`` and ``surveying`` are seconds per row.
-    """
-
-    data: ExplainerData
-    rows: Rows
-    known: int | None
-    reading: float = 0.0
-    surveying: float = 0.0
-
-
 @dataclass(eq=False)
 class InMemoryData:
     """X in memory."""
@@ -363,9 +347,13 @@ class InMemoryData:
         """Return the rows."""
         return self.rows
 
-    def trial(self, surveying: SurveyRequest) -> Trial:
-        """Return all rows, which take no time to read."""
-        return Trial(self, self.rows, len(self.rows))
+    def sampled(self, size: int, seed: int, runner: Runner) -> InMemoryData:
+        """Return the data of ``size`` rows with positive weight."""
+        mask, by = self.rows.sampled(size, seed), self.by
+        if by is not None and by.values is not None:
+            by = replace(by, values=by.values.keep(mask))
+        sampled = replace(self.rows.keep(mask), origin=np.flatnonzero(mask))
+        return InMemoryData(sampled, self.named, by)
 
     def with_target(self, y: Any) -> InMemoryData:
         """Return the data with the target; it is zero in rows of weight zero if ``y`` leaves these out."""
@@ -374,7 +362,7 @@ class InMemoryData:
         rows, target = self.rows, target_of(y, self.rows)
         if len(target) != len(rows):
             given, target = target, np.zeros((len(rows), *target.shape[1:]), target.dtype)
-            target[rows.chosen(None, 0)] = given
+            target[rows.counted] = given
         return InMemoryData(replace(rows, target=target), self.named, self.by)
 
     def grouped(self, groups: Mapping[str, tuple[int, ...]]) -> InMemoryData:
@@ -553,39 +541,21 @@ class OutOfCoreData:
         source = short_source(self.reading.source.label)
         return f"{rows} read from {source}{weights}, {count(len(self.header.names), 'column')}"
 
-    def trial(self, surveying: SurveyRequest) -> Trial:
-        """Read, survey and time one block; counts are scaled to all rows."""
-        while True:
-            try:
-                return self._trial(surveying)
-            except SourceError as error:
-                if self.on_error != "skip":
-                    raise
-                self.reading = whole_files(self.reading, error)
+    def sampled(self, size: int, seed: int, runner: Runner) -> InMemoryData:
+        """Return the data of ``size`` rows with positive weight, which are read once."""
+        from paribus._evaluators.support import RowSampler
 
-    def _trial(self, surveying: SurveyRequest) -> Trial:
-        import pyarrow as pa
-
-        from paribus._evaluators.survey import Survey, merged_specs, survey_rows
-
-        head, self._memory = self.head(), surveying.memory
-        reading = replace(self.reading, weight_scale=self.reading.first_unit())
-        specs = merged_specs(spec for wanted in surveying.wanted for spec in self._specs(wanted).values())
-        started = perf_counter()
-        size = survey_rows(head.row_bytes, surveying.memory)
-        table = pa.concat_tables(reading.source.batches(reading.read, 0, size))
-        read = perf_counter()
-        survey = Survey.of(reading, specs, surveying.seeds, head)
-        state = survey.evaluate(reading.block(table, 0, 0))
-        summarized = perf_counter()
-        surveyed, seen = survey.finish(reading, state), len(table)
-        known, rows = reading.source.rows, surveyed.rows
-        block = rows.reading.block(table, 0, 0)
-        whole = replace(rows, n_rows=known or seen, n_weighted=(known or seen) * rows.n_weighted // seen)
-        other = OutOfCoreData(self.reading, self.on_error)
-        other._surveyed, other._memory = replace(surveyed, rows=whole), self._memory
-        some = Rows(block.table, block.weights, rows.weight_scale, block.target, rows.header)
-        return Trial(other, some, known, (read - started) / seen, (summarized - read) / seen)
+        assert self._surveyed is not None
+        rows, sampler = self._surveyed.rows, RowSampler(size, seed)
+        blocks = rows.reading.unprepared().blocks(sampler.block_rows, rows=len(rows))
+        (state,) = runner.fold([Pass("sample", sampler, blocks, 1)])
+        if isinstance(state, RefusalError):
+            raise state
+        kept = state.parts["sample", 0]
+        block, scale = rows.reading.block(kept.rows, 0, 0), rows.weight_scale
+        held = Rows(block.table, block.weights, scale, block.target, rows.header, origin=kept.numbers)
+        by = None if self.by is None else replace(self.by, values=block.by)
+        return InMemoryData(held, self.named, by)
 
     def with_target(self, y: Any) -> OutOfCoreData:
         """Return the same object, because the target is read with the rows."""

@@ -27,7 +27,7 @@ from paribus._api.options import (
     Subject,
     options_from,
 )
-from paribus._api.run import RunContext, Statistic, run, surveying_of
+from paribus._api.run import RunContext, Statistic, Subsample, run
 from paribus._api.runner import Runner
 from paribus._data.features import (
     Features,
@@ -35,7 +35,7 @@ from paribus._data.features import (
     split_groups,
 )
 from paribus._data.table import Table
-from paribus._executors.progress import announce_line, showing_compilation
+from paribus._executors.progress import showing_compilation
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
 from paribus._text import counted_names
@@ -54,7 +54,6 @@ from paribus.errors import OptionError, RefusalError, check_flags
 if TYPE_CHECKING:
     from paribus.results import (
         AccumulatedLocalEffect,
-        CostEstimate,
         Effects,
         Explanation,
         HStatistics,
@@ -64,11 +63,6 @@ if TYPE_CHECKING:
         Regions,
     )
 
-# Values of a table that cause a cost estimate before explain, and estimated seconds that are announced.
-ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
-# Upper bounds on the predictions of an explanation: per row for surfaces, per row and feature, and for
-# crossed rows. They show without a plan that an explanation is short.
-SURFACE_POINTS, CURVE_POINTS, CROSSED_POINTS = 2_000, 100, 20_000_000
 Chosen = TypeVar("Chosen", bound=Options[Any])
 
 
@@ -199,7 +193,8 @@ class Explainer:
         kind: Curves = "average",
         quantiles: Any = None,
         verify: bool = False,
-        max_predictions: int | None = None,
+        subsample: int | None = None,
+        random_state: Any = None,
     ) -> PartialDependence:
         """Compute the partial dependence of a model on one feature, or on several together.
 
@@ -210,7 +205,7 @@ class Explainer:
         features : str, int, sequence of them, or mapping
             One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a
             two-way effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state, verify
             As for `paribus.partial_dependence`.
 
         Returns
@@ -229,7 +224,8 @@ class Explainer:
             kind=kind,
             quantiles=quantiles,
             verify=verify,
-            max_predictions=max_predictions,
+            subsample=subsample,
+            random_state=random_state,
         )
         return self._compute(options)
 
@@ -244,7 +240,8 @@ class Explainer:
         kind: Curves = "average",
         quantiles: Any = None,
         verify: bool = False,
-        max_predictions: int | None = None,
+        subsample: int | None = None,
+        random_state: Any = None,
     ) -> Effects[PartialDependence]:
         """Compute many effects in one pass over the rows.
 
@@ -255,7 +252,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names, positions and tuples of them, one effect each; all columns by default. A mapping has one
             effect for each entry.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, max_predictions, verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state, verify
             As for `paribus.effects`.
 
         Returns
@@ -272,7 +269,8 @@ class Explainer:
             kind=kind,
             quantiles=quantiles,
             verify=verify,
-            max_predictions=max_predictions,
+            subsample=subsample,
+            random_state=random_state,
         )
         return self._compute(options)
 
@@ -284,7 +282,8 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
         method: Method = "auto",
         verify: bool = False,
-        max_predictions: int | None = None,
+        subsample: int | None = None,
+        random_state: Any = None,
     ) -> Effects[AccumulatedLocalEffect]:
         """Compute accumulated local effects (ALE).
 
@@ -295,7 +294,7 @@ class Explainer:
         features : str, int, tuple, sequence or mapping, optional
             Names, positions and pairs of them, one effect each; all columns by default. At least one feature
             of a pair must be numeric or a date.
-        grid_resolution, custom_values, method, max_predictions, verify
+        grid_resolution, custom_values, method, subsample, random_state, verify
             As for `paribus.accumulated_local_effects`.
 
         Returns
@@ -309,7 +308,8 @@ class Explainer:
             custom_values=custom_values,
             method=method,
             verify=verify,
-            max_predictions=max_predictions,
+            subsample=subsample,
+            random_state=random_state,
         )
         return self._compute(options)
 
@@ -320,7 +320,8 @@ class Explainer:
         percentiles: tuple[float, float] = (0.05, 0.95),
         grid_resolution: GridResolution = 20,
         custom_values: Mapping[Any, Any] | None = None,
-        max_predictions: int | None = None,
+        subsample: int | None = None,
+        random_state: Any = None,
     ) -> Effects[Marginal]:
         """Average predictions and observed values over the rows near each value of a feature.
 
@@ -331,7 +332,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names or positions, one result each; all columns by default. A mapping groups columns, as for
             `effects`.
-        percentiles, grid_resolution, custom_values, max_predictions
+        percentiles, grid_resolution, custom_values, subsample, random_state
             As for `paribus.marginal`.
 
         Returns
@@ -346,7 +347,8 @@ class Explainer:
             percentiles=percentiles,
             grid_resolution=grid_resolution,
             custom_values=custom_values,
-            max_predictions=max_predictions,
+            subsample=subsample,
+            random_state=random_state,
         )
         return self._compute(options)
 
@@ -354,13 +356,12 @@ class Explainer:
         self,
         features: Any = None,
         *,
-        subsample: int | str | None = "auto",
-        random_state: Any = None,
         overall: bool = True,
         threeway: int = 0,
         method: Method = "auto",
         verify: bool = False,
-        max_predictions: int | None = None,
+        subsample: int | str | None = "auto",
+        random_state: Any = None,
     ) -> HStatistics:
         """Compute Friedman and Popescu's H-statistics of interaction strength.
 
@@ -371,7 +372,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
             columns, as for `effects`.
-        subsample, random_state, overall, threeway, method, max_predictions, verify
+        subsample, random_state, overall, threeway, method, verify
             As for `paribus.h_statistic`.
 
         Returns
@@ -383,13 +384,12 @@ class Explainer:
         """
         options = HStatisticOptions(
             features=features,
-            subsample=subsample,
-            random_state=random_state,
             overall=overall,
             threeway=threeway,
             method=method,
             verify=verify,
-            max_predictions=max_predictions,
+            subsample=subsample,
+            random_state=random_state,
         )
         return self._compute(options)
 
@@ -402,7 +402,6 @@ class Explainer:
         n_repeats: int = 5,
         subsample: int | str | None = "auto",
         random_state: Any = None,
-        max_predictions: int | None = None,
     ) -> Importance:
         """Compute the importance of features: by effect, by permutation, or as recorded by the model.
 
@@ -413,7 +412,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names or positions; all columns by default. For permutation also tuples, whose columns are
             permuted jointly. A mapping groups columns, as for `effects`.
-        subsample, random_state, kind, loss, n_repeats, max_predictions
+        subsample, random_state, kind, loss, n_repeats
             As for `paribus.feature_importance`.
 
         Returns
@@ -428,7 +427,6 @@ class Explainer:
             n_repeats=n_repeats,
             subsample=subsample,
             random_state=random_state,
-            max_predictions=max_predictions,
         )
         return self._compute(options)
 
@@ -491,8 +489,6 @@ class Explainer:
         interactions: bool = True,
         subsample: int | str | None = "auto",
         random_state: Any = None,
-        max_predictions: int | None = None,
-        max_hours: float | None = _budget.MAX_HOURS,
     ) -> Explanation:
         """Explain a model: every statistic of every feature, in shared passes over the rows.
 
@@ -504,7 +500,7 @@ class Explainer:
             Features to explain; all by default. A mapping groups columns, as for `effects`.
         subsample, random_state, percentiles, grid_resolution, quantiles
             As for `paribus.explain`.
-        monotone, interactions, pairs, mute, max_predictions, max_hours
+        monotone, interactions, pairs, mute
             As for `paribus.explain`.
 
         Returns
@@ -525,14 +521,9 @@ class Explainer:
             interactions=interactions,
             subsample=subsample,
             random_state=random_state,
-            max_predictions=max_predictions,
-            max_hours=max_hours,
         )
         own, options = self._for(options)
-        statistics = options.statistics(own._subject)
-        if options.max_predictions is None:  # a trial would add to them
-            own._announce(options.likely(own._subject), options.max_hours)
-        found = own._run_named(statistics)
+        found = own._run_named(options.statistics(own._subject), options.sample)
         return explanation_of(found, options, own._subject, own._models or ())
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -561,10 +552,15 @@ class Explainer:
         """
         requests = self._requests(verbs)
         found: dict[str, Any] = {}
-        for one in dict.fromkeys(explainer for explainer, _ in requests):  # with the same groups of columns
-            own = [options for explainer, options in requests if explainer is one]
-            statistics = {each.verb: one._grouped(each.statistic(one._subject)) for each in own}
-            found |= one._run_named(statistics)
+        shared: dict[tuple[Explainer, Subsample], list[StatisticOptions[Any]]] = {}
+        for explainer, options in requests:  # with the same groups of columns, on the same rows
+            shared.setdefault((explainer, options.sample), []).append(options)
+        for (explainer, sample), together in shared.items():
+            statistics = {
+                options.verb: explainer._grouped(options.statistic(explainer._subject))
+                for options in together
+            }
+            found |= explainer._run_named(statistics, sample)
         return {options.verb: found[options.verb] for _, options in requests}
 
     def _requests(self, verbs: Sequence[Any]) -> list[tuple[Explainer, StatisticOptions[Any]]]:
@@ -576,42 +572,9 @@ class Explainer:
         options = (options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests)
         return [self._for(one) for one in options]
 
-    def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
+    def _run_named(self, statistics: Mapping[str, Statistic], sample: Subsample) -> dict[str, Any]:
         """Return the result of each statistic, computed in shared passes."""
-        return dict(zip(statistics, self._run(list(statistics.values())), strict=True))
-
-    def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
-        """Estimate the cost of `run` with the same arguments: passes, time and memory.
-
-        One block of rows is read, surveyed and evaluated, and its time is scaled to all rows.
-
-        Parameters
-        ----------
-        *verbs : str, or tuple of str and mapping
-            As for `run`, or ``"explain"``.
-
-        Returns
-        -------
-        CostEstimate
-            With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
-
-        Examples
-        --------
-        >>> import numpy as np, paribus
-        >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
-        >>> explainer = paribus.Explainer(lambda X: X[:, 0] * X[:, 1], X)
-        >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
-        1
-        """
-        from paribus._api.explaining import ExplainOptions
-
-        kinds: tuple[type[Options[Any]], ...] = (*STATISTICS, ExplainOptions)
-        asked = (options_from(kinds, *request, EXPLAINER_ARGUMENTS) for request in _verb_requests(verbs))
-        requests = [self._for(one) for one in asked]
-        own = requests[0][0]
-        if any(other is not own for other, _ in requests):
-            raise OptionError("features= groups columns in several ways; estimate the cost of each by itself")
-        return own._forecast([statistic for _, one in requests for statistic in one.likely(own._subject)])
+        return dict(zip(statistics, self._run(list(statistics.values()), sample), strict=True))
 
     def _for(self, options: Chosen) -> tuple[Explainer, Chosen]:
         """Return the explainer with the groups of columns in ``features=``, and options that name them."""
@@ -624,53 +587,6 @@ class Explainer:
             self._by_groups[key] = other
         return self._by_groups[key] if groups else self, named
 
-    def _announce(self, statistics: Sequence[Statistic], max_hours: float | None) -> None:
-        """Announce the estimated duration of a long explanation, and raise above ``max_hours``."""
-        rows, silent = self._subject.data.known_rows, self._runner.progress is False
-        if rows is None or (silent and max_hours is None):
-            return
-        large = rows * len(self._subject.data.header.names) >= ANNOUNCED_VALUES
-        if not large and isinstance(self._subject.data, InMemoryData):
-            self._adapt(self._subject.data.rows.predictable)
-            evaluated = [model for model in self._models or () if not is_read(model)]
-            large = bool(evaluated) and not (silent and self._is_short(evaluated, max_hours))
-        if not large:
-            return
-        estimate = self._forecast(statistics)
-        seconds = estimate.seconds or 0.0
-        # The estimate is for this process, not for a cluster.
-        if max_hours is not None and seconds > 3600 * max_hours and self._runner.executor is None:
-            raise OptionError(
-                f"max_hours={max_hours:g}: {estimate.announcement}. Pass fewer features or rows, or "
-                "max_hours=None to run it anyway (on the command line --yes)"
-            )
-        if seconds > ANNOUNCED_SECONDS and not silent:
-            announce_line(estimate.announcement)
-
-    def _is_short(self, models: Sequence[Model], max_hours: float | None) -> bool:
-        """Return whether the models are so fast that no trial is needed to check ``max_hours``."""
-        from paribus._api.cost import rough_seconds
-
-        rows = self._subject.data.in_memory("a trial")
-        most = len(rows) * (SURFACE_POINTS + CURVE_POINTS * len(rows.table.names)) + CROSSED_POINTS
-        return max_hours is None or rough_seconds(models, rows, most) < 3600 * max_hours
-
-    def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
-        """Return the estimated cost of statistics."""
-        from paribus._api.cost import forecast
-
-        surveying = surveying_of(statistics, self._threads, self._max_memory)
-        trial = self._data_for(statistics).trial(surveying)
-        self._adapt(trial.data.rows.table)
-        return forecast(
-            statistics,
-            trial,
-            self._models or (),
-            threads=self._threads,
-            max_memory=self._max_memory,
-            several=self._subject.several,
-        )
-
     def _data_for(self, statistics: Sequence[Statistic]) -> ExplainerData:
         """Return the data, with the target if there is one and a statistic uses it."""
         targeted = self._subject.y is not None and any(one.needs_target for one in statistics)
@@ -679,7 +595,7 @@ class Explainer:
     def _compute(self, options: StatisticOptions[Result]) -> Result:
         """Return the result of a single statistic."""
         own, options = self._for(options)
-        result: Result = own._run([own._grouped(options.statistic(own._subject))])[0]
+        result: Result = own._run([own._grouped(options.statistic(own._subject))], options.sample)[0]
         return result
 
     def _grouped(self, statistic: Statistic) -> Statistic:
@@ -690,14 +606,14 @@ class Explainer:
             raise OptionError("regions are parts of all rows; leave by out, or pass the rows of one group")
         from paribus._api.by_group import GroupedStatistic
 
-        return cast(Statistic, GroupedStatistic(statistic, self._subject.data.by))
+        return cast(Statistic, GroupedStatistic(statistic))
 
-    def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """Return the results of statistics, computed in shared passes."""
+    def _run(self, statistics: Sequence[Statistic], sample: Subsample) -> list[Any]:
+        """Return the results of statistics on sampled rows, computed in shared passes."""
         self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
         with showing_compilation(self._runner.progress):
-            return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
+            return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory, sample=sample)
 
     def _work(
         self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest
@@ -758,12 +674,3 @@ def _verb_requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 EXPLAINER_ARGUMENTS = frozenset(inspect.signature(Explainer).parameters)
-
-
-def is_read(model: Model) -> bool:
-    """Return whether the structure of a model can be read, so that no predictions are needed."""
-    try:
-        structure_text(model)
-    except RefusalError:
-        return False
-    return True

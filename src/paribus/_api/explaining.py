@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from paribus._api.by_group import GroupedStatistic, GroupPerformance
-from paribus._api.data import By, InMemoryData
+from paribus._api.crossed_rows import SUBSAMPLE
 from paribus._api.model_facts import (
     data_files,
     declared_features,
@@ -27,22 +27,18 @@ from paribus._api.options import (
     RegionOptions,
     Subject,
     check_int,
-    hour_limit,
-    prediction_limit,
 )
-from paribus._api.prediction_budget import SUBSAMPLE
 from paribus._api.run import STRONGEST_PAIRS, Statistic
 from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
 from paribus._api.statistics.interaction_statistic import InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
-from paribus._budget import MAX_HOURS
 from paribus._data.features import resolve_each
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import AUTO, GridResolution
-from paribus.errors import OptionError, check_flags
+from paribus.errors import check_flags
 from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
 from paribus.results.curve_values import root_mean_square
 from paribus.results.group_comparison import compare_groups
@@ -54,19 +50,12 @@ MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # number of features above which curve
 SURFACE_GRID = 12  # points of each axis of a surface
 PAIRED = 40  # features with most interaction, whose pairs are evaluated if rows are crossed
 QUANTILES = (0.1, 0.5, 0.9)
-# Predictions for interactions by brute force, and the minimum number of crossed rows. They take about as long
-# as the curves, and suffice to find the strong pairs.
-CROSSED, FEWEST_CROSSED = 10_000_000, 64
+CALLED_ROWS = 1_000  # rows of every statistic if the model is called
+# Crossings of a row with another for interactions: of a model that is called, and of trees. Those of a model
+# are predictions; they take about as long as the curves, and suffice to find the strong pairs.
+CALLED_CROSSINGS, TREE_CROSSINGS = 2_000_000, 10_000_000
+FEWEST_CROSSED = 64
 REGION_ROWS = 20_000  # rows in which regions are searched
-# How max_predictions is divided among the statistics.
-SHARES = {
-    "effects": 6,
-    "shapes": 1,  # shapes use a part of the limit of effects
-    "accumulated_local_effects": 2,
-    "marginal": 1,
-    "h_statistic": 6,
-    "surfaces": 5,
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,6 +63,7 @@ class ExplainOptions(Options[Explanation]):
     """Options of `explain`."""
 
     verb = "explain"
+    called_rows = CALLED_ROWS
 
     features: Any = None
     monotone: Any = None
@@ -83,10 +73,6 @@ class ExplainOptions(Options[Explanation]):
     grid_resolution: GridResolution | None = None
     quantiles: Any = "auto"
     interactions: bool = True
-    subsample: int | str | None = "auto"
-    random_state: Any = None
-    max_predictions: int | None = None
-    max_hours: float | None = MAX_HOURS
 
     def __post_init__(self) -> None:
         """Check the options that no statistic checks."""
@@ -94,8 +80,6 @@ class ExplainOptions(Options[Explanation]):
         muted_codes(self.mute)
         # As Python numbers, which do not overflow.
         object.__setattr__(self, "pairs", check_int("pairs", self.pairs, 0))
-        object.__setattr__(self, "max_predictions", prediction_limit(self.max_predictions))
-        object.__setattr__(self, "max_hours", hour_limit(self.max_hours))
 
     def statistics(self, subject: Subject) -> dict[str, Statistic]:
         """Return the statistics of an explanation by name, which run together."""
@@ -105,37 +89,27 @@ class ExplainOptions(Options[Explanation]):
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
         surfaces, (points, bins) = paired and self.pairs > 0, self._points(len(features))
         curves = self._curves(subject, wanted, points)
-        local = AleOptions(
-            features=wanted,
-            grid_resolution=bins,
-            max_predictions=self._share("accumulated_local_effects"),
-        )
-        averages = MarginalOptions(
-            features=wanted,
-            percentiles=self.percentiles,
-            grid_resolution=points,
-            max_predictions=self._share("marginal"),
-        )
-        strong = ImportanceOptions(features=wanted, subsample=self.subsample, random_state=self.random_state)
-        rows = crossed_rows(len(features)) if paired else SUBSAMPLE
-        # A cost estimate runs them in this order: each one comes after those whose facts it needs.
+        local = AleOptions(features=wanted, grid_resolution=bins)
+        averages = MarginalOptions(features=wanted, percentiles=self.percentiles, grid_resolution=points)
+        strong = ImportanceOptions(features=wanted, random_state=self.seed)
+        crossed = crossed_rows(len(features), TREE_CROSSINGS) if paired else SUBSAMPLE
         found: dict[str, Statistic] = {
             "effects": curves,
             "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
-            **self._interactions(subject, wanted, rows, paired, surfaces),
+            **self._interactions(subject, wanted, crossed, paired, surfaces),
             "ale": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
             # Averages share the axes of the curves, which are laid out once.
             "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
         }
-        if rows < SUBSAMPLE and self.subsample == AUTO and self.max_predictions is None:
+        if crossed < SUBSAMPLE:
             # Strengths use the default number of rows, even if fewer are crossed for pairs.
             found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
-        found |= grouped_statistics(curves, found["averages"], subject.data.by)
+        found |= {} if subject.data.by is None else grouped_statistics(curves, found["averages"])
         found |= self._regions(subject, points) if paired and models == 1 else {}
         if surfaces:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
-            axes, limit = subject.axes(wanted, groups, grid, None), self._share("surfaces")
-            found["surfaces"] = SurfaceStatistic(features, self.pairs, axes, max_predictions=limit)
+            axes = subject.axes(wanted, groups, grid, None)
+            found["surfaces"] = SurfaceStatistic(features, self.pairs, axes)
         return found
 
     def _curves(self, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
@@ -145,57 +119,36 @@ class ExplainOptions(Options[Explanation]):
             percentiles=self.percentiles,
             grid_resolution=points,
             quantiles=self._quantiles(subject),
-            max_predictions=self._share("effects"),
         ).statistic(subject)
         full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
         return replace(curves, axes=full, strengths=False)
 
-    def likely(self, subject: Subject) -> list[Statistic]:
-        """Return the statistics with surfaces of arbitrary pairs, because the strongest are not known yet.
-
-        With many rows, regions are left out, because they are searched in a sample of bounded size.
-        """
-        every = self.statistics(subject)
-        if not isinstance(subject.data, InMemoryData) or len(subject.data.rows) > REGION_ROWS:
-            every.pop("regions", None)
-        return [
-            replace(one, any_pairs=True) if isinstance(one, SurfaceStatistic) else one
-            for one in every.values()
-        ]
-
     def _interactions(
-        self, subject: Subject, features: Any, rows: int, paired: bool, ranked: bool
+        self, subject: Subject, features: Any, crossed: int, paired: bool, ranked: bool
     ) -> dict[str, Statistic]:
         """Return the statistics of interactions and of those of margins, or of strengths without pairs."""
         kind = HStatisticOptions if paired else ImportanceOptions
-        options = kind(
-            features=features,
-            subsample=self.subsample,
-            random_state=self.random_state,
-            max_predictions=self._share("h_statistic"),
-        )
-        statistic = options.statistic(subject)
+        statistic = kind(features=features, random_state=self.seed).statistic(subject)
         assert isinstance(statistic, InteractionStatistic)
-        statistic = replace(statistic, varied=VARIED)
+        predicted = crossed_rows(len(statistic.features), CALLED_CROSSINGS) if paired else SUBSAMPLE
+        statistic = replace(statistic, varied=VARIED, predicted_rows=predicted)
         several = len(subject.estimators) > 1  # the strongest pairs of each model differ
         found: dict[str, Statistic] = {
             "interactions": replace(
                 statistic,
-                crossed_rows=rows,
+                crossed_rows=crossed,
                 paired=None if several else PAIRED,
                 with_importance=True,
                 ranks_pairs=ranked,
             )
         }
         if paired:
-            found["margins"] = replace(statistic, margins=True, max_predictions=None)
+            found["margins"] = replace(statistic, margins=True)
         return found
 
     def _regions(self, subject: Subject, points: Any) -> dict[str, Statistic]:
-        """Return the search of regions; none with a bound on predictions."""
-        if self.max_predictions is not None:
-            return {}
-        statistic = RegionOptions(random_state=self.random_state).statistic(subject)
+        """Return the search of regions."""
+        statistic = RegionOptions(random_state=self.seed).statistic(subject)
         if self.features is not None:
             chosen, _ = resolve_each(self._wanted, subject.data.header, subject.data.named)
             statistic = replace(statistic, searched=chosen)
@@ -221,37 +174,23 @@ class ExplainOptions(Options[Explanation]):
             return FEW_POINTS if self.grid_resolution is None else self.grid_resolution, FEW_BINS
         return GRID if self.grid_resolution is None else self.grid_resolution, None
 
-    def _share(self, part: str) -> int | None:
-        """Return the prediction limit of one part."""
-        if self.max_predictions is None:
-            return None
-        share = self.max_predictions * SHARES[part] // sum(SHARES.values())
-        if share < 1:
-            raise OptionError(
-                f"max_predictions={self.max_predictions} is divided among {len(SHARES)} statistics, and "
-                f"leaves none for {part}; raise it"
-            )
-        return share
 
-
-def grouped_statistics(curves: EffectsStatistic, averages: Statistic, by: By | None) -> dict[str, Statistic]:
-    """Return the statistics of groups of rows, effects and performance; none without groups."""
-    if by is None:
-        return {}
+def grouped_statistics(curves: EffectsStatistic, averages: Statistic) -> dict[str, Statistic]:
+    """Return the statistics of groups of rows, effects and performance."""
     return {
-        "by effects": cast(Statistic, GroupedStatistic(replace(curves, quantiles=None), by)),
-        "by performance": cast(Statistic, GroupPerformance(averages, by)),
+        "by effects": cast(Statistic, GroupedStatistic(replace(curves, quantiles=None))),
+        "by performance": cast(Statistic, GroupPerformance(averages)),
     }
 
 
-def crossed_rows(features: int) -> int:
-    """Return the number of rows to cross with each other for a number of features and their pairs.
+def crossed_rows(features: int, crossings: int) -> int:
+    """Return the number of rows to cross with each other, for a number of features and their pairs.
 
-    >>> crossed_rows(5), crossed_rows(30), crossed_rows(200)
-    (500, 146, 101)
+    >>> crossed_rows(5, TREE_CROSSINGS), crossed_rows(30, TREE_CROSSINGS), crossed_rows(30, CALLED_CROSSINGS)
+    (500, 146, 65)
     """
-    crossings = features + math.comb(min(features, PAIRED), 2)
-    return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
+    sets = features + math.comb(min(features, PAIRED), 2)
+    return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(crossings // sets)))
 
 
 @ignore_fp_errors()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from paribus._api.explainer import Explainer
-from paribus._budget import MAX_HOURS
 from paribus._typing import (
     GridResolution,
     ImportanceKind,
@@ -19,7 +17,6 @@ from paribus.errors import OptionError
 
 if TYPE_CHECKING:
     from paribus.results import (
-        CostEstimate,
         Explanation,
         HStatistics,
         Importance,
@@ -45,7 +42,6 @@ def h_statistic(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -101,8 +97,6 @@ def h_statistic(
     response_method, times, target_names
         As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
         probability scale; ``response_method="decision_function"`` explains the margin.
-    max_predictions : int, optional
-        As for `partial_dependence`. The smaller of its number of rows and ``subsample`` applies.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
     verify : bool
@@ -162,13 +156,12 @@ def h_statistic(
     )
     return explainer.h_statistic(
         features,
-        subsample=subsample,
-        random_state=random_state,
         overall=overall,
         threeway=threeway,
         method=method,
         verify=verify,
-        max_predictions=max_predictions,
+        subsample=subsample,
+        random_state=random_state,
     )
 
 
@@ -191,7 +184,6 @@ def feature_importance(
     random_state: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
-    max_predictions: int | None = None,
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
@@ -243,8 +235,6 @@ def feature_importance(
         Number of permutations of a feature.
     response_method, times, target_names
         As for `partial_dependence`.
-    max_predictions : int, optional
-        As for `partial_dependence`. The smaller of its number of rows and ``subsample`` applies.
     n_jobs, max_memory, progress
         As for `partial_dependence`.
     executor, checkpoint, on_error
@@ -296,7 +286,6 @@ def feature_importance(
         n_repeats=n_repeats,
         subsample=subsample,
         random_state=random_state,
-        max_predictions=max_predictions,
     )
 
 
@@ -450,8 +439,6 @@ def explain(
     interactions: bool = True,
     subsample: int | str | None = "auto",
     random_state: Any = None,
-    max_predictions: int | None = None,
-    max_hours: float | None = MAX_HOURS,
     by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
@@ -494,8 +481,8 @@ def explain(
     by, sample_weight, categorical_features, feature_names
         As for `partial_dependence`.
     subsample : int, "auto" or None
-        Number of rows for H-statistics and importance, None for all. ``"auto"`` means all rows if the
-        structure of the model is read, and else 64 to 500, with a note.
+        Number of rows to use, None for every row. ``"auto"`` means every row of a model that is read, and
+        1,000 of one that has to be called; see Notes.
     random_state : int, Generator, RandomState or None
         Seed of the subsample; None means 0.
     monotone : mapping, optional
@@ -519,14 +506,8 @@ def explain(
         Codes of notes, such as ``"PAR101"``, to leave out of the verdict.
     response_method, times, target_names
         As for `partial_dependence`.
-    max_predictions : int, optional
-        Limit on the rows that the model predicts in all statistics together. Rows are sampled to keep it,
-        with a note.
-    max_hours : float or None
-        Limit on the estimated time in this process; longer calls are refused. None permits them. Clusters,
-        and calls with ``max_predictions``, are not estimated.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`. Estimates of more than ten seconds are shown with progress.
+        As for `partial_dependence`.
 
     Returns
     -------
@@ -536,16 +517,16 @@ def explain(
     See Also
     --------
     Explainer.run : Some statistics, each with separate arguments.
-    estimate_cost : The cost in advance: ``estimate_cost(estimator, X, verb="explain")``.
 
     Notes
     -----
     Out-of-core rows are read three times: for a survey, for most statistics, and for those that depend on the
     first ones.
 
-    Where the model itself is evaluated, the subsample has as many rows as take about ten million predictions.
-    Pairs are then limited to the 40 features that interact most with all others, with a note; `h_statistic`
-    evaluates all pairs. The same limit applies to trees off their margin scale.
+    Rows that are crossed with each other, for H-statistics and importance, are 64 to 500 of these rows: as
+    many as take about two million predictions of a model that is called. Pairs are then limited to the 40
+    features that interact most with all others, with a note; `h_statistic` evaluates all pairs. Trees off
+    their margin scale are crossed as well, without predictions.
 
     Examples
     --------
@@ -586,54 +567,4 @@ def explain(
         interactions=interactions,
         subsample=subsample,
         random_state=random_state,
-        max_predictions=max_predictions,
-        max_hours=max_hours,
     )
-
-
-def estimate_cost(
-    estimator: Any, X: Any, features: Any = None, *, verb: str = "effects", **options: Any
-) -> CostEstimate:
-    """Estimate the cost of a statistic with the same arguments: passes, time and memory.
-
-    One block of rows is read, surveyed and evaluated, and its time is scaled to all rows.
-
-    >>> import paribus
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.ensemble import GradientBoostingRegressor
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
-    >>> estimate = paribus.estimate_cost(model, X)
-    >>> estimate.evaluator, estimate.passes
-    ('tree_exact', 1)
-
-    Parameters
-    ----------
-    estimator, X, features
-        As for the function of that name.
-    verb : str
-        Name of a function: ``"effects"``, ``"h_statistic"`` and so on.
-    **options
-        Its other arguments.
-
-    Returns
-    -------
-    CostEstimate
-        With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
-
-    See Also
-    --------
-    Explainer.estimate_cost : For several statistics in shared passes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
-    >>> estimate = paribus.estimate_cost(lambda X: X[:, 0] * X[:, 1], X)
-    >>> estimate.evaluator, estimate.passes, estimate.points
-    ('brute', 1, 324)
-    """
-    shared = inspect.signature(Explainer).parameters
-    own = {name: value for name, value in options.items() if name not in shared}
-    explainer = Explainer(estimator, X, **{name: options[name] for name in options if name in shared})
-    return explainer.estimate_cost((verb, {"features": features, **own}))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from paribus._api.data import ExplainerData
-from paribus._api.run import Statistic
+from paribus._api.run import Statistic, Subsample
 from paribus._api.statistics.axis_options import AxisOptions, Groups, groups_of
 from paribus._data.features import (
     Features,
@@ -53,18 +54,22 @@ if TYPE_CHECKING:
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def resolve_subsample(subsample: Any) -> int | str | None:
-    """Validate the number of rows to sample."""
-    if subsample is None or (isinstance(subsample, str) and subsample == AUTO):
-        return subsample
-    return check_int("subsample", subsample, 2)
+def subsample_of(subsample: Any, seed: int, called: int | None = None) -> Subsample:
+    """Return the rows of a call; ``called`` is the number of rows of ``"auto"`` if a model is called."""
+    if isinstance(subsample, str) and subsample == AUTO:
+        return Subsample(None, seed, called)
+    if subsample is None:
+        return Subsample(None, seed)
+    try:
+        return Subsample(check_int("subsample", subsample, 2), seed)
+    except OptionError as error:
+        raise OptionError(f"{error}, None for every row, or 'auto'") from error
 
 
 def check_int(name: str, value: Any, least: int) -> int:
     """Validate an integer with a lower bound."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        words = {"subsample": ", None or 'auto'", "max_predictions": ", or None"}.get(name, "")
-        raise OptionError(f"{name}={value!r} must be an integer of at least {least}{words}")
+        raise OptionError(f"{name}={value!r} must be an integer of at least {least}")
     return int(value)
 
 
@@ -75,21 +80,6 @@ def check_number(name: str, value: Any, most: float) -> float:
         up_to = f" and at most {most:g}" if np.isfinite(most) else ""
         raise OptionError(f"{name}={value!r} must be a number of at least 0{up_to}")
     return float(value)
-
-
-def prediction_limit(max_predictions: Any) -> int | None:
-    """Validate the number of predictions of a call, None for no limit."""
-    return None if max_predictions is None else check_int("max_predictions", max_predictions, 1)
-
-
-def hour_limit(max_hours: Any) -> float | None:
-    """Validate the maximum estimated duration of an explanation in hours, None for no limit."""
-    if max_hours is None:
-        return None
-    number = isinstance(max_hours, (int, float, np.integer, np.floating)) and not isinstance(max_hours, bool)
-    if not number or not max_hours > 0:
-        raise OptionError(f"max_hours={max_hours!r} must be a positive number of hours, or None for any")
-    return float(max_hours)
 
 
 def seed_of(random_state: Any) -> int:
@@ -171,12 +161,26 @@ class Options(ABC, Generic[Result]):
     """
 
     verb: ClassVar[str]
+    called_rows: ClassVar[int | None] = None  # rows of ``subsample="auto"`` if a model is called
 
     features: Any
+    subsample: int | str | None = AUTO
+    random_state: Any = None
 
-    @abstractmethod
-    def likely(self, subject: Subject) -> list[Statistic]:
-        """Check the options, and return statistics with the same cost as the call."""
+    @cached_property
+    def seed(self) -> int:
+        """Seed of every sample; a generator of random numbers is used once."""
+        return seed_of(self.random_state)
+
+    @property
+    def sample(self) -> Subsample:
+        """The rows that the call uses."""
+        return subsample_of(self.subsample, self.seed, self.called_rows)
+
+    @property
+    def every(self) -> bool:
+        """Whether all of these rows are crossed with each other, if rows are."""
+        return self.subsample != AUTO
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -186,10 +190,6 @@ class StatisticOptions(Options[Result]):
     @abstractmethod
     def statistic(self, subject: Subject) -> Statistic:
         """Check the options, and return the statistic."""
-
-    def likely(self, subject: Subject) -> list[Statistic]:
-        """Return the statistic itself."""
-        return [self.statistic(subject)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -203,7 +203,7 @@ class CurveOptions(StatisticOptions[Result]):
     kind: Curves = "average"
     quantiles: Any = None
     verify: bool = False
-    max_predictions: int | None = None
+    subsample: int | None = None
 
     def _statistic(self, subject: Subject, features: Any, groups: Groups, alone: bool) -> EffectsStatistic:
         """Check the options, and return the statistic; ``alone`` is True for a single result."""
@@ -232,7 +232,6 @@ class CurveOptions(StatisticOptions[Result]):
             probabilities,
             alone,
             self.verb,
-            prediction_limit(self.max_predictions),
         )
 
 
@@ -277,7 +276,7 @@ class AleOptions(StatisticOptions["Effects[AccumulatedLocalEffect]"]):
     custom_values: Mapping[Any, Any] | None = None
     method: Method = "auto"
     verify: bool = False
-    max_predictions: int | None = None
+    subsample: int | None = None
 
     def statistic(self, subject: Subject) -> AleStatistic:
         """Check the options, and return the statistic of accumulated local effects."""
@@ -290,8 +289,7 @@ class AleOptions(StatisticOptions["Effects[AccumulatedLocalEffect]"]):
         single = isinstance(self.features, (str, int, np.integer))
         groups = groups_of([self.features] if single else self.features, subject.data.header)
         axes = subject.axes(self.features, groups, GridOptions(), self.custom_values, bins)
-        limit = prediction_limit(self.max_predictions)
-        return AleStatistic(groups, axes, self.method, self.verify, max_predictions=limit)
+        return AleStatistic(groups, axes, self.method, self.verify)
 
     def _bins(self) -> tuple[int, int]:
         """Return the number of bins for one feature, and for each of two."""
@@ -315,7 +313,7 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
     percentiles: tuple[float, float] = (0.05, 0.95)
     grid_resolution: GridResolution = 20
     custom_values: Mapping[Any, Any] | None = None
-    max_predictions: int | None = None
+    subsample: int | None = None
 
     def statistic(self, subject: Subject) -> MarginalStatistic:
         """Check the options, and return the statistic of averages near each value."""
@@ -327,10 +325,7 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
             check_without_model(subject.y, subject.response_method, subject.times, grid)
         groups = groups_of(self.features, subject.data.header)
         axes = subject.axes(self.features, groups, grid, self.custom_values)
-        limit = prediction_limit(self.max_predictions)
-        return MarginalStatistic(
-            groups, axes, subject.estimators, subject.target_names, max_predictions=limit
-        )
+        return MarginalStatistic(groups, axes, subject.estimators, subject.target_names)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -340,13 +335,10 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
     verb = "h_statistic"
 
     features: Any = None
-    subsample: int | str | None = "auto"
-    random_state: Any = None
     overall: bool = True
     threeway: int = 0
     method: Method = "auto"
     verify: bool = False
-    max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> InteractionStatistic:
         """Check the options, and return the statistic of interactions."""
@@ -355,7 +347,6 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
         subject.check(self.verb, self.features)
         check_flags(overall=self.overall, verify=self.verify)
         check_choice("method", self.method, Method)
-        size = resolve_subsample(self.subsample)
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         if len(chosen) < 2:
             raise OptionError(f"features={self.features!r}: an interaction needs at least two features")
@@ -369,13 +360,12 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
             self.verb,
             chosen,
             tokens,
-            size,
-            seed_of(self.random_state),
+            self.seed,
             overall=self.overall,
             threeway=most,
             method=self.method,
             verify=self.verify,
-            max_predictions=prediction_limit(self.max_predictions),
+            every=self.every,
             crossed_rows=None,
         )
 
@@ -390,9 +380,6 @@ class ImportanceOptions(StatisticOptions["Importance"]):
     kind: ImportanceKind = "effect"
     loss: LossName | None = None
     n_repeats: int = 5
-    subsample: int | str | None = "auto"
-    random_state: Any = None
-    max_predictions: int | None = None
 
     def statistic(self, subject: Subject) -> Statistic:
         """Check the options, and return the statistic of the chosen kind."""
@@ -413,19 +400,15 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         """Return the statistic of the strength of each effect."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
-        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample)
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
-        seed = seed_of(self.random_state)
-        return InteractionStatistic(
-            self.verb, chosen, tokens, size, seed, pairwise=False, max_predictions=limit
-        )
+        return InteractionStatistic(self.verb, chosen, tokens, self.seed, pairwise=False, every=self.every)
 
     def _permuted(self, subject: Subject) -> Statistic:
         """Return the statistic of permutation importance."""
         from paribus._api.statistics.importance_statistic import PermutationStatistic
 
-        limit, size = prediction_limit(self.max_predictions), resolve_subsample(self.subsample)
-        subject.data.in_memory("kind='permutation'")
+        if self.sample.size is None:
+            subject.data.in_memory("kind='permutation'")
         groups, names = resolve_groups(self.features, subject.data.header, subject.data.named)
         return PermutationStatistic(
             subject.estimators,
@@ -434,9 +417,7 @@ class ImportanceOptions(StatisticOptions["Importance"]):
             self.loss,
             subject.response_method,
             check_int("n_repeats", self.n_repeats, 1),
-            seed_of(self.random_state),
-            size if isinstance(size, int) else None,
-            max_predictions=limit,
+            self.seed,
         )
 
     def _check_unused(self, subject: Subject) -> None:
@@ -449,7 +430,6 @@ class ImportanceOptions(StatisticOptions["Importance"]):
             "n_repeats": kind != "permutation" and self.n_repeats != 5,
             "response_method": kind == "model" and subject.response_method != AUTO,
             "subsample": kind == "model" and self.subsample != AUTO,
-            "max_predictions": kind == "model" and self.max_predictions is not None,
         }
         if kind == "permutation" and subject.y is None:
             raise OptionError("kind='permutation' needs y, to compute losses of predictions")
@@ -476,8 +456,6 @@ class RegionOptions(StatisticOptions["Regions"]):
     min_errors: float = 2.0
     min_rows: int = 20
     grid_resolution: int = 20
-    subsample: int | str | None = "auto"
-    random_state: Any = None
     method: Method = "auto"
 
     def statistic(self, subject: Subject) -> RegionStatistic:
@@ -508,8 +486,8 @@ class RegionOptions(StatisticOptions["Regions"]):
             chosen,
             check_int("max_depth", self.max_depth, 1),
             bounds,
-            resolve_subsample(self.subsample),
-            seed_of(self.random_state),
+            AUTO if self.subsample == AUTO else None,
+            self.seed,
             self.method,
         )
 

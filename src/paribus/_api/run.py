@@ -9,16 +9,17 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from paribus import _budget
+from paribus._api.crossed_rows import is_called
 from paribus._api.data import ExplainerData, GroupData, SurveyRequest
 from paribus._api.model_facts import recorded
-from paribus._api.runner import Pass, Runner, announce, digest
+from paribus._api.runner import Pass, Runner, digest
 from paribus._contracts import Evaluator
 from paribus._data.rows import Background, Rows
 from paribus._data.summary import SummarySpec
 from paribus._data.table import Table
-from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, choose, reads_trees
+from paribus._evaluators.planner import Plan, choose, reads_trees
 from paribus._evaluators.request import Request, StatisticEvaluator
-from paribus._evaluators.support import Together, rows_taker
+from paribus._evaluators.support import RowSampler, Together
 from paribus._executors import LocalExecutor
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_text
@@ -46,17 +47,16 @@ class Needed(NamedTuple):
     name: str
 
 
+class RowsNeededError(Exception):
+    """Exception of a request that needs ``size`` sampled rows which were not read yet."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        super().__init__(size, seed)
+        self.size, self.seed = size, seed
+
+
 Rounds: TypeAlias = Generator[list[Pass], list[StateOrRefusal], Any]
 Steps: TypeAlias = Generator[list[Pass] | Fact | Needed, Any, Any]
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Cost of ``verify=True``: predictions, calls of the model and passes over out-of-core rows."""
-
-    predictions: int = 0
-    calls: int = 0
-    passes: int = 0
 
 
 class Statistic(Protocol):
@@ -97,15 +97,6 @@ class Statistic(Protocol):
         """The summary that it needs of each feature."""
         ...
 
-    @property
-    def max_predictions(self) -> int | None:
-        """Maximum number of predictions, None for no limit."""
-        ...
-
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the additional cost of ``verify=True`` for results by these plans."""
-        ...
-
     def evaluate(self, context: RunContext) -> Steps:
         """Yield rounds of passes, and return the function that builds the result."""
         ...
@@ -117,8 +108,8 @@ class RunContext:
 
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
     ``several`` is True if the user passed a list of models. The context of a group has that of all rows as
-    ``parent``, and its ``label``; ``n_groups`` is the number of groups. With ``of_sample``, the
-    rows are a sample in memory, whose passes do not read X.
+    ``parent``, and its ``label``; ``n_groups`` is the number of groups. If the rows are a sample by ``seed``,
+    ``sampled_from`` are all of them. With ``of_sample``, passes over sampled rows in memory do not read X.
     """
 
     data: ExplainerData | GroupData
@@ -135,10 +126,12 @@ class RunContext:
     label: str | None = None
     n_groups: int = 1
     of_sample: bool = False
+    sampled_from: Background | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         self._sampled: dict[tuple[int, int], Rows] = {}
-        self._sampling: dict[tuple[int, int, str], Pass] = {}
+        self._sampling: dict[tuple[int, int], Pass] = {}
         self._shared: dict[int, tuple[Any, Any]] = {}
         self._known: dict[int, str] = {}
 
@@ -171,10 +164,17 @@ class RunContext:
 
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
         """Return the record of a statistic; ``target`` says that it used the target."""
-        shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
-        shared["group"] = self.label
-        fingerprint = self.whole.rows.fingerprint() if target else self.fingerprint.result()
-        return recorded(self.rows, self.started, fingerprint, **(shared | facts))
+        shared: dict[str, Any] = {
+            "passes": self.runner.passes,
+            "executor": self.runner.where,
+            "max_memory": self.memory,
+            "group": self.label,
+        }
+        if self.sampled_from is not None:
+            shared |= {"sampled_rows": self.rows.n_weighted, "seed": self.seed}
+        every = self.sampled_from or self.whole.rows
+        fingerprint = every.fingerprint() if target else self.fingerprint.result()
+        return recorded(self.sampled_from or self.rows, self.started, fingerprint, **(shared | facts))
 
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
         """Return digests of data, model and settings that identify a stored state, None without a store."""
@@ -200,28 +200,36 @@ class RunContext:
             )
         return known[id(model)]
 
-    def _sampling_pass(self, size: int, seed: int, verb: str) -> Pass:
-        """Return the pass that samples out-of-core rows, the same for all models that need the sample."""
-        key = size, seed, verb
-        if key not in self._sampling:
-            taker = rows_taker(self.rows, size, seed)
-            blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
-            self._sampling[key] = Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
-        return self._sampling[key]
+    def sampled_run(self, size: int, seed: int) -> RunContext:
+        """Return the context of ``size`` rows in memory, ``self`` if there are no more rows."""
+        assert not isinstance(self.data, GroupData)
+        if size >= self.rows.n_weighted:
+            return self
+        data = self.data.sampled(size, seed, self.runner)
+        of_sample = not self.rows.in_memory
+        return replace(self, data=data, sampled_from=self.rows, seed=seed, of_sample=of_sample)
 
-    def subsample(self, size: int, seed: int, verb: str) -> Rounds:
-        """Return rows sampled without replacement, in memory; out-of-core data takes a pass."""
+    def sampled(self, size: int, seed: int) -> Rows:
+        """Return ``size`` rows in memory; raise `RowsNeededError` if they have to be read first."""
         if (size, seed) not in self._sampled:
-            rows = self.rows
-            if rows.in_memory or rows.n_weighted < len(rows) or self.parent is not None:
-                # With weights of zero, or by group, rows must be read in order.
-                self.runner.passes += not rows.in_memory
-                self._sampled[size, seed] = rows.subsample(size, seed)
-            else:
-                (state,) = yield [self._sampling_pass(size, seed, verb)]
-                assert isinstance(state, Keyed)
-                self._sampled[size, seed] = rows_taker(rows, size, seed).finish(state)
+            if not isinstance(self.rows, Rows):
+                raise RowsNeededError(size, seed)
+            self._sampled[size, seed] = self.rows.keep(self.rows.sampled(size, seed))
         return self._sampled[size, seed]
+
+    def subsample(self, size: int, seed: int) -> Rounds:
+        """Return ``size`` rows in memory; out-of-core rows take a pass, the same for all that need them."""
+        key = size, seed
+        if not self.rows.in_memory and key not in self._sampled:
+            sampler = RowSampler(size, seed)
+            if key not in self._sampling:
+                blocks, threads = self.rows.blocks(sampler.block_rows), self.threads or 1
+                self._sampling[key] = Pass(f"sample-{size}-{seed}", sampler, blocks, threads, rows=self.rows)
+            (state,) = yield [self._sampling[key]]
+            if isinstance(state, RefusalError):
+                raise state
+            self._sampled[key] = sampler.finish(state, self.rows)
+        return self.sampled(size, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,22 +333,20 @@ def evaluate_model(
     additional: tuple[Evaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
-    bound: PredictionBound | None = None,
     observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Choose evaluators and run their passes; an evaluator that refuses the rows is replaced.
 
     ``additional`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
-    ``sample`` samples rows into memory if the request, or the ``bound`` on predictions, needs it. ``observe``
-    is called with previews of the estimates before the last pass.
+    ``sample`` replaces `RunContext.subsample` if the request needs sampled rows. ``observe`` is called with
+    previews of the estimates before the last pass.
     """
     refused: dict[str, Refusal] = {}
     while True:
         try:
-            plans = choose(model, requested, method, refused, bound)
+            plans = choose(model, requested, method, refused)
         except RowsNeededError as needed:
-            assert sample is not None
-            yield from sample(needed.size)
+            yield from sample(needed.size) if sample else context.subsample(needed.size, needed.seed)
             continue
         several = len(plans) > 1 or bool(refused)
         names = [f"{name}-{plan.evaluator.name}" if several else name for plan in plans]
@@ -392,11 +398,11 @@ def _drive_passes(
     ``count`` is the number of grids of all evaluators together.
     """
     evaluator = plan.evaluator
-    rows: Background = plan.sampled or evaluator.request.background or context.rows
+    rows: Background = evaluator.request.background or context.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
     # Counts are over all rows and grids, even if this evaluator has only some of them.
-    some = plan.sampled is not None or len(plan.numbers) < count
+    some = len(plan.numbers) < count
     apart = [_separate_pass(context, name, plan, additional, settings, count)] if some and additional else []
     if apart:
         additional, settings = (), ()
@@ -471,40 +477,48 @@ def both_ways(
     return estimates_by_method
 
 
+@dataclass(frozen=True)
+class Subsample:
+    """The rows that a run uses: ``size`` of them, sampled by ``seed``, or every row if that is None.
+
+    If a model has to be called, they are at most ``called``.
+    """
+
+    size: int | None = None
+    seed: int = 0
+    called: int | None = None
+
+    def of(self, context: RunContext) -> RunContext:
+        """Return the context of the sampled rows."""
+        size = self.size
+        if size is None and self.called is not None and any(map(is_called, context.models)):
+            size = self.called
+        return context if size is None else context.sampled_run(size, self.seed)
+
+
 def run(
     statistics: Sequence[Statistic],
     prepare: Callable[[ThreadPoolExecutor, SurveyRequest], RunContext],
     *,
     threads: int | None,
     max_memory: int | None,
+    sample: Subsample,
 ) -> list[Any]:
     """Survey the rows, run the passes of all statistics in lock-step, and return their results."""
+    wanted = tuple(one.wanted for one in statistics)
+    seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
     # Our own code may use every core; a model that predicts has its own threads.
-    surveying = surveying_of(statistics, threads, max_memory)
+    surveying = SurveyRequest(wanted, seeds, threads or _budget.threads(-1), max_memory)
     with ThreadPoolExecutor(surveying.threads) as pool:
-        context = prepare(pool, surveying)
+        context = sample.of(prepare(pool, surveying))
         rounds = lockstep([one.evaluate(context) for one in statistics])
         states: list[StateOrRefusal] | None = None
-        announced: set[str | None] = {None}
         while True:
             try:
                 passes = rounds.send(states)  # type: ignore[arg-type]
             except StopIteration as done:
                 return [build() for build in done.value]
-            for one in passes:
-                if one.plan is not None and one.plan.warning not in announced:
-                    announced.add(one.plan.warning)
-                    announce(one.plan.warning)
             states = context.runner.fold(passes, context.memory)
-
-
-def surveying_of(
-    statistics: Sequence[Statistic], threads: int | None, max_memory: int | None
-) -> SurveyRequest:
-    """Return the survey that some statistics need."""
-    wanted = tuple(one.wanted for one in statistics)
-    seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
-    return SurveyRequest(wanted, seeds, threads or _budget.threads(-1), max_memory)
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:

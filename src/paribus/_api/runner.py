@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import xxhash
@@ -14,10 +12,10 @@ from paribus import _budget
 from paribus._contracts import Blocks, Evaluator
 from paribus._evaluators.planner import Plan
 from paribus._executors import as_executor
+from paribus._executors.progress import AnnouncingEvaluator
 from paribus._states import Keyed
-from paribus._text import count
 from paribus._version import __version__
-from paribus.errors import CostWarning, OptionError, RefusalError
+from paribus.errors import OptionError, RefusalError
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +43,6 @@ class Pass:
         """Whether the model itself predicts (brute force)."""
         return self.plan is not None and not self.plan.evaluator.shortcut
 
-    @property
-    def doing(self) -> str:
-        """Text of the progress bar, with the number of calls if these are expensive."""
-        if self.plan is None or not getattr(self.plan.evaluator.request, "few_calls", False):
-            return self.name
-        predictions, calls = self.plan.evaluator.predictions, self.plan.evaluator.calls
-        return (
-            f"{self.name}, {count(predictions, 'prediction')} in {count(calls, 'call')}"
-            if calls
-            else self.name
-        )
-
 
 @dataclass(eq=False)
 class Runner:
@@ -67,6 +53,7 @@ class Runner:
     checkpoint: Any = None
     passes: int = field(default=0, init=False)
     _rounds: int = field(default=1, init=False)
+    _planned: set[Plan] = field(default_factory=set, init=False)
 
     @classmethod
     def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Runner:
@@ -108,7 +95,8 @@ class Runner:
 
     def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
         """Return the state or refusal of each pass; passes that fit ``memory`` share a read."""
-        wanted, passes = passes, list(dict.fromkeys(passes))  # statistics may share a pass
+        wanted = self._announcing(passes)
+        passes = list(dict.fromkeys(wanted))  # statistics may share a pass
         stores = {one: self._store(one) for one in passes}
         stored = [one.name for one in passes if stores[one] is not None]
         if len(set(stored)) < len(stored):
@@ -124,9 +112,27 @@ class Runner:
         self.passes += any(one.reads and one.blocks.in_memory for one in passes)
         return [states[one] for one in wanted]
 
+    def _announcing(self, passes: Sequence[Pass]) -> list[Pass]:
+        """Return passes of which the first that predicts announces the predictions of all, if they are long.
+
+        The time is that of this process, so that passes on a cluster are not announced.
+        """
+        predicting = [one for one in passes if one.predicts and one.plan not in self._planned]
+        plans = {one.plan for one in predicting if one.plan is not None}
+        self._planned |= plans
+        total = sum(plan.evaluator.predictions for plan in plans)
+        first = next((one for one in predicting if one.blocks.rows), None)
+        if self.progress is False or self.executor is not None or not total or first is None:
+            return list(passes)
+        of_pass = getattr(first.evaluator, "predictions", total) / (first.blocks.rows or 1)
+        evaluator = AnnouncingEvaluator(first.evaluator, total, of_pass, first.threads)
+        announcing = replace(first, evaluator=evaluator)
+        return [announcing if one is first else one for one in passes]
+
     def begin(self) -> None:
         """Reset the counts of passes and rounds; the survey is round 0."""
         self.passes, self._rounds = 0, 1
+        self._planned.clear()
 
     def _groups(
         self, passes: Sequence[Pass], stores: Mapping[Pass, Any], memory: float
@@ -166,9 +172,7 @@ class Runner:
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
         """Return the state of a pass that reads the rows alone, or its refusal."""
         try:
-            executor = as_executor(
-                self.executor, threads=one.threads, progress=self.progress, doing=one.doing
-            )
+            executor = as_executor(self.executor, threads=one.threads, progress=self.progress, doing=one.name)
             state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), store=store)
         except RefusalError as refusal:
             return refusal
@@ -184,18 +188,8 @@ class Runner:
             SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one])
             for one in group
         ]
-        states = fold_together(folds, self.progress, " and ".join(dict.fromkeys(one.doing for one in group)))
+        states = fold_together(folds, self.progress, " and ".join(dict.fromkeys(one.name for one in group)))
         return dict(zip(group, states, strict=True))
-
-
-def announce(warning: str | None) -> None:
-    """Issue a `CostWarning` at the line of the user's call, if there is a warning."""
-    if warning is None:
-        return
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("paribus."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(warning, CostWarning, stacklevel=level)
 
 
 def digest(*parts: Any) -> str:

@@ -14,7 +14,7 @@ from paribus import _compile
 from paribus._command import compare_command, explain_command
 from paribus._command.terminal import complain
 from paribus._version import __version__
-from paribus.errors import CostWarning, ParibusError
+from paribus.errors import ParibusError
 
 # Each adds its parser, with its function as the default of `run`.
 COMMANDS = (explain_command.add_to, compare_command.add_to, _compile.add_to)
@@ -78,7 +78,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not debug:
             warnings.simplefilter("ignore")
-            warnings.simplefilter("always", CostWarning)
         warnings.showwarning = _show_warning
         return _run(chosen.run, chosen, debug)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from paribus._budget import MAX_HOURS
 from paribus._command.terminal import check_writable, complain, progress_lines, report
 from paribus._typing import OnError
 from paribus.errors import OptionError
@@ -135,12 +134,9 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder for finished blocks of Parquet, to resume an interrupted run",
     )
-    parser.add_argument(
-        "--yes", action="store_true", help=f"consent to runs of more than {MAX_HOURS:g} estimated hours"
-    )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    amount.add_argument("--verbose", action="store_true", help="model, data and estimated cost on stderr")
+    amount.add_argument("--verbose", action="store_true", help="model and data on stderr")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -203,11 +199,9 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         "monotone": monotone or None,
         "mute": tuple(arguments.mute),
         "percentiles": tuple(arguments.percentiles),
-        "max_hours": None if arguments.yes else MAX_HOURS,
     }
     if arguments.verbose:
-        estimate = explainer.estimate_cost(("explain", options))
-        for line in f"{explainer!r}\n{estimate!r}".splitlines():
+        for line in repr(explainer).splitlines():
             complain(line)
     with progress_lines():
         explanation = explainer.explain(**options)

@@ -171,10 +171,6 @@ class GroupedTable:
         """Return a stack for ``copies`` points at once."""
         return GroupedStack(self.whole.stack(copies, scratch), self.groups)
 
-    def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return the native tables of several stacks as one, with unique labels."""
-        return self.whole.joined(stacked)
-
     @cached_property
     def digests(self) -> tuple[str, ...]:
         """A digest of each column, which depends on its values only."""

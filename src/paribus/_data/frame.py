@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -174,10 +174,6 @@ class FrameTable:
             return FrameStack(self.frame, rows)
         return FrameStack(nw.maybe_reset_index(self.frame[np.tile(np.arange(rows), copies)]), rows)
 
-    def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return the native tables of several stacks as one, with unique labels."""
-        return joined_frames(stacked)
-
     @cached_property
     def digests(self) -> tuple[str, ...]:
         """A digest of each column, which depends on its values only."""
@@ -241,19 +237,6 @@ class FrameStack:
             taken = taken[chosen(index, position, self.rows).ravel()]
             columns.append(taken.alias(frame.columns[feature]))
         return frame.with_columns(*columns).to_native()
-
-
-def joined_frames(natives: Sequence[Any]) -> Any:
-    """Return the concatenation of frames with the same columns and dtypes."""
-    joined = nw.maybe_reset_index(nw.concat([nw.from_native(one, eager_only=True) for one in natives]))
-    native = joined.to_native()
-    if joined.implementation.is_pandas():
-        pd = nw.get_native_namespace(joined)
-        for feature in np.flatnonzero([dtype == np.dtype(object) for dtype in native.dtypes]):
-            # When pandas concatenates columns itself, it may replace one missing object by another.
-            cells = np.concatenate([one.iloc[:, feature].to_numpy() for one in natives])
-            native.isetitem(feature, pd.Series(cells, index=native.index, dtype=object))
-    return native
 
 
 def _compact(table: Any) -> Any:

@@ -98,9 +98,10 @@ class PrioritySample:
 
 
 def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
-    """Return the sorted positions of ``most`` rows, sampled by a hash of their numbers only.
+    """Return the sorted positions of the ``most`` rows that come first in the order of a hash.
 
-    Sampling from the samples of parts gives the sample of all rows, however rows are split into parts.
+    It is a hash of the number of the row and ``seed``. A smaller sample is part of a larger one. Sampling
+    from the samples of parts gives the sample of all rows, however rows are split into parts.
     """
     size = len(numbers)
     if size <= most:
@@ -364,8 +365,9 @@ class Rows:
     Weights are divided by ``weight_scale``, a power of two near the largest weight, so that their squares do
     not overflow; reported weights are multiplied by it. ``target`` holds the observed values, or None.
     ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it. Rows
-    of a group have their ``numbers`` among the rows of ``whole``. ``keeps`` says whether derived values of a
-    small table are kept between passes.
+    of a group have their ``numbers`` among the rows of ``whole``. ``origin`` are the numbers of sampled rows
+    in X, by which further samples are taken. ``keeps`` says whether derived values of a small table are kept
+    between passes.
     """
 
     table: Table
@@ -376,6 +378,7 @@ class Rows:
     given: Table | None = None
     numbers: Integers | None = None
     whole: Rows | None = None
+    origin: Integers | None = None
     keeps: bool = True
     # Members of `Background` that describe out-of-core data.
     in_memory: ClassVar[bool] = True
@@ -446,10 +449,7 @@ class Rows:
         """
         if self.whole is not None:
             return self.whole.head_sample(seed)
-        numbers = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0)
-        mask = np.zeros(len(self), dtype=bool)
-        mask[numbers[sample_numbers(numbers, seed, head_rows(len(self.table.names)))]] = True
-        return self.table.keep(mask)
+        return self.table.keep(self.sampled(head_rows(len(self.table.names)), seed))
 
     @property
     def weighted(self) -> bool:
@@ -461,13 +461,18 @@ class Rows:
         """Sum of the weights, divided by ``weight_scale``."""
         return float(len(self)) if self.weights is None else float(self.weights.sum())
 
-    def chosen(self, size: int | None, seed: int) -> Flags:
-        """Return which rows have positive weight, or ``size`` of them sampled without replacement."""
-        counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
-        if size is None or size >= counted.sum():
-            return counted
+    @property
+    def counted(self) -> Flags:
+        """Which rows have positive weight."""
+        return np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
+
+    def sampled(self, size: int, seed: int) -> Flags:
+        """Return which rows are the first ``size`` of positive weight in the order of `sample_numbers`."""
+        positions = np.flatnonzero(self.counted)
+        known = self.numbers if self.origin is None else self.origin
+        numbers = positions if known is None else known[positions]
         mask = np.zeros(len(self), dtype=bool)
-        mask[np.flatnonzero(counted)[sample_of(int(counted.sum()), size, seed).numbers]] = True
+        mask[positions[sample_numbers(numbers, seed, size)]] = True
         return mask
 
     def keep(self, mask: Flags) -> Rows:
@@ -476,15 +481,12 @@ class Rows:
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
         kept = self.table.keep(mask)
-        return Rows(kept, weights, self.weight_scale, target, self.aligned, keeps=self.keeps)
+        origin = None if self.origin is None else self.origin[mask]
+        return Rows(kept, weights, self.weight_scale, target, self.aligned, origin=origin, keeps=self.keeps)
 
     def group(self, mask: Flags) -> Rows:
         """Return the rows of a group, which keep their numbers."""
         return replace(self.keep(mask), numbers=np.flatnonzero(mask), whole=self)
-
-    def subsample(self, size: int | None, seed: int) -> Rows:
-        """Return ``size`` rows with positive weight, sampled without replacement; None for all of them."""
-        return self.keep(self.chosen(size, seed))
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""
@@ -617,9 +619,6 @@ class Background(Protocol):
 
     def head_sample(self, seed: int) -> Table:
         """Return sampled rows with positive weight, which define the bins of columns."""
-
-    def subsample(self, size: int | None, seed: int) -> Rows:
-        """Return ``size`` rows with positive weight in memory, sampled without replacement; None for all."""
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import local
@@ -58,6 +57,12 @@ class Column:
         codes = None if self.codes is None else self.codes[before : before + own]
         values = self.values[before : before + own]
         return replace(self, values=values, missing=self.missing[first:stop], codes=codes)
+
+    def keep(self, mask: Flags) -> Column:
+        """Return the rows where ``mask`` holds."""
+        present = mask[~self.missing]
+        codes = None if self.codes is None else self.codes[present]
+        return replace(self, values=self.values[present], missing=self.missing[mask], codes=codes)
 
     def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
         """Return a code for each present value, and the distinct values by code."""
@@ -153,9 +158,6 @@ class Table(Protocol):
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Return a stack for ``copies`` points at once."""
-
-    def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return the native tables of several stacks as one, with unique labels."""
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -286,10 +288,6 @@ class ArrayTable:
     def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
         """Return a stack for ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
-
-    def joined(self, stacked: Sequence[Any]) -> Array:
-        """Return the native tables of several stacks as one."""
-        return np.concatenate(stacked)
 
     @cached_property
     def digests(self) -> tuple[str, ...]:

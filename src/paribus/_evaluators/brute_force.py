@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -26,8 +26,6 @@ from paribus.meaning import Estimand
 
 CALL_ROWS = 16_384  # rows per call of the model: enough to hide its overhead, few enough for a cache
 CALL_BYTES = 32_000_000  # of these rows and their predictions
-BATCH_ROWS = 262_144  # rows per call of the model if calls are expensive, as far as memory allows
-BATCH_BYTES = 256_000_000  # of these rows and their predictions
 STACK_ROWS = 256  # minimum number of rows that are repeated together
 BLOCKS = 8  # minimum number of blocks of a table, for threads and progress
 PART_CALLS = 4  # calls per block: fewer waste overhead, more make blocks slow
@@ -48,49 +46,6 @@ def reraise_with_rows(model: Model, first: int, last: int, names: tuple[str, ...
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Rows to predict at points ``index (b, d)`` of a grid, or at points ``(b, i, d)`` of each row."""
-
-    grid: Grid
-    table: Table
-    index: Integers
-
-    def stacked(self, first: int, stop: int) -> Any:
-        """Return the native table of some of the points."""
-        some = self.index[first:stop]
-        # A separate buffer, because the pieces of a call are joined.
-        return self.table.stack(len(some), ScratchBuffer()).at(self.grid.replacements, some)
-
-
-def calls_of(sizes: Iterable[tuple[int, int]], most: int) -> list[list[tuple[int, int, int]]]:
-    """Pack pieces of ``(rows, points)`` into calls of at most ``most`` rows; pieces are split between points.
-
-    Each call lists the numbers of its pieces, each with its first point and the point after the last.
-
-    >>> calls_of([(4, 3), (4, 2)], 16)
-    [[(0, 0, 3), (1, 0, 1)], [(1, 1, 2)]]
-    """
-    calls: list[list[tuple[int, int, int]]] = []
-    room = 0
-    for number, (rows, points) in enumerate(sizes):
-        first = 0
-        while rows and first < points:
-            if room < rows:
-                calls.append([])
-                room = most
-            stop = min(points, first + max(1, room // rows))
-            calls[-1].append((number, first, stop))
-            room, first = room - rows * (stop - first), stop
-    return calls
-
-
-def lengths(rows: int, size: int) -> Iterator[int]:
-    """Yield the lengths of consecutive portions of at most ``size`` rows."""
-    for first in range(0, rows, size):
-        yield min(size, rows - first)
-
-
-@dataclass(frozen=True, eq=False)
 class BruteForce(SinglePass):
     r"""Partial dependence by its definition, for any model.
 
@@ -98,9 +53,7 @@ class BruteForce(SinglePass):
 
     Rows are repeated once per grid point, the columns in S are replaced, and one call of the model predicts
     as many points as fit. Portions of rows that are summed depend on the request alone, not on the number of
-    threads. If memory is short, a portion is predicted in several calls. If calls are expensive
-    (``request.few_calls``), one call predicts many portions of all grids. These portions are a branch of the
-    tree of merges, so that sums are rounded in the same way.
+    threads. If memory is short, a portion is predicted in several calls.
     """
 
     model: Model
@@ -124,22 +77,10 @@ class BruteForce(SinglePass):
         return max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
 
     @property
-    def _batch_rows(self) -> int:
-        """Rows per call of the model if memory suffices, also for expensive calls."""
-        if not (self.request.few_calls and self.model.row_independent):
-            return self._most_rows
-        return max(self._most_rows, min(BATCH_ROWS, BATCH_BYTES // self.row_cost))
-
-    @property
     def call_rows(self) -> int:
         """Rows per call of the model; only blocks are cut if predictions depend on other rows of the call."""
         cut = self.request.cut if self.model.row_independent else self.request.block_cut
-        return max(1, self._batch_rows // cut)
-
-    @property
-    def batched(self) -> bool:
-        """Whether one call predicts several portions: if calls are expensive and memory suffices."""
-        return self.model.row_independent and self.request.few_calls and self.call_rows >= self._most_rows
+        return max(1, self._most_rows // cut)
 
     @property
     def portion_rows(self) -> int:
@@ -152,20 +93,17 @@ class BruteForce(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: a portion, or as many as fit one call if calls are expensive."""
-        size, points = self.portion_rows, max(1, self.request.points)
-        while self.batched and size < self.request.rows and 2 * size * points <= self.call_rows:
-            size *= 2  # a power of two of portions is a branch of the tree of merges
-        return size
+        """Rows per block."""
+        return self.portion_rows
 
     @property
     def parts(self) -> Parts:
-        """Groups of grids with a few calls per block; one group of all grids if calls are expensive."""
+        """Groups of grids with a few calls per block."""
         parts: list[tuple[tuple[int, ...], int]] = []
         most = PART_CALLS * self._most_rows // self.portion_rows
         for number, grid in enumerate(self.request.grids):
             points = grid.n_points
-            if parts and (self.batched or parts[-1][1] + points <= most):
+            if parts and parts[-1][1] + points <= most:
                 numbers, before = parts[-1]
                 parts[-1] = (*numbers, number), before + points
             else:
@@ -185,10 +123,6 @@ class BruteForce(SinglePass):
     def call_bytes(self) -> int:
         """Memory of a call, and of the predictions of a portion that needs several calls."""
         outputs = self.model.n_outputs * FLOAT * OUTPUT_COPIES
-        if self.batched:  # pieces are joined, and the predictions of all points of a block are held
-            rows = min(self.call_rows, self.predictions)
-            held = min(self.request.rows, self.block_rows) * self.request.points * self.model.n_outputs
-            return rows * (self.request.row_bytes * (TABLE_COPIES + 1) + outputs) + held * FLOAT
         stacked = max(self.call_rows, min(self.block_rows, *map(self.stack_rows, self.request.grids)))
         return self.call_rows * self.request.row_bytes * TABLE_COPIES + stacked * outputs
 
@@ -212,53 +146,8 @@ class BruteForce(SinglePass):
         """Number of rows that the model predicts."""
         return self._predicted_rows * self.row_predictions
 
-    @property
-    def calls(self) -> int:
-        """Number of calls of the model, if every row of a block is predicted."""
-        return self.calls_for([(grid, grid.n_points) for grid in self.request.grids])
-
-    def calls_for(self, points: Sequence[tuple[Grid, int]]) -> int:
-        """Return the number of calls for all rows at the given number of points of each grid."""
-        whole, rest = divmod(self._predicted_rows, self.block_rows)
-        return whole * self._block_calls(self.block_rows, points) + self._block_calls(rest, points)
-
-    def _block_calls(self, rows: int, points: Sequence[tuple[Grid, int]]) -> int:
-        pieces = [
-            (size, count)
-            for portion in lengths(rows, self.portion_rows)
-            for grid, count in points
-            for size in lengths(portion, self.stack_rows(grid))
-        ]
-        if self.batched:
-            return len(calls_of(pieces, self.call_rows))
-        calls = 0
-        for size, count in pieces:
-            copies = max(1, self.call_rows // size) if self.model.row_independent else 1
-            calls += -(-count // copies) * -(-size // self.call_rows)
-        return calls
-
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of each grid, and curves or values for quantiles if requested."""
-        if not self.batched:
-            return self._evaluated(block, self._portions)
-        portions = list(block.cut(self.portion_rows)) or [block]
-        predictions = iter(self.predict_together(block, self._pieces(portions)))
-        return merge_in_order(
-            self._evaluated(portion, lambda grid, rows: (next(predictions),)) for portion in portions
-        )
-
-    def _pieces(self, portions: list[Block]) -> list[Piece]:
-        """Return the pieces to predict, in the order in which they are evaluated."""
-        pieces = []
-        for portion in portions:
-            kept = portion if self.request.individual else portion.weighted()
-            for number in portion.questions:
-                grid = self.request.grids[number]
-                index = grid.index(0, grid.n_points)
-                pieces += [Piece(grid, rows.table, index) for rows in kept.cut(self.stack_rows(grid))]
-        return pieces
-
-    def _evaluated(self, block: Block, portions: Callable[[Grid, Block], Iterable[Floats]]) -> Keyed:
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
@@ -269,9 +158,7 @@ class BruteForce(SinglePass):
             paired = self.request.paired(number, grid.n_points, self.outputs)
             with reraise_with_rows(self.model, first, last, grid.names):
                 estimates = [
-                    self._evaluate_grid(
-                        rows, portions(grid, rows), squares[at * size : (at + 1) * size] if paired else None
-                    )
+                    self._evaluate_grid(grid, rows, squares[at * size : (at + 1) * size] if paired else None)
                     for at, rows in enumerate(block.cut(size))
                 ]
             for at, name in enumerate(("moments", "products")):
@@ -315,7 +202,7 @@ class BruteForce(SinglePass):
         return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
 
     def _evaluate_grid(
-        self, block: Block, portions: Iterable[Floats], squares: Floats | None
+        self, grid: Grid, block: Block, squares: Floats | None
     ) -> tuple[Moments | None, CurveProducts | None, tuple[int, Floats]]:
         """Return the moments of the rows with positive weight, products of sampled rows, and curves.
 
@@ -330,7 +217,7 @@ class BruteForce(SinglePass):
         moments: list[Moments] = []
         curves: list[Floats] = []
         some: list[Floats] = []
-        for predictions in portions:
+        for predictions in self._portions(grid, block):
             if sampled is not None:
                 some.append(predictions[..., sampled])
             if mask is None or mask.any():
@@ -382,24 +269,6 @@ class BruteForce(SinglePass):
                 stacked = part.stack(1, self.scratch).at(grid.replacements, own)
                 parts.append(self._outputs(stacked, len(some), len(part)))
             yield np.concatenate(parts, axis=2)
-
-    def predict_together(self, block: Block, pieces: list[Piece]) -> list[Floats]:
-        """Return the predictions ``(o, b, i)`` of each piece of a block, in few calls of the model."""
-        first, last = block.start, block.start + len(block.table) - 1
-        outputs = self.model.n_outputs
-        found = [np.empty((outputs, len(piece.index), len(piece.table))) for piece in pieces]
-        for call in calls_of([(len(one.table), len(one.index)) for one in pieces], self.call_rows):
-            names = tuple(dict.fromkeys(name for number, _, _ in call for name in pieces[number].grid.names))
-            sizes = [len(pieces[number].table) * (stop - start) for number, start, stop in call]
-            tables = [pieces[number].stacked(start, stop) for number, start, stop in call]
-            joined = tables[0] if len(call) == 1 else pieces[0].table.joined(tables)
-            with reraise_with_rows(self.model, first, last, names):
-                predictions = self.model.predict(joined, sum(sizes))
-            parts = np.split(predictions, np.cumsum(sizes)[:-1])
-            for (number, start, stop), part in zip(call, parts, strict=True):
-                own = part.reshape(stop - start, -1, outputs)
-                found[number][:, start:stop] = own.transpose(2, 0, 1)
-        return found
 
     def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
         """Return the predictions ``(o, b, i)`` of stacked rows."""

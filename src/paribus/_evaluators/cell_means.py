@@ -18,7 +18,6 @@ from paribus._evaluators.brute_force import (
     OUTPUT_COPIES,
     STACK_ROWS,
     TABLE_COPIES,
-    lengths,
     reraise_with_rows,
 )
 from paribus._evaluators.request import EvaluationRequest, SinglePass, plain
@@ -174,12 +173,6 @@ class CellMeans(SinglePass):
     def row_predictions(self) -> int:
         """Predictions per row."""
         return 0 if self.model is None else 1
-
-    @property
-    def calls(self) -> int:
-        """Number of calls of the model, if every row of a block has positive weight."""
-        blocks = lengths(self.predictions, self.block_rows)
-        return sum(-(-rows // self.call_rows) for rows in blocks)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the rows of a block in the cells of each axis."""

@@ -96,14 +96,6 @@ class PermutationEvaluator(StatisticEvaluator):
         shuffler = self.request.shuffler
         return len(self.request.rows) * (1 + shuffler.repeats * len(shuffler.groups))
 
-    @property
-    def calls(self) -> int:
-        """Number of calls of the model."""
-        shuffler, rows = self.request.shuffler, len(self.request.rows)
-        each = -(-rows // shuffler.call_rows)
-        rounds = -(-shuffler.repeats // shuffler.at_once(rows))
-        return each * (1 + rounds * len(shuffler.groups))
-
     def memory(self, threads: int) -> int:
         """Return the maximum memory: the losses, and the groups that threads shuffle at the same time."""
         rows = len(self.request.rows)

@@ -1,19 +1,16 @@
-"""Choice of evaluators, bounds on predictions, and verification of estimates."""
+"""Choice of evaluators, and verification of estimates."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from paribus import _budget
 from paribus._contracts import Floats
-from paribus._data.rows import Background, Rows
+from paribus._data.rows import Background
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
 from paribus._evaluators.request import EffectEstimate, Request, SinglePass, StatisticEvaluator
@@ -23,10 +20,10 @@ from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
 from paribus._models.ensemble import LEAF
 from paribus._models.structure import reads_single, trees_of
-from paribus._models.trees import MOST_ROWS, Trees, rounding_of
+from paribus._models.trees import Trees, rounding_of
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
-from paribus.errors import MemoryBoundError, OptionError, RefusalCode, RefusalError
+from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
 OTHER_ESTIMAND = "it is a different estimand, so it is only used on request"
@@ -97,8 +94,7 @@ EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
 class Plan:
     """Evaluator of the parts ``numbers`` of a request, the reason for it, and the refusals of others.
 
-    ``threads`` is the number of threads. ``sampled`` are the rows of the pass if ``max_predictions`` requires
-    a sample.
+    ``threads`` is the number of threads.
     """
 
     evaluator: StatisticEvaluator
@@ -106,8 +102,6 @@ class Plan:
     why: str
     refusals: dict[str, Refusal]
     threads: int
-    warning: str | None = None
-    sampled: Rows | None = None
 
 
 def choose(
@@ -115,15 +109,13 @@ def choose(
     requested: Callable[[type[StatisticEvaluator] | None], Request],
     method: str = "auto",
     refused: Mapping[str, Refusal] | None = None,
-    bound: PredictionBound | None = None,
 ) -> list[Plan]:
     """Choose the first evaluators that together compute all parts of a request.
 
     ``requested`` returns the request for an evaluator, which may have fewer rows if the evaluator calls the
     model or crosses rows. ``method`` may require a shortcut, or exclude shortcuts. ``refused`` are evaluators
-    that refused during an earlier pass. ``bound`` limits the predictions of evaluators that call the model.
-    Without compiled kernels and without ``bound``, brute force on all rows may replace a slower shortcut. It
-    is an error if a shortcut exceeds a memory bound that the user gave.
+    that refused during an earlier pass. Without compiled kernels, brute force on all rows may replace a
+    slower shortcut. It is an error if a shortcut exceeds a memory bound that the user gave.
     """
     refusals = dict(refused or {})
     short: str | None = None
@@ -150,11 +142,8 @@ def choose(
             numbers = tuple(number for number in covered if number not in done)
             try:
                 if numbers:
-                    _refuse_slower(candidate, candidates[-1], model, requested, method, bound)
-                    within = (
-                        None if bound is None else partial(bound.bounded, numbers=numbers, done=set(done))
-                    )
-                    plans.append(_planned(candidate, model, request, numbers, method, short, within))
+                    _refuse_slower(candidate, candidates[-1], model, requested, method)
+                    plans.append(_planned(candidate, model, request, numbers, method, short))
                     done.update(numbers)
                 if len(done) == request.n_parts:
                     return _with_refusals(plans, refusals)
@@ -202,15 +191,14 @@ def _refuse_slower(
     model: Model | None,
     requested: Callable[[type[StatisticEvaluator] | None], Request],
     method: str,
-    bound: PredictionBound | None,
 ) -> None:
     """Refuse an evaluator of trees if, without compiled kernels, brute force on the same rows is faster.
 
     The kernels in NumPy test a row at every leaf, where a prediction follows one path. Both are counted and
-    not timed, so that the same call always uses the same evaluator. Shortcuts are kept where predictions are
-    bounded, cross rows with each other, or need preprocessing.
+    not timed, so that the same call always uses the same evaluator. Shortcuts are kept where predictions
+    cross rows with each other, or need preprocessing.
     """
-    kept = method != "auto" or bound is not None or candidate.structure is not Trees
+    kept = method != "auto" or candidate.structure is not Trees
     if kept or model is None or not issubclass(brute, SinglePass) or (why := why_numpy()) is None:
         return
     trees = trees_of(model).ensemble
@@ -236,18 +224,13 @@ def _planned(
     numbers: tuple[int, ...],
     method: str,
     short: str | None,
-    within: Callable[[Any], tuple[Any, Rows | None]] | None = None,
 ) -> Plan:
     some = request if len(numbers) == request.n_parts else request.only(numbers)
-    built, sampled = candidate.build(model, some), None
-    if within is not None:
-        built, sampled = within(built)
-    evaluator, threads = fitted(built)
+    evaluator, threads = fitted(candidate.build(model, some))
     why = f"requested by method={method!r}"
     if method == "auto":
         why = "the fastest that applies" if short is None else "the fastest that fits max_memory"
-    warning = None if short is None else evaluator.fallback(short)
-    return Plan(evaluator, numbers, why, {}, threads, warning, sampled)
+    return Plan(evaluator, numbers, why, {}, threads)
 
 
 def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal]) -> str:
@@ -325,128 +308,17 @@ def _threads_within(evaluator: Any, wanted: int) -> int:
     return 1 if two > bound else int(min(wanted, 2 + (bound - two) // max(1, three - two)))
 
 
-LEAST_ROWS = 2  # one row has no standard error
-WAYS_OUT = "raise it, name fewer features or lower grid_resolution"
-CROSSED_WAYS_OUT = "raise it or name fewer features"
-
-
-class RowsNeededError(Exception):
-    """Exception of a request that needs ``size`` rows in memory which were not sampled yet."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        self.size = size
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionBound:
-    """Bound on the predictions of one model: ``most``, of ``max_predictions=given``.
-
-    ``draw`` returns a sample of the ``rows`` rows with positive weight, or raises `RowsNeededError`.
-    ``recomputed`` is the number of points of each grid at which ``verify=True`` predicts the same rows again.
-    ``verified`` is the number of predictions on separate rows, for each of the two evaluators compared.
-    """
-
-    given: int
-    most: int
-    rows: int
-    draw: Callable[[int], Rows] | None = None
-    recomputed: tuple[int, ...] = ()
-    verified: int = 0
-
-    def bounded(self, evaluator: Any, numbers: Iterable[int], done: Iterable[int]) -> tuple[Any, Rows | None]:
-        """Return an evaluator of some grids on as many rows as allowed, and these rows, None for all rows.
-
-        The grids in ``done`` are computed by shortcuts, which need no predictions.
-        """
-        verified, again = self.rows * self._recomputed(done), self._recomputed(numbers)
-        if evaluator.shortcut:
-            self.check_verified(self.verified + verified + self.rows * again)
-            return evaluator, None
-        fixed = 2 * self.verified + verified  # both evaluators call the model
-        if evaluator.predictions + self.rows * again + fixed <= self.most:
-            return evaluator, None
-        assert self.draw is not None
-        sampled = self.draw(self.size(evaluator.row_predictions + again, fixed))
-        return replace(evaluator, request=evaluator.request.among(sampled)), sampled
-
-    def _recomputed(self, numbers: Iterable[int]) -> int:
-        return sum(self.recomputed[number] for number in numbers) if self.recomputed else 0
-
-    def size(self, each: int, fixed: int = 0, ways_out: str = WAYS_OUT) -> int:
-        """Return how many rows can be predicted ``each`` times, with ``fixed`` further predictions."""
-        size = min(self.rows, (self.most - fixed) // max(1, each))
-        least = min(LEAST_ROWS, self.rows)
-        if size < least:
-            self.refuse(least * each + fixed, f"{least} rows", ways_out)
-        return size
-
-    def check_verified(self, predictions: int) -> None:
-        """Raise `OptionError` if the predictions for ``verify=True`` exceed the bound."""
-        if predictions and predictions > self.most:
-            needed = self.given - self.most + predictions
-            raise OptionError(
-                f"max_predictions={self.given}: verify=True needs {needed:,} predictions to compare with; "
-                "raise it, or leave verify out"
-            )
-
-    def crossed(self, each: int) -> int:
-        """Return how many rows can be crossed with each other ``each`` times."""
-        left = self.most - 2 * self.verified
-        size = min(self.rows, math.isqrt(max(0, left) // max(1, each)))
-        least = min(LEAST_ROWS, self.rows)
-        if size < least:
-            needed = least * least * each + 2 * self.verified
-            self.refuse(needed, f"{least} rows crossed with each other", CROSSED_WAYS_OUT)
-        return size
-
-    def refuse(self, predictions: int, what: str, ways_out: str) -> None:
-        """Raise `OptionError` with the number of predictions that are needed."""
-        needed = self.given - self.most + predictions
-        verified = ", or leave verify out" if self.recomputed or self.verified else ""
-        raise OptionError(
-            f"max_predictions={self.given}: {what} need {needed:,} predictions, "
-            f"including trial calls; {ways_out}{verified}"
-        )
-
-
-def reading_predictions(model: Model) -> int:
-    """Return the maximum number of rows that a model predicts while its structure is read.
-
-    Inner models are checked on the same rows as the model, and trees once more next to their splits.
-    """
-    if model.response == "callable":
-        return 0
-    try:
-        structure_of(model)
-    except RefusalError as refusal:
-        if refusal.code is RefusalCode.NO_STRUCTURE:
-            return model.tried
-    return model.tried + MOST_ROWS
-
-
 POINTS = 8  # points compared over all grids, at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Mapping[int, Background], grids: tuple[Grid, ...], estimates: list[EffectEstimate]
+    model: Model, rows: Background, grids: tuple[Grid, ...], estimates: list[EffectEstimate]
 ) -> float:
-    """Return the largest difference between averages and brute force at a few points.
-
-    ``rows`` are the rows that each grid was averaged over.
-    """
+    """Return the largest difference between averages and brute force at a few points."""
     worst, picked = 0.0, _compared_points(grids)
-    for some in {id(one): one for one in rows.values()}.values():
-        here = [one for one in picked if rows[one[0]] is some]
-        for (number, point), brute in zip(here, _brute_averages(model, some, grids, here), strict=True):
-            worst = max(worst, apart(brute, estimates[number].average[:, point]))
+    for (number, point), brute in zip(picked, _brute_averages(model, rows, grids, picked), strict=True):
+        worst = max(worst, apart(brute, estimates[number].average[:, point]))
     return within_rounding(model, worst)
-
-
-def points_recomputed(grids: tuple[Grid, ...]) -> tuple[int, ...]:
-    """Return the number of points of each grid at which averages are compared."""
-    picked = Counter(number for number, _ in _compared_points(grids))
-    return tuple(picked[number] for number in range(len(grids)))
 
 
 def apart(one: Floats, other: Floats) -> float:

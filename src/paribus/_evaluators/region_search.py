@@ -418,11 +418,6 @@ class RegionSearch(StatisticEvaluator):
         return sum(self.predicted) or self.source.predictions * (self.request.max_depth + 1)
 
     @property
-    def calls(self) -> int:
-        """Number of calls of the model, at most."""
-        return self.source.calls * (self.request.max_depth + 1)
-
-    @property
     def state_bytes(self) -> int:
         """Memory of the sums of one pass; the last depth has most nodes."""
         request, halves = self.request, 2 ** max(1, self.request.max_depth)

@@ -24,7 +24,6 @@ CAPACITY = 4_096  # sketch size per point if not every prediction is kept: rank 
 LEAST_CAPACITY = 16
 CALLS_FIRST = 64  # largest cut of calls and curve portions, which changes no result, before blocks are cut
 MOST_CUTS = 64 * CALLS_FIRST  # largest cut
-DEARER = 10  # cost of evaluating the model, relative to a shortcut, above which there is a warning
 MOST_PAIRED = 256  # points of a curve whose covariance is computed
 MOST_PRODUCTS = 2**18  # numbers of the covariance of one curve, over its outputs
 SEED = 0  # of the rows sampled for standard errors
@@ -64,11 +63,10 @@ class EvaluationRequest:
 
     Calls and blocks have fixed sizes, so that memory does not change results. The sizes are divided by
     ``cut``, a power of two. Up to `CALLS_FIRST` only calls and portions of curves are cut. Beyond it blocks
-    are cut too, which changes the rounding of sums; this requires a memory bound from the user. ``few_calls``
-    says that a call of the model is expensive even for few rows. ``background`` are the rows of the passes,
-    None for all rows of the run. ``strengths`` requests the standard deviation of each effect over the rows,
-    if the structure of the model gives it. ``shared`` is for what requests of the same grids on other rows
-    need, too.
+    are cut too, which changes the rounding of sums; this requires a memory bound from the user.
+    ``background`` are the rows of the passes, None for all rows of the run. ``strengths`` requests the
+    standard deviation of each effect over the rows, if the structure of the model gives it. ``shared`` is for
+    what requests of the same grids on other rows need, too.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -85,7 +83,6 @@ class EvaluationRequest:
     quantiles: QuantileRequest | None = None
     memory_was_given: bool = True
     cut: int = 1
-    few_calls: bool = False
     background: Background | None = None
     strengths: bool = False
     shared: dict[Any, Any] = field(default_factory=dict)
@@ -350,11 +347,6 @@ class StatisticEvaluator(ABC):
         return 0
 
     @property
-    def calls(self) -> int:
-        """Number of calls of the model: none where its structure is read."""
-        return 0
-
-    @property
     @abstractmethod
     def error_rows(self) -> int:
         """Number of rows that the standard errors are computed from."""
@@ -379,10 +371,6 @@ class StatisticEvaluator(ABC):
     def shortage(self, needed: float) -> str:
         """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
 
-    def fallback(self, short: str) -> str | None:
-        """Return the warning that this evaluator replaces a shortcut which is ``short`` of memory."""
-        return None
-
     @abstractmethod
     def passes(self, threads: int) -> Passes:
         """Yield one `Fold` per pass over the rows, receive its merged state, and return the estimates."""
@@ -391,7 +379,6 @@ class StatisticEvaluator(ABC):
 class SinglePass(StatisticEvaluator):
     """Base class of evaluators that go through the rows once, for a list of grids."""
 
-    shortcut_passes: ClassVar[int] = 1  # predictions of all rows that take as long as the shortcut
     request: EvaluationRequest
 
     @classmethod
@@ -478,19 +465,6 @@ class SinglePass(StatisticEvaluator):
             + ". Raise max_memory, lower grid_resolution"
             + (", leave quantiles out" if request.quantiles is not None else "")
             + (", pass kind='average' or fewer rows" if request.individual else "")
-        )
-
-    def fallback(self, short: str) -> str | None:
-        """Return the warning that this evaluator replaces a shortcut which is ``short`` of memory.
-
-        None if predictions cost at most `DEARER` times as much as the shortcut.
-        """
-        passes = self.predictions / max(1, self.shortcut_passes * self.request.n_weighted)
-        if passes <= DEARER:
-            return None
-        return (
-            f"max_memory is too small for the shortcut, so the model is evaluated about {passes:,.0f} times "
-            f"on every row, where the shortcut takes about as long as one such pass ({short})"
         )
 
     def passes(self, threads: int) -> Passes:

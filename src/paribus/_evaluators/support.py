@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from paribus._contracts import Array, Evaluator, Floats, Integers
 from paribus._data.frame import FrameTable
-from paribus._data.rows import Background, Block, Rows, sample_of
+from paribus._data.rows import Background, Block, Rows, sample_numbers
 from paribus._data.scan.model_table import ModelTable
-from paribus._data.scan.open import TAKE_ROWS
 from paribus._grid import Axis, Grid
 from paribus._states import Counts, Keyed
+
+TAKE_ROWS = 65_536  # rows read at a time when only some are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class RowsTaker:
     numbers: Integers
     like: ModelTable
     unit: float
-    block_rows: int = TAKE_ROWS
+    block_rows: ClassVar[int] = TAKE_ROWS
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the sampled rows of a block."""
@@ -55,13 +56,61 @@ class RowsTaker:
         return Rows(table, np.concatenate(taken.weights) if taken.weights else None, self.unit)
 
 
-def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
-    """Return the evaluator that reads ``size`` rows, the same that would be sampled in memory.
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """At most ``most`` Arrow rows with positive weight, sampled by their ``numbers`` alone, as in memory.
 
-    All rows must have positive weight, because rows are numbered among those with positive weight.
+    The sample differs for partitions that a cluster computes, as long as their lengths are unknown: rows are
+    then numbered within the partition.
     """
-    numbers = sample_of(rows.n_weighted, size, seed).numbers
-    return RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)
+
+    most: int
+    seed: int
+    numbers: Integers
+    rows: Any
+    weights: Floats | None = None
+
+    @classmethod
+    def of(cls, block: Block, seed: int, most: int) -> Self:
+        """Sample rows of a block."""
+        arrow = cast(ModelTable, block.table).arrow.native
+        counted = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
+        numbers = block.positions[counted]
+        sampled = sample_numbers(numbers, seed, most)
+        chosen = counted[sampled]
+        weights = None if block.weights is None else block.weights[chosen]
+        return cls(most, seed, numbers[sampled], arrow.take(chosen), weights)
+
+    def merge(self, other: Self) -> Self:
+        """Sample rows of both."""
+        import pyarrow as pa
+
+        numbers = np.concatenate([self.numbers, other.numbers])
+        order = np.argsort(numbers)
+        chosen = order[sample_numbers(numbers[order], self.seed, self.most)]
+        rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.concatenate([self.weights, other.weights])[chosen]
+        return type(self)(self.most, self.seed, numbers[chosen], rows, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class RowSampler:
+    """Evaluator that samples ``size`` rows, the same as in memory."""
+
+    size: int
+    seed: int
+    block_rows: ClassVar[int] = TAKE_ROWS
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the sampled rows of a block."""
+        return Keyed({("sample", 0): KeptRows.of(block, self.seed, self.size)})
+
+    def finish(self, state: Keyed, like: Background) -> Rows:
+        """Return the sampled rows as background data with the columns of ``like``."""
+        kept, table = state.parts["sample", 0], cast(ModelTable, like.table)
+        return Rows(replace(table, arrow=FrameTable(kept.rows, table.names)), kept.weights, like.weight_scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
+from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._data.categories import categories_with, check_known, unknown_to
 from paribus._data.kinds import Steps
-from paribus._data.rows import Block, PrioritySample, head_rows, sample_numbers
+from paribus._data.rows import Block, PrioritySample, head_rows
 from paribus._data.scan.listing import SIZE, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.open import ScannedRows
@@ -28,6 +28,7 @@ from paribus._data.summary import (
     order_categories,
     placed,
 )
+from paribus._evaluators.support import KeptRows
 from paribus._states import Counts, Keyed
 from paribus._states.row_states import SPARE, CategoryWeights, Sketch
 from paribus.errors import FeatureError, TableError, WeightError
@@ -212,39 +213,6 @@ class Digest:
         return type(self)((self.total + other.total) % SIZE)
 
 
-@dataclass(frozen=True, eq=False)
-class KeptRows:
-    """At most ``most`` rows with positive weight, sampled by their ``numbers`` alone, as in memory.
-
-    The sample differs for partitions that a cluster computes: their lengths are unknown, so rows are numbered
-    within the partition.
-    """
-
-    most: int
-    seed: int
-    numbers: Integers
-    rows: Any
-
-    @classmethod
-    def of(cls, block: Block, seed: int) -> Self:
-        """Sample rows of a block."""
-        arrow = cast(ModelTable, block.table).arrow.native
-        some = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
-        most = head_rows(len(block.table.names))
-        chosen = some[sample_numbers(some + block.start, seed, most)]
-        return cls(most, seed, chosen + block.start, arrow.take(chosen))
-
-    def merge(self, other: Self) -> Self:
-        """Sample rows of both."""
-        import pyarrow as pa
-
-        numbers = np.concatenate([self.numbers, other.numbers])
-        order = np.argsort(numbers)
-        chosen = order[sample_numbers(numbers[order], self.seed, self.most)]
-        rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
-        return type(self)(self.most, self.seed, numbers[chosen], rows)
-
-
 def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
     """Return the categories of both, in order of first occurrence."""
     if one is None or two is None:
@@ -288,7 +256,7 @@ class Survey:
         }
         for number, total in enumerate(_digests(table.arrow.native, block)):
             states["digest", number] = Digest(total)
-        states["few", 0] = KeptRows.of(block, SEED)
+        states["few", 0] = KeptRows.of(block, SEED, head_rows(len(block.table.names)))
         if weights is not None:
             for seed in self.seeds:
                 states["heavy", seed] = PrioritySample.of(block.positions, weights, seed, SAMPLED)

@@ -9,13 +9,15 @@ import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
 from time import perf_counter
 from typing import Any
 
-from paribus._contracts import S
+from paribus._contracts import Evaluator, S
 from paribus._kernels import cache_folder
+from paribus._text import count
 
 ONCE = "once on this machine"
 
@@ -78,6 +80,7 @@ def showing_compilation(progress: bool | None) -> Iterator[None]:
 
 
 PATIENCE = 2.0  # seconds before a bar is shown
+ANNOUNCED = 10.0  # seconds of predictions that are announced before
 WARM = 0.5  # seconds before the pace is used, because the first call is often slow
 OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which another line is logged
 LOG = logging.getLogger("paribus")
@@ -88,6 +91,7 @@ WORDS = {  # text of a pass by its verb, with which its name begins; by default 
     "h_statistic": "interactions",
     "surfaces": "surfaces of pairs",
     "shapes": "shapes of curves",
+    "sample": "sample of the rows",
 }
 
 
@@ -120,11 +124,33 @@ def with_progress(
         bar.close()
 
 
-def announce_line(text: str) -> None:
-    """Write a line to stderr before the computation."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"paribus: {text}\n")
-        sys.stderr.flush()
+@dataclass(eq=False)
+class AnnouncingEvaluator:
+    """Evaluator that announces a long run on stderr after its first block: its predictions, and their time.
+
+    ``predictions`` are those of the run, and ``row_predictions`` those of a row in this pass.
+    """
+
+    evaluator: Evaluator[Any, Any]
+    predictions: int
+    row_predictions: float
+    threads: int
+    timed: bool = False
+
+    def evaluate(self, block: Any) -> Any:
+        """Return the state of a block."""
+        if self.timed:
+            return self.evaluator.evaluate(block)
+        started = perf_counter()
+        state = self.evaluator.evaluate(block)
+        self.timed = True
+        predicted = max(1.0, self.row_predictions * block.work)
+        seconds = (perf_counter() - started) * self.predictions / (predicted * self.threads)
+        if seconds > ANNOUNCED and sys.stderr is not None:
+            expected = f"{count(self.predictions, 'prediction')}, about {_duration_text(seconds)}"
+            sys.stderr.write(f"paribus: {expected}\n")
+            sys.stderr.flush()
+        return state
 
 
 def describe_passes(doing: str) -> str:
@@ -134,8 +160,6 @@ def describe_passes(doing: str) -> str:
     'accumulated local effects, model 2 of 3'
     >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
     'partial dependence and interactions, first pass'
-    >>> describe_passes("effects, 20 predictions in 1 call")
-    'partial dependence, 20 predictions in 1 call'
     """
     passes = doing.split(" and ")
     model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
@@ -145,10 +169,9 @@ def describe_passes(doing: str) -> str:
 
 def _pass_words(name: str) -> str:
     """Return the text of one pass."""
-    own, comma, more = name.partition(", ")
-    verb = own.split("-")[0]
-    first = re.search("-(coverage|curves|sample)", own)
-    return WORDS.get(verb, verb.replace("_", " ")) + (", first pass" if first else "") + comma + more
+    verb = name.split("-")[0]
+    first = re.search("-(coverage|curves)", name)
+    return WORDS.get(verb, verb.replace("_", " ")) + (", first pass" if first else "")
 
 
 def _shows_bar(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:

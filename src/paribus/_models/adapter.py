@@ -73,10 +73,8 @@ def adapt(
     library, version = library_of(estimator)
     is_margin = response == "decision_function" and boosting_library(estimator) is not None
     independent = _is_row_independent(predictor, sample, name, prediction)
-    tried, calls = _n_sample_predictions(len(sample)), 2
     if independent:
-        independent, more = _is_unaffected_by_extremes(predictor, table, chosen, name, prediction)
-        tried, calls = tried + more, calls + 2 * (more > 0)
+        independent = _is_unaffected_by_extremes(predictor, table, chosen, name, prediction)
     return Model(
         predictor,
         name,
@@ -89,22 +87,7 @@ def adapt(
         sample,
         prediction if columns is None else prediction[:, list(columns)],
         getattr(raw, "dtype", None) in (np.float32, np.float16),
-        tried,
-        calls,
     )
-
-
-def most_tried(table: Table) -> int:
-    """Return the largest number of rows that `adapt` predicts for a table."""
-    nominal = any(table.dtype(j).startswith(NOMINAL_DTYPES) for j in range(len(table.names)))
-    rows = min(len(table), MOST_SAMPLE_ROWS if nominal else SAMPLE_ROWS)
-    extreme = 2 * min(len(table.names), EXTREME_COLUMNS)
-    return _n_sample_predictions(rows) + min(len(table), rows + extreme) + 1
-
-
-def _n_sample_predictions(rows: int) -> int:
-    """Return the number of predictions of sampled rows: all of them, and half of them twice."""
-    return rows + 2 * -(-rows // 2)
 
 
 def _sampled_rows_mask(table: Table) -> Flags:
@@ -152,8 +135,8 @@ def _is_row_independent(predictor: Predictor, sample: Table, name: str, predicti
 
 def _is_unaffected_by_extremes(
     predictor: Predictor, table: Table, chosen: Flags, name: str, prediction: Floats
-) -> tuple[bool, int]:
-    """Return whether predictions are independent of rows with extreme values, and the number of predictions.
+) -> bool:
+    """Return whether predictions are independent of rows with extreme values.
 
     The sampled rows are predicted together with the rows with the smallest and largest number of each
     column. The most extreme row is also predicted alone. Errors are ignored here, because the evaluation
@@ -161,7 +144,7 @@ def _is_unaffected_by_extremes(
     """
     extreme, most = _extreme_rows(table, chosen)
     if most is None:
-        return True, 0
+        return True
     together = chosen.copy()
     together[extreme] = True
     places = np.flatnonzero(together)
@@ -169,10 +152,9 @@ def _is_unaffected_by_extremes(
         beside = as_outputs(_predict_copies(predictor, table.keep(together), name, 1), len(places), name)
         alone = as_outputs(_predict_copies(predictor, table.slice(most, most + 1), name, 1), 1, name)
     except ModelError:
-        return True, len(places) + 1
+        return True
     same = _equal_up_to_rounding(beside[chosen[places]], prediction)
-    same = same and _equal_up_to_rounding(alone, beside[places == most])
-    return same, len(places) + 1
+    return same and _equal_up_to_rounding(alone, beside[places == most])
 
 
 def _equal_up_to_rounding(again: Floats, once: Floats) -> bool:

@@ -162,8 +162,7 @@ class Model:
     for axis labels. ``row_independent`` means that predictions do not change if rows are repeated with new
     labels, or are predicted together with rows with extreme values. ``sample_prediction (i, o)`` are the
     predictions of ``sample``, a few rows of the table. ``is_float32`` means that these had single or half
-    precision. ``tried`` is the number of rows that were predicted before the evaluation, in ``tried_calls``
-    calls.
+    precision.
     """
 
     predictor: Predictor
@@ -177,8 +176,6 @@ class Model:
     sample: Table | None = None
     sample_prediction: Floats | None = None
     is_float32: bool = False
-    tried: int = 0
-    tried_calls: int = 0
 
     def digest(self) -> str:
         """Return a digest of names, response and sample predictions."""

@@ -8,7 +8,6 @@ if typing.TYPE_CHECKING:
     from paribus.results.ale import AccumulatedLocalEffect
     from paribus.results.comparison import Comparison, Difference
     from paribus.results.contrasts import Contrast
-    from paribus.results.cost_estimate import CostEstimate
     from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
     from paribus.results.drift import Change, Drift, EffectDrift
     from paribus.results.effects import Effects
@@ -32,7 +31,6 @@ _HOMES = {
     "Change": "results.drift",
     "Comparison": "results.comparison",
     "Contrast": "results.contrasts",
-    "CostEstimate": "results.cost_estimate",
     "Difference": "results.comparison",
     "Drift": "results.drift",
     "EffectDrift": "results.drift",
@@ -70,7 +68,6 @@ __all__ = [
     "Change",
     "Comparison",
     "Contrast",
-    "CostEstimate",
     "Difference",
     "Drift",
     "EffectDrift",

@@ -215,7 +215,7 @@ def _typical(numbers: Floats, weights: Floats) -> Floats:
 def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
     """Return the change of the predictions that both keep; None without any.
 
-    There are none if ``max_predictions`` drew other rows, or after `Explanation.without_rows`.
+    There are none if other rows were sampled, or after `Explanation.without_rows`.
     """
     one, two = old.predictions, new.predictions
     same = one.rows == two.rows and np.array_equal(one.numbers, two.numbers)

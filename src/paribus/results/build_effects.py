@@ -141,7 +141,7 @@ class EffectBuilder:
             return root_mean_square(estimate.strength)
         interventional = self.provenance.estimand is not Estimand.PATH_DEPENDENT
         covered = weights.sum() >= rows * (1 - COVERED)
-        if len(grid.axes) > 1 or request.few_calls or not interventional or covered:
+        if len(grid.axes) > 1 or not interventional or covered:
             return strength_of(estimate.average, weights)
         return float("nan")
 

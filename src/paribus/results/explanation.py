@@ -93,7 +93,7 @@ class Explanation(ReportMixin, CorrectionMixin):
         Effects and performance of each group of rows, and where effects differ most; None without ``by``.
     regions : Regions or None
         Regions for the features whose curves differ most between rows. None for models whose structure is not
-        read, for lists, with ``max_predictions`` and without interactions.
+        read, for lists and without interactions.
     margin_interactions : HStatistics or None
         H-statistics of the margins, before a link such as the sigmoid. None without such a link, without a
         structure, and if they exceed ``max_memory``.

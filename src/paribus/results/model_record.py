@@ -135,7 +135,7 @@ class RowPredictions(Record):
     Attributes
     ----------
     rows : int
-        Number of rows that were predicted: all of positive weight, or those drawn for ``max_predictions``.
+        Number of rows that were predicted: all of positive weight, or a sample of them.
     mean, standard_error, deviation : ndarray of shape (n_outputs,)
         Average prediction, its standard error, and the standard deviation of predictions, over these rows
         with their weights. The deviation of the mean of several models is that of the sample.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -10,20 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_ale_estimate
-from paribus._api.prediction_budget import (
-    PredictionBudget,
-    bound_note,
-    fewest_rows,
-    sampled_provenance,
-    share_of_range,
-)
 from paribus._api.run import (
     ModelEstimates,
     Needed,
     Rounds,
     RunContext,
     Steps,
-    Verification,
     both_ways,
     each_model,
     evaluate_model,
@@ -34,8 +26,7 @@ from paribus._data.rows import MOST_FEW, Rows, head_rows
 from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.ale.accumulate import AleEstimate, AleRequest
 from paribus._evaluators.ale.ale_grid import SAMPLED, AleBins, AleGrid, bins_of, similar_order
-from paribus._evaluators.ale.brute_ale import BruteAle
-from paribus._evaluators.planner import Plan, apart, within_rounding
+from paribus._evaluators.planner import apart, within_rounding
 from paribus.errors import FeatureError
 from paribus.notes import Note
 from paribus.results import AccumulatedLocalEffect, Effects, Provenance
@@ -57,7 +48,6 @@ class AleStatistic:
     method: str = "auto"
     verify: bool = False
     verb: str = "accumulated_local_effects"
-    max_predictions: int | None = None
     after: str | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
@@ -87,57 +77,27 @@ class AleStatistic:
         except OrderNeededError:
             # Fewer rows for wide tables.
             size = min(SAMPLED, head_rows(len(context.rows.table.names)) * SAMPLED // MOST_FEW)
-            some = yield from context.whole.subsample(size, SEED, self.verb)
+            some = yield from context.whole.subsample(size, SEED)
             if self.after is not None and not context.rows.in_memory:
                 yield Needed(self.after)  # to share the next pass over the rows
             grids, skipped = self._grids(context, partial(similar_order, some))
         request = self._request(context, grids)
-        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(context, request, index, budget) for index in range(len(context.models))]
+            [self._evaluated(context, request, index) for index in range(len(context.models))]
         )
         verified = [self._verified(context, one, request) for one in estimated] if self.verify else None
         return partial(self._result, context, request, estimated, skipped, verified)
 
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the cost of the comparison on a few rows; brute force predicts them twice."""
-        if not self.verify:
-            return Verification()
-        few, ways = (
-            min(VERIFIED, context.rows.n_weighted),
-            1 + any(not plan.evaluator.shortcut for plan in plans),
-        )
-        requests = [plan.evaluator.request for plan in plans]
-        grids = tuple(grid for one in requests if isinstance(one, AleRequest) for grid in one.ale_grids)
-        points = sum(grid.n_points for grid in grids if not grid.silent)
-        calls = len(grids) if self.max_predictions is None else 1
-        return Verification(ways * few * points, ways * calls)
-
-    def _evaluated(
-        self, context: RunContext, request: AleRequest, index: int, budget: PredictionBudget | None
-    ) -> Rounds:
+    def _evaluated(self, context: RunContext, request: AleRequest, index: int) -> Rounds:
         """Return the estimates of one model."""
-        model, bound = context.models[index], None
-        if budget is not None:
-            few = min(VERIFIED, context.rows.n_weighted) if self.verify else 0
-            verified = few * BruteAle.build(model, request).row_predictions
-            bound = budget.bound(model, reads=self.reads_trees, verified=verified)
-        estimated = yield from evaluate_model(
-            context,
-            model,
-            lambda candidate: request,
-            self.method,
-            label(self.verb, index, len(context.models)),
-            sample=None if budget is None else budget.sample,
-            bound=bound,
-        )
-        return estimated
+        model, name = context.models[index], label(self.verb, index, len(context.models))
+        return evaluate_model(context, model, lambda candidate: request, self.method, name)
 
     def _verified(self, context: RunContext, one: ModelEstimates, request: AleRequest) -> float:
         """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
         rows = Rows(context.rows.head_sample(SEED), None)
-        rows = rows.keep(rows.chosen(VERIFIED, SEED))
+        rows = rows.keep(rows.sampled(VERIFIED, SEED))
         few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
         exact, brute = both_ways(one.model, lambda candidate: few, rows, self.method)
         worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
@@ -192,7 +152,6 @@ class AleStatistic:
             rows.weighted,
             out_of_core=not rows.in_memory,
             memory_was_given=context.memory_was_given,
-            few_calls=self.max_predictions is not None,
         )
 
     def _result(
@@ -211,28 +170,22 @@ class AleStatistic:
             rank_error=context.data.rank_error(self.wanted),
         )
         joined = combined_estimates(context, estimated, mean_ale_estimate)
-        grids, sampled = request.ale_grids, fewest_rows(estimated, len(joined))
-        several = zip(
-            sampled, grids, joined, quantile_notes(grids, context, self.wanted, "bins"), strict=True
-        )
+        grids = request.ale_grids
+        several = zip(grids, joined, quantile_notes(grids, context, self.wanted, "bins"), strict=True)
         return Effects(tuple(self._effect(context, provenance, *one) for one in several), skipped)
 
     def _effect(
         self,
         context: RunContext,
         provenance: Provenance,
-        sampled: Rows | None,
         grid: AleGrid,
         estimate: AleEstimate,
         remarks: tuple[Note, ...],
     ) -> AccumulatedLocalEffect:
         """Build one local effect."""
-        models, own = context.models, sampled_provenance(provenance, sampled, SEED)
-        if sampled is not None and self.max_predictions is not None:
-            share = share_of_range(estimate.ale, estimate.error)
-            remarks = (*remarks, bound_note(own, self.max_predictions, share))
-        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
-        return builder.accumulated_local_effect(grid, estimate, (sampled or context.rows).total, remarks)
+        models = context.models
+        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, provenance)
+        return builder.accumulated_local_effect(grid, estimate, context.rows.total, remarks)
 
 
 class OrderNeededError(Exception):

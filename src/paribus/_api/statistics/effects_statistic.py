@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, islice
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from paribus._api.combine import combine_facts, combine_remarks, combined_estimates, label, mean_estimate
-from paribus._api.prediction_budget import (
-    SUBSAMPLE,
-    PredictionBudget,
-    bound_note,
-    crosses,
-    fewest_rows,
-    sampled_provenance,
-    share_of_range,
-)
+from paribus._api.crossed_rows import SUBSAMPLE, crosses
 from paribus._api.run import (
     STRONGEST_PAIRS,
     Fact,
@@ -28,7 +19,6 @@ from paribus._api.run import (
     Rounds,
     RunContext,
     Steps,
-    Verification,
     each_model,
     estimates_here,
     evaluate_model,
@@ -38,16 +28,14 @@ from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_no
 from paribus._contracts import Floats
 from paribus._data.rows import Background, Rows
 from paribus._data.summary import SEED, SummarySpec
-from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
-from paribus._evaluators.planner import Plan, choose, largest_difference, points_recomputed
+from paribus._evaluators.planner import Plan, choose, largest_difference
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._grid import SPLITS, Axis, Grid, outer_axis
 from paribus._models import Model
 from paribus._states import Keyed
 from paribus._text import at_point, number
-from paribus._typing import AUTO
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
@@ -81,7 +69,6 @@ class EffectsStatistic:
     quantiles: tuple[float, ...] | None = None
     alone: bool = False
     verb: str = "effects"
-    max_predictions: int | None = None
     strengths: bool = True
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
@@ -115,10 +102,7 @@ class EffectsStatistic:
         every = (*grids, *(Grid((axis,)) for axis in outer.values()))
         request = self._request(context, every, sum(grid.n_points for grid in grids))
         counting = self._counting(context, grids, every)
-        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
-        evaluating = [
-            self._evaluated(context, request, n, counting, budget) for n in range(len(context.models))
-        ]
+        evaluating = [self._evaluated(context, request, n, counting) for n in range(len(context.models))]
         estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(context, axes)])
         supports, joint = counting.finish(estimated[0].state)
         placed = quantile_notes(grids, context, self.wanted)
@@ -128,7 +112,6 @@ class EffectsStatistic:
             hints = one_hot_notes(grids, context.rows.head_sample(SEED))
         remarks = [sum(each, ()) for each in zip(placed, hints, computed, strict=False)]
         verified = [self._verified(context, one, every) for one in estimated]
-        sampled = fewest_rows(estimated, len(every))
         names = context.data.header.names
         far = [extrapolation_of(grid, joint, counting.probe, names) for grid in grids]
         joined = combined_estimates(context, estimated, mean_estimate)
@@ -138,7 +121,7 @@ class EffectsStatistic:
         for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
             remarks[position] += _sampled_notes(context.rows) if after is not before else ()
         tails = [beyond.get(position) for position in range(len(grids))]
-        several = zip(sampled, grids, strong, supports, far, remarks, tails, strict=False)
+        several = zip(grids, strong, supports, far, remarks, tails, strict=False)
         return partial(self._result, context, request, estimated, verified, list(several), skipped)
 
     def _counting(
@@ -159,8 +142,7 @@ class EffectsStatistic:
     @property
     def _crossed_if_needed(self) -> bool:
         """Whether strengths that sums do not give are computed by crossing rows."""
-        bounded = self.max_predictions is not None or self.method == "recursion"
-        return self.strengths and not self.alone and not bounded
+        return self.strengths and not self.alone and self.method != "recursion"
 
     def _crossed(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
         """Return strengths from crossed rows, if a model is known to need these."""
@@ -179,7 +161,7 @@ class EffectsStatistic:
         """Return the strengths of features, halving these until they fit in memory."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
-        own = InteractionStatistic(self.verb, features, features, AUTO, SEED, pairwise=False, overall=False)
+        own = InteractionStatistic(self.verb, features, features, SEED, pairwise=False, overall=False)
         try:
             found = yield from replace(own, method=self.method).statistics(context)
         except MemoryBoundError:
@@ -209,25 +191,6 @@ class EffectsStatistic:
             for grid, one in estimates.items()
         ]
 
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the cost of recomputing a few points, each in calls by itself."""
-        if not self.verify:
-            return Verification()
-        predictions = calls = 0
-        grids = {
-            n: grid
-            for plan in plans
-            if isinstance(plan.evaluator.request, EvaluationRequest)
-            for n, grid in zip(plan.numbers, plan.evaluator.request.grids, strict=True)
-        }
-        points = points_recomputed(tuple(grids[number] for number in sorted(grids)))
-        for plan in plans:
-            rows = context.rows.n_weighted if plan.sampled is None else len(plan.sampled)
-            picked = sum(points[number] for number in plan.numbers)
-            predictions += rows * picked
-            calls += -(-rows // CALL_ROWS) * picked
-        return Verification(predictions, calls, int(any(plan.sampled is None for plan in plans)))
-
     def _request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
         """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
         rows, quantiles = context.rows, None
@@ -247,7 +210,6 @@ class EffectsStatistic:
             out_of_core=not rows.in_memory,
             quantiles=quantiles,
             memory_was_given=context.memory_was_given,
-            few_calls=self.max_predictions is not None,
             strengths=self.strengths,
             shared=context.shared(self),
         )
@@ -258,23 +220,16 @@ class EffectsStatistic:
         request: EvaluationRequest,
         index: int,
         counting: SupportCounts,
-        budget: PredictionBudget | None,
     ) -> Rounds:
         """Return the estimates of one model; the first one also counts rows."""
-        model, bound = context.models[index], None
-        if budget is not None:
-            recomputed = points_recomputed(request.grids) if self.verify else ()
-            bound = budget.bound(model, reads=self.reads_trees, recomputed=recomputed)
         estimated = yield from evaluate_model(
             context,
-            model,
+            context.models[index],
             lambda candidate: request,
             self.method,
             label(self.verb, index, len(context.models)),
             additional=() if index else counting.parts,
             settings=() if index else counting.settings,
-            sample=None if budget is None else budget.sample,
-            bound=bound,
         )
         return estimated
 
@@ -307,9 +262,8 @@ class EffectsStatistic:
         if not self.verify:
             return None
         assert one.model is not None
-        rows = {number: plan.sampled or context.rows for plan in one.plans for number in plan.numbers}
-        context.runner.passes += any(not some.in_memory for some in rows.values())
-        return largest_difference(one.model, rows, grids, one.estimates)
+        context.runner.passes += not context.rows.in_memory
+        return largest_difference(one.model, context.rows, grids, one.estimates)
 
     def _result(
         self,
@@ -326,7 +280,7 @@ class EffectsStatistic:
             **combine_facts(estimated, verified),
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
-            points=sum(one[1].n_points for one in several),
+            points=sum(one[0].n_points for one in several),
             rank_error=context.data.rank_error(self.wanted),
         )
         effects = tuple(self._effect(context, request, provenance, *one) for one in several)
@@ -337,7 +291,6 @@ class EffectsStatistic:
         context: RunContext,
         request: EvaluationRequest,
         provenance: Provenance,
-        sampled: Rows | None,
         grid: Grid,
         estimate: EffectEstimate,
         support: tuple[Floats, float],
@@ -346,12 +299,8 @@ class EffectsStatistic:
         outer: EffectEstimate | None,
     ) -> PartialDependence:
         """Build one effect; ``outer`` is the estimate beyond the ends of its grid."""
-        models, own = context.models, sampled_provenance(provenance, sampled, SEED)
-        if sampled is not None and self.max_predictions is not None:
-            averaged = self.kind != "individual"
-            share = share_of_range(estimate.average, estimate.standard_error) if averaged else None
-            remarks = (*remarks, bound_note(own, self.max_predictions, share))
-        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, own)
+        models = context.models
+        builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, provenance)
         total = context.rows.total * context.rows.weight_scale
         return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
 
@@ -410,17 +359,12 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceStatistic:
-    """Surfaces of the ``count`` strongest pairs of features, evaluated once these are known.
-
-    With ``any_pairs``, surfaces of as many arbitrary pairs, for cost estimates.
-    """
+    """Surfaces of the ``count`` strongest pairs of features, evaluated once these are known."""
 
     features: tuple[int, ...]
     count: int
     axes: AxisOptions
     verb: str = "surfaces"
-    max_predictions: int | None = None
-    any_pairs: bool = False
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -434,23 +378,14 @@ class SurfaceStatistic:
 
     def evaluate(self, context: RunContext) -> Steps:
         """Wait for the pairs, and evaluate their surfaces."""
-        if self.any_pairs:
-            varied = (yield Needed(VARIED)) or ()
-            among = combinations((one for one in self.features if one in varied), 2)
-            pairs = tuple(islice(among, self.count))
-        else:
-            pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
+        pairs = ((yield Needed(STRONGEST_PAIRS)) or ())[: self.count]
         if not pairs:
             return lambda: None
         features = tuple(sorted({feature for pair in pairs for feature in pair}))
         axes = replace(self.axes, features=features, surveyed=self.axes.features)
-        effects = EffectsStatistic(pairs, axes, verb=self.verb, max_predictions=self.max_predictions)
+        effects = EffectsStatistic(pairs, axes, verb=self.verb)
         build: Callable[[], object] = yield from effects.evaluate(context)
         return build
-
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return no cost, because nothing is verified."""
-        return Verification()
 
 
 ROUNDING = 1e-9  # relative difference that counts as rounding

@@ -11,33 +11,28 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, label
 from paribus._api.model_facts import of_estimator
-from paribus._api.prediction_budget import bound_note, share_of_largest
-from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
+from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model
 from paribus._contracts import Floats
 from paribus._data.column_groups import GroupedTable, owners_of
-from paribus._data.rows import Rows
 from paribus._data.summary import SummarySpec
 from paribus._evaluators.permutation import GroupImportance, PermutationRequest, Shuffler
-from paribus._evaluators.planner import Plan, PredictionBound
-from paribus._models.adapter import most_tried
 from paribus._models.own_importance import own_importance
 from paribus._models.predictor import unsteady_notes
 from paribus._models.scoring import loss_of
 from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results import Importance, Provenance
+from paribus.results import Importance
 from paribus.results.provenance import skipped_notes
 
 UNSTEADY = ": its predictions also vary without shuffling, which values and errors include"
-WAYS_OUT = "raise it, name fewer features or lower n_repeats"
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationStatistic:
     """Permutation importance: the increase of a loss when the values of a feature are permuted.
 
-    ``groups`` are permuted jointly, ``repeats`` times each, on at most ``max_rows`` rows.
+    ``groups`` are permuted jointly, ``repeats`` times each.
     """
 
     estimators: tuple[Any, ...]
@@ -47,9 +42,7 @@ class PermutationStatistic:
     response_method: str
     repeats: int
     seed: int
-    max_rows: int | None
     verb: str = "feature_importance"
-    max_predictions: int | None = None
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
@@ -74,48 +67,22 @@ class PermutationStatistic:
         )
         return partial(self._result, context, requests, estimated)
 
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return no cost, because nothing is verified."""
-        return Verification()
-
     def _request(self, context: RunContext, estimator: Any) -> PermutationRequest:
         """Return the request of one model, with the loss and the sampled rows."""
         rows = context.data.in_memory("kind='permutation'")
-        rows = rows.subsample(self._size(rows), self.seed)
+        rows = rows.keep(rows.counted)
         assert rows.target is not None
         loss = loss_of(estimator, self.loss, rows.target, rows.table, self.response_method)
         shuffler = Shuffler(loss, self.groups, self.repeats, self.seed, rows.table.row_bytes)
         return PermutationRequest(rows, shuffler, context.memory, context.threads or 1)
 
-    def _size(self, rows: Rows) -> int | None:
-        """Return the number of rows to use, None for all, within ``max_rows`` and ``max_predictions``."""
-        if self.max_predictions is None:
-            return self.max_rows
-        each = 1 + self.repeats * len(self.groups)
-        most = self.max_predictions // len(self.estimators) - most_tried(rows.table)
-        bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
-        size = bound.size(each, ways_out=WAYS_OUT)
-        return size if self.max_rows is None else min(size, self.max_rows)
-
-    def _bound_note(
-        self, context: RunContext, provenance: Provenance, values: Floats, error: Floats
-    ) -> list[Note]:
-        """Return the note that ``max_predictions`` reduced the number of rows, if it did."""
-        wanted = min(self.max_rows or np.inf, context.rows.n_weighted)
-        used = provenance.sampled_rows
-        if self.max_predictions is None or used is None or used >= wanted:
-            return []
-        share = share_of_largest(values, error)
-        return [bound_note(provenance, self.max_predictions, share, "the largest importance")]
-
     def _result(
         self, context: RunContext, requests: list[PermutationRequest], estimated: list[ModelEstimates]
     ) -> Importance:
         """Build the result, averaged over several models."""
-        rows, models = len(requests[0].rows), [request.shuffler.loss.model for request in requests]
+        models = [request.shuffler.loss.model for request in requests]
         provenance = context.record(
             **{**combine_facts(estimated), "why": "requested by kind='permutation'"},
-            sampled_rows=rows if rows < context.rows.n_weighted else None,
             seed=self.seed,
         )
         names = tuple(" + ".join(context.rows.table.names[j] for j in group) for group in self.groups)
@@ -138,24 +105,21 @@ class PermutationStatistic:
             standard_error_with_interactions=None,
             repeats=repeats.mean(axis=0),
             notes=(
-                *self._notes(context.rows.n_weighted, rows, names, value),
+                *_not_finite_notes(names, value),
                 *unsteady_notes(models, UNSTEADY),
-                *self._bound_note(context, provenance, value, error),
                 *skipped_notes(provenance),
             ),
             provenance=provenance,
             by_model=values if context.several else None,
         )
 
-    def _notes(self, counted: int, used: int, names: Sequence[str], values: Floats) -> Iterator[Note]:
-        """Yield notes on sampled rows, and on groups whose importance is not finite."""
-        if used < counted:
-            text = f"values and standard errors are of {used} rows sampled from {counted} (seed={self.seed})"
-            yield Note(NoteCode.ROWS_PERMUTED, text, value=used)
-        for name, value in zip(names, values, strict=True):
-            if not np.isfinite(value):
-                text = f"{name}: the importance is {value}, because a prediction or its loss is not finite"
-                yield Note(NoteCode.NOT_FINITE, text, name)
+
+def _not_finite_notes(names: Sequence[str], values: Floats) -> Iterator[Note]:
+    """Yield notes on groups whose importance is not finite."""
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value):
+            text = f"{name}: the importance is {value}, because a prediction or its loss is not finite"
+            yield Note(NoteCode.NOT_FINITE, text, name)
 
 
 def _unchanged_request(request: PermutationRequest, candidate: Any) -> PermutationRequest:
@@ -177,7 +141,6 @@ class OwnStatistic:
     reads_trees: ClassVar[bool] = False
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
-    max_predictions: ClassVar[None] = None
 
     def evaluate(self, context: RunContext) -> Rounds:
         """Read the importance; no pass over the rows is needed."""
@@ -189,10 +152,6 @@ class OwnStatistic:
             )
         return partial(self._result, context)
         yield  # a generator without passes
-
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return no cost, because nothing is verified."""
-        return Verification()
 
     def _result(self, context: RunContext) -> Importance:
         """Build the result."""

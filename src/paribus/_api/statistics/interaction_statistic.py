@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.prediction_budget import (
-    SUBSAMPLE,
-    PredictionBudget,
-    bound_note,
-    crosses,
-    share_of_largest,
-    tree_crossed_rows,
-)
+from paribus._api.crossed_rows import SUBSAMPLE, crosses, is_called, tree_crossed_rows
 from paribus._api.run import (
     STRONGEST_PAIRS,
     Fact,
@@ -28,19 +21,18 @@ from paribus._api.run import (
     Rounds,
     RunContext,
     Steps,
-    Verification,
     both_ways,
     each_model,
     evaluate_model,
 )
 from paribus._contracts import Floats
 from paribus._data.features import Feature
-from paribus._data.rows import Background, Rows
+from paribus._data.rows import Rows
 from paribus._data.summary import SummarySpec
 from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
-from paribus._evaluators.planner import Plan, PredictionBound, RowsNeededError, apart, within_rounding
+from paribus._evaluators.planner import apart, within_rounding
 from paribus._models import margins_of
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, MemoryBoundError, OptionError, RefusalError
@@ -49,7 +41,6 @@ from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which the result is compared with brute force
 Pair = tuple[int, int]
-Found = TypeVar("Found", HStatistics, Importance)
 
 
 @dataclass(eq=False)
@@ -91,25 +82,26 @@ class PairRanking:
 class InteractionStatistic:
     """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
 
-    ``size`` is the number of rows to sample, None for all, or "auto" for ``crossed_rows`` if rows are
-    crossed. If that is None, it is the default, and larger if trees are read. ``paired`` limits the features
-    whose pairs are evaluated by crossing rows. ``with_importance`` returns both results. ``varied`` names the
-    fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a fact. With
-    ``only_crossed``, the result is None if no model needs crossed rows. With ``margins``, the result is about
-    the margins of the models, and None if they are not read, or are the predictions themselves.
+    Rows that are crossed with each other are sampled unless ``every`` row is requested: ``predicted_rows`` if
+    the model predicts them, and else ``crossed_rows``, None for as many as its trees permit. ``paired``
+    limits the features whose pairs are evaluated by crossing rows. ``with_importance`` returns both results.
+    ``varied`` names the fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a
+    fact. With ``only_crossed``, the result is None unless models are read and need crossed rows. With
+    ``margins``, the result is about the margins of the models, and None if they are not read, or are the
+    predictions themselves.
     """
 
     verb: str
     features: tuple[int, ...]
     tokens: tuple[Feature, ...]
-    size: int | str | None
     seed: int
     pairwise: bool = True
     overall: bool = True
     threeway: int = 0
     method: str = AUTO
     verify: bool = False
-    max_predictions: int | None = None
+    every: bool = False
+    predicted_rows: int = SUBSAMPLE
     crossed_rows: int | None = SUBSAMPLE
     paired: int | None = None
     with_importance: bool = False
@@ -117,7 +109,6 @@ class InteractionStatistic:
     ranks_pairs: bool = False
     only_crossed: bool = False
     margins: bool = False
-    _sampled: dict[tuple[RunContext, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     needs_target: ClassVar[bool] = False
@@ -135,23 +126,21 @@ class InteractionStatistic:
 
     def statistics(self, context: RunContext) -> Rounds:
         """Return the statistics for use by others, averaged over several models."""
-        budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(context, index, budget) for index in range(len(context.models))]
+            [self._evaluated(context, index) for index in range(len(context.models))]
         )
         found = [one.estimates[0] for one in estimated]
         return mean_statistics(found) if context.several else found[0]
 
     def evaluate(self, context: RunContext) -> Steps:
         """Evaluate every model, and verify on a few rows if requested."""
-        if self.only_crossed and not any(map(crosses, context.models)):
+        if self.only_crossed and not all(crosses(one) and not is_called(one) for one in context.models):
             return lambda: None
         if self.margins:
             return (yield from self._of_margins(context))
         if self.varied is not None:
             features = yield Needed(self.varied)
             return (yield from self._among(self.features if features is None else features).evaluate(context))
-        budget = PredictionBudget.of(self.max_predictions, context, self.seed, self.verb)
         if self.threeway and context.several:
             raise OptionError(
                 f"threeway={self.threeway} needs a single model, because the strongest triples of each "
@@ -159,7 +148,7 @@ class InteractionStatistic:
             )
         ranking = PairRanking(self.features, len(context.models))
         evaluating = [
-            self._evaluated(context, index, budget, partial(ranking.previewed, index))
+            self._evaluated(context, index, partial(ranking.previewed, index))
             for index in range(len(context.models))
         ]
         try:
@@ -168,7 +157,7 @@ class InteractionStatistic:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
         verified = None
         if self.verify:
-            some = yield from context.subsample(VERIFIED, self.seed, self.verb)
+            some = yield from context.subsample(VERIFIED, self.seed)
             verified = [self._verified(context, one, some) for one in estimated]
         return partial(self._result, context, estimated, verified)
 
@@ -216,71 +205,46 @@ class InteractionStatistic:
         self,
         context: RunContext,
         index: int,
-        budget: PredictionBudget | None,
         observe: Callable[[Any], None] | None = None,
     ) -> Rounds:
         """Return the estimates of one model."""
-        model, bound = context.models[index], None
-        if budget is not None:
-            few = min(VERIFIED, context.rows.n_weighted) if self.verify else 0
-            verified = few * few * self._crossings(threeway=0)
-            bound = budget.bound(model, reads=self.reads_trees, verified=verified)
-        estimated = yield from evaluate_model(
+        return evaluate_model(
             context,
-            model,
-            partial(self._requested, context, bound),
+            context.models[index],
+            partial(self._requested, context),
             self.method,
             label(self.verb, index, len(context.models)),
-            sample=partial(self._sample, context),
             observe=observe,
         )
-        return estimated
 
     def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:
         """Return the largest difference from brute force on a few rows."""
         assert one.model is not None
-        few = replace(self._requested(context, None, None, rows), threeway=0, sampled_from=None)
+        few = replace(self._requested(context, None, rows), threeway=0)
         (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return the maximum cost of the comparison on a few rows; brute force predicts them twice."""
-        if not self.verify:
-            return Verification()
-        few, ways = (
-            min(VERIFIED, context.rows.n_weighted),
-            1 + any(not plan.evaluator.shortcut for plan in plans),
-        )
-        crossings = self._crossings(threeway=0)
-        calls = crossings if self.max_predictions is None else 1 + self.pairwise
-        return Verification(ways * few * few * crossings, ways * calls, 1)
-
-    def _sample(self, context: RunContext, size: int) -> Generator[Any, Any, None]:
-        """Sample rows for `_rows`."""
-        self._sampled[context, size] = yield from context.subsample(size, self.seed, self.verb)
-
-    def _crossings(self, threeway: int) -> int:
+    def _crossings(self) -> int:
         """Return the maximum number of crossings of all rows: for features, pairs and triples."""
         count = len(self.features)
         among = count if self.paired is None else min(count, self.paired)
         pairs = math.comb(among, 2) if self.pairwise else 0
-        return count + pairs + TRIPLE_PARTS * math.comb(min(threeway, count), 3)
+        return count + pairs + TRIPLE_PARTS * math.comb(min(self.threeway, count), 3)
 
     def _requested(
         self,
         context: RunContext,
-        bound: PredictionBound | None,
         candidate: type[Any] | None,
         some: Rows | None = None,
     ) -> InteractionRequest:
         """Return the request to a candidate evaluator, on the rows that it needs or on ``some`` rows."""
-        crosses, predicts = (
-            (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
-        )
-        rows = some or self._rows(context, bound, crosses, predicts)
+        crossing = candidate is not None and candidate.crosses
+        rows = some or context.rows
+        if some is None and candidate is not None and crossing:
+            rows = self._crossed(context, predicts=not candidate.shortcut)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -291,45 +255,24 @@ class InteractionStatistic:
             context.memory,
             context.threads,
             context.memory_was_given,
-            sampled_from=context.rows.n_weighted if self.size == AUTO and crosses else None,
-            few_calls=self.max_predictions is not None,
-            paired=self.paired if crosses else None,
+            paired=self.paired if crossing else None,
         )
 
-    def _rows(
-        self, context: RunContext, bound: PredictionBound | None, crosses: bool, predicts: bool
-    ) -> Background:
-        """Return all rows or a sample; raise `RowsNeededError` if the sample is not available yet."""
-        rows, size = context.rows, self.size
-        if self.size == AUTO and crosses:
-            size = self.crossed_rows or SUBSAMPLE
-            if self.crossed_rows is None and not predicts:
-                memory = context.memory if context.memory_was_given else None
-                crossings = self._crossings(self.threeway)
-                size = tree_crossed_rows(context.models, len(self.features), crossings, memory)
-        if bound is not None:
-            size = self._within(bound, size, predicts)
-        if isinstance(size, int):
-            if (context, size) not in self._sampled:
-                raise RowsNeededError(size)
-            return self._sampled[context, size]
-        if not crosses:
-            return rows
-        if not rows.in_memory:
-            raise OptionError(
-                f"subsample=None crosses {len(rows):,} rows with each other, and X is read because it is "
-                "large: give the number of rows to sample"
-            )
-        return rows.subsample(None, self.seed)
-
-    def _within(self, bound: PredictionBound, size: int | str | None, predicts: bool) -> int | str | None:
-        """Return the number of rows to use: the requested one, or fewer if the bound requires it."""
-        if not predicts:
-            bound.check_verified(bound.verified)
-            return size
-        most = bound.crossed(self._crossings(self.threeway))
-        wanted = size if isinstance(size, int) else bound.rows
-        return most if most < wanted else size
+    def _crossed(self, context: RunContext, *, predicts: bool) -> Rows:
+        """Return the rows that are crossed with each other."""
+        rows = context.rows
+        if self.every:
+            if not isinstance(rows, Rows):
+                raise OptionError(
+                    f"subsample=None crosses {len(rows):,} rows with each other, and X is read because it is "
+                    "large: give the number of rows to sample"
+                )
+            return rows.keep(rows.counted)
+        size = self.predicted_rows if predicts else self.crossed_rows
+        if size is None:
+            memory = context.memory if context.memory_was_given else None
+            size = tree_crossed_rows(context.models, len(self.features), self._crossings(), memory)
+        return context.sampled(size, self.seed)
 
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
@@ -345,29 +288,8 @@ class InteractionStatistic:
             joined, request, self.tokens, context.models, provenance, every, self.with_importance
         )
         if self.with_importance:
-            pairs = self._noted(context, estimated, builder.h_statistics()) if self.pairwise else None
-            return pairs, self._noted(context, estimated, builder.importance())
-        if self.pairwise:
-            return self._noted(context, estimated, builder.h_statistics())
-        return self._noted(context, estimated, builder.importance())
-
-    def _noted(self, context: RunContext, estimated: list[ModelEstimates], result: Found) -> Found:
-        """Return a result with a note if ``max_predictions`` reduced the number of rows."""
-        requested = (self.crossed_rows or SUBSAMPLE) if self.size == AUTO else self.size
-        wanted = (
-            min(requested, context.rows.n_weighted) if isinstance(requested, int) else context.rows.n_weighted
-        )
-        brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
-        used = result.provenance.sampled_rows
-        if self.max_predictions is None or not brute or used is None or used >= wanted:
-            return result
-        if isinstance(result, Importance):
-            share, of = share_of_largest(result.values, result.standard_error), "the largest importance"
-        else:
-            strengths = result.pairwise.strength, result.pairwise.strength_error
-            share, of = share_of_largest(*strengths), "the largest strength"
-        note = bound_note(result.provenance, self.max_predictions, share, of)
-        return replace(result, notes=(*result.notes, note))
+            return builder.h_statistics() if self.pairwise else None, builder.importance()
+        return builder.h_statistics() if self.pairwise else builder.importance()
 
     def _provenance(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
@@ -379,12 +301,12 @@ class InteractionStatistic:
             context.rows.n_weighted,
         )
         influence_rows = min(one.error_rows for one in evaluators)
-        return context.record(
-            **{
-                **combine_facts(estimated, verified),
-                "predictions": sum(one.estimates[0].predictions for one in estimated),
-            },
-            sampled_rows=used if used < all_rows else None,
-            seed=self.seed if used < all_rows or influence_rows < used else None,
-            points=used,
-        )
+        facts = {
+            **combine_facts(estimated, verified),
+            "predictions": sum(one.estimates[0].predictions for one in estimated),
+        }
+        if used < all_rows:
+            facts["sampled_rows"] = used
+        if used < all_rows or influence_rows < used:
+            facts["seed"] = self.seed
+        return context.record(**facts, points=used)

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paribus._api.model_facts import column_records
-from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
-from paribus._data.rows import Background
-from paribus._data.summary import SEED
+from paribus._data.rows import Rows
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import (
     LeftOut,
@@ -81,9 +79,6 @@ class PerformanceStatistic(MarginalStatistic):
         """Return why all metrics are omitted, None if they are not."""
         if context.several:
             return "estimator is a list; pass one model for those of its predictions"
-        budget = PredictionBudget.of(self.max_predictions, context, SEED, self.verb)
-        if budget is not None and budget.bound(model, reads=False).most < context.rows.n_weighted:
-            return f"max_predictions={self.max_predictions} is too small to predict every row; raise it"
         return other_scale(self.estimators[0]) if model.response == "predict" else None
 
     def _measure(self, model: Model, request: MarginalRequest) -> PerformanceMeasure:
@@ -102,7 +97,7 @@ class PerformanceStatistic(MarginalStatistic):
         averages = super()._result(context, estimated, skipped)
         performance, target = self._performance(context, estimated[0], averages)
         columns = column_records(context.data, self.wanted)
-        return MeasuredRows(averages, performance, columns, _row_predictions(context.rows, estimated), target)
+        return MeasuredRows(averages, performance, columns, _row_predictions(context, estimated), target)
 
     def _performance(
         self, context: RunContext, estimated: ModelEstimates, averages: Effects[Marginal]
@@ -146,8 +141,9 @@ class PerformanceStatistic(MarginalStatistic):
         return measured, found.target
 
 
-def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPredictions:
+def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> RowPredictions:
     """Return the stored predictions of rows, averaged over several models."""
+    rows = context.rows
     each = []
     for one in estimated:
         evaluator = one.plans[0].evaluator
@@ -159,13 +155,16 @@ def _row_predictions(rows: Background, estimated: list[ModelEstimates]) -> RowPr
     if len(each) > 1:
         pairs = PairedMoments.of(predicted.T, predicted.T, weights)
         deviation = np.sqrt(pairs.products[2] / pairs.weight)
-    columns, weight_digest = rows.digests()
+    columns, weight_digest = (context.sampled_from or rows).digests()
+    numbers = first.sample.numbers
+    if isinstance(rows, Rows) and rows.origin is not None:
+        numbers = rows.origin[numbers]
     return RowPredictions(
         first.rows,
         mean_of(np.stack([one.mean for one in each])),
         mean_of(np.stack([one.error for one in each])),  # an upper bound, because the rows are the same
         deviation,
-        first.sample.numbers,
+        numbers,
         weights * rows.weight_scale,
         predicted,
         first.sample.values[outputs:] if len(first.sample.values) > outputs else None,

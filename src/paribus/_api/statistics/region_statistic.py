@@ -12,7 +12,15 @@ import numpy as np
 from paribus._api.by_group import by_group
 from paribus._api.combine import combine_facts
 from paribus._api.data import InMemoryData
-from paribus._api.run import ModelEstimates, Rounds, RunContext, Steps, Verification, evaluate_model, lockstep
+from paribus._api.run import (
+    ModelEstimates,
+    Rounds,
+    RowsNeededError,
+    RunContext,
+    Steps,
+    evaluate_model,
+    lockstep,
+)
 from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._contracts import Floats
@@ -20,7 +28,6 @@ from paribus._data.rows import Rows
 from paribus._data.summary import SEED, Summary, SummarySpec
 from paribus._evaluators.cell_means import CellEstimate, CellMeans, MarginalRequest
 from paribus._evaluators.interactions.tree_interactions import pairs_sharing_path
-from paribus._evaluators.planner import Plan, RowsNeededError
 from paribus._evaluators.region_cells import RegionGrouping, SplitCells
 from paribus._evaluators.region_search import (
     FoundSplit,
@@ -75,7 +82,6 @@ class RegionStatistic:
 
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = True
-    max_predictions: ClassVar[int | None] = None
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -91,10 +97,6 @@ class RegionStatistic:
     def wanted(self) -> Mapping[int, SummarySpec]:
         """The summary that it needs of each feature."""
         return self.axes.wanted
-
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return no cost, because nothing is verified."""
-        return Verification()
 
     def evaluate(self, context: RunContext) -> Steps:
         """Weigh the points of the grids, choose features if none are named, then search their regions."""
@@ -230,7 +232,7 @@ class RegionStatistic:
         if size is None or (size >= context.rows.n_weighted and not held):
             return request
         if (context, size) not in self._sampled:
-            raise RowsNeededError(size)
+            raise RowsNeededError(size, self.seed)
         rows, variance = self._sampled[context, size]
         return replace(request.among(rows), background=rows, variance=variance)
 
@@ -238,7 +240,7 @@ class RegionStatistic:
         self, context: RunContext, model: Model, grids: tuple[Grid, ...], size: int
     ) -> Generator[Any, Any, None]:
         """Sample rows for `_requested`, and compute the variance of their predictions."""
-        rows = yield from context.subsample(size, self.seed, self.verb)
+        rows = yield from context.subsample(size, self.seed)
         sampled = replace(context, data=InMemoryData(rows, True), of_sample=True)
         weighed = yield from self._weighed(sampled, model, grids, f"{self.verb}-variance-{size}")
         self._sampled[context, size] = rows, _moments(weighed)[0]
@@ -279,10 +281,10 @@ class RegionStatistic:
         used = min((plan.evaluator.request.background or context.rows).n_weighted for plan in searched.plans)
         facts, sampled = combine_facts([searched]), used < every
         predicted += used if sampled else 0  # for the variance of the sample
+        if sampled:
+            facts |= {"sampled_rows": used, "seed": self.seed}
         provenance = context.record(
             **{**facts, "predictions": facts["predictions"] + predicted},
-            sampled_rows=used if sampled else None,
-            seed=self.seed if sampled else None,
             grid_resolution=self.axes.bins[0],
             points=request.points,
             rank_error=context.data.rank_error(self.wanted),

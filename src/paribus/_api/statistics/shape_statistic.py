@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from paribus._api.combine import label
-from paribus._api.run import ModelEstimates, Rounds, RunContext, Verification, each_model, evaluate_model
+from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model
 from paribus._api.runner import Pass
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._api.statistics.effects_statistic import LEAST_SAMPLE, EffectsStatistic
@@ -19,13 +19,12 @@ from paribus._contracts import Floats
 from paribus._data.rows import Rows, Sample
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.summary import SEED, SummarySpec
-from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.support import RowsTaker
 from paribus._grid import Axis, Grid
 from paribus._kernels import reference
 from paribus._states import CurveProducts, Keyed
-from paribus.errors import MemoryBoundError, OptionError, RefusalError
+from paribus.errors import OptionError
 from paribus.results.curve_values import CurveCovariance
 
 EXTRA = 8  # brute force uses the number of rows divided by this
@@ -41,14 +40,13 @@ class ShapeStatistic:
     """Covariances of the points of each partial dependence, from the individual curves of some rows.
 
     The rows are those of the standard errors of exact effects, and the grids are those of the effects. Fewer
-    rows are used for very many features and outputs, and for brute force, which makes at most
-    ``max_predictions`` predictions. ``declared`` are the features with a direction in ``monotone=``.
+    rows are used for very many features and outputs, and for brute force. ``declared`` are the features with
+    a direction in ``monotone=``.
     """
 
     groups: Groups
     axes: AxisOptions
     method: str = "auto"
-    max_predictions: int | None = None
     declared: frozenset[str] = frozenset()
 
     verb: ClassVar[str] = "shapes"
@@ -60,9 +58,8 @@ class ShapeStatistic:
     def beside(cls, effects: EffectsStatistic, declared: Iterable[str] = ()) -> ShapeStatistic:
         """Return the statistic for the effects of single features, on their grids."""
         single = tuple(group for group in effects.groups if len(group) == 1)
-        most = None if effects.max_predictions is None else effects.max_predictions // EXTRA
         method = "auto" if effects.method == "recursion" else effects.method
-        return cls(single, effects.axes, method, most, frozenset(declared))
+        return cls(single, effects.axes, method, frozenset(declared))
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
@@ -74,18 +71,12 @@ class ShapeStatistic:
         """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
-    def verification(self, context: RunContext, plans: Sequence[Plan]) -> Verification:
-        """Return no cost, because nothing is verified."""
-        return Verification()
-
     def evaluate(self, context: RunContext) -> Rounds:
         """Sample rows, then evaluate their curves for as many grids at a time as memory allows."""
         axes, _ = self.axes.laid_out(context)
         _check_ordered(axes.values(), self.declared)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
         samples = self._samples(context, grids)
-        if not samples:
-            return dict
         taken = yield from _rows_of_samples(context, samples)
         found: dict[str, CurveCovariance] = {}
         for some in _portions(grids, context, len(samples[0].numbers)):
@@ -100,8 +91,7 @@ class ShapeStatistic:
     def _samples(self, context: RunContext, grids: tuple[Grid, ...]) -> list[Sample]:
         """Return the sample for shortcuts, and the one for brute force, which may be the same.
 
-        All models of a list use the same rows. There is no sample if brute force would need more than
-        ``max_predictions``.
+        All models of a list use the same rows.
         """
         counted, points = context.rows.n_weighted, max(1, sum(grid.n_points for grid in grids))
         cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(context)))
@@ -109,20 +99,7 @@ class ShapeStatistic:
         held = max(LEAST_PAIR, _curve_bytes(context) // (_number_bytes(context) * max(1, largest)))
         many = min(counted, LEAST_SAMPLE, cheap, held)
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
-        if self.max_predictions is not None:
-            few = min(few, self.max_predictions // (points * len(context.models)))
-        if few < min(LEAST_PAIR, counted):
-            return [context.rows.sample(many, SEED)] if self._exact(context, grids) else []
         return [context.rows.sample(size, SEED) for size in (few if context.several else many, few)]
-
-    def _exact(self, context: RunContext, grids: tuple[Grid, ...]) -> bool:
-        """Return whether every model has a shortcut for all grids, so that no predictions are needed."""
-        request = _request(context, grids, Rows(context.rows.head_sample(SEED), None))
-        try:
-            plans = [choose(model, lambda candidate: request, "exact") for model in context.models]
-        except (RefusalError, MemoryBoundError):
-            return False
-        return bool(plans)
 
     def _curves(self, context: RunContext, grids: tuple[Grid, ...], taken: list[Rows], index: int) -> Rounds:
         """Return the individual curves of one model."""

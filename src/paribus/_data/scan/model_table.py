@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Integers
 from paribus._data.column_groups import ColumnGroup, GroupedTable, coded_rows, features_of, owners_in
-from paribus._data.frame import FrameTable, joined_frames
+from paribus._data.frame import FrameTable
 from paribus._data.table import CellValues, Column, ScratchBuffer, Stack
 from paribus.errors import FeatureError, SourceError
 
@@ -227,10 +227,6 @@ class ModelTable:
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Return a stack for ``copies`` points at once."""
         return self.shown.stack(copies, scratch)
-
-    def joined(self, stacked: Sequence[Any]) -> Any:
-        """Return the native tables of several stacks as one, with unique labels."""
-        return joined_frames(stacked)
 
     @property
     def digests(self) -> tuple[str, ...]:

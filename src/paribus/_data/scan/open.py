@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import numpy as np
 import xxhash
 
 from paribus._data.features import Header
-from paribus._data.frame import FrameTable
-from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sample_of
+from paribus._data.rows import ONE_PART, Parts, PrioritySample, Sample, sample_of
 from paribus._data.scan.listing import is_path
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.parquet import ParquetFiles, files_of, folder_columns, parquet_files, without_index
@@ -26,8 +24,6 @@ from paribus._data.scan.streams import (
 )
 from paribus._data.scan.table_formats import from_delta, from_iceberg
 from paribus.errors import TableError
-
-TAKE_ROWS = 65_536  # rows read at a time when only some are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +99,6 @@ class ScannedRows:
     def head_sample(self, seed: int) -> ModelTable:
         """Return the rows that the first pass sampled by their numbers, which define the bins of columns."""
         return self.some
-
-    def subsample(self, size: int | None, seed: int) -> Rows:
-        """Read ``size`` rows with positive weight, or all; the same sample as from rows in memory."""
-        import pyarrow as pa
-
-        wanted = sample_of(self.n_weighted, self.n_weighted if size is None else size, seed).numbers
-        tables, weights, before = [], [], 0
-        for block in self.blocks(TAKE_ROWS):
-            kept = block.weighted()
-            here = wanted[(wanted >= before) & (wanted < before + len(kept.table))] - before
-            before += len(kept.table)
-            if len(here):
-                tables.append(cast(ModelTable, kept.table).arrow.native.take(here))
-                weights += [] if kept.weights is None else [kept.weights[here]]
-        table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
-        return Rows(table, np.concatenate(weights) if weights else None, self.weight_scale)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""

@@ -193,6 +193,11 @@ class TableReader:
         header = self.header.grouped(groups)
         return replace(self, columns=found.names, names=header.names, aligned=header, groups=found)
 
+    def unprepared(self) -> Self:
+        """Return the reader of every column that is read, including weights and target, as it is."""
+        columns = self.read
+        return replace(self, columns=columns, names=columns, target=(), aligned=None, groups=None, by=None)
+
     def table(self, rows: pa.Table) -> ModelTable:
         """Return Arrow rows as a table of the model's columns."""
         if self.groups is None:

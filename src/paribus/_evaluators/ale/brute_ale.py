@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -15,30 +14,12 @@ from paribus._data.rows import Block, Parts
 from paribus._evaluators.additive_exact import CombinedExact, additive_of, terms_of
 from paribus._evaluators.ale.accumulate import AlePass, AleRequest, collected, columns_of
 from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
-from paribus._evaluators.brute_force import BruteForce, Piece, reraise_with_rows
+from paribus._evaluators.brute_force import BruteForce, reraise_with_rows
 from paribus._grid import Grid, moved_values
 from paribus._models import Model
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination
 from paribus._states import CellMoments, Counts, Keyed, merge_in_order
-
-
-@dataclass(frozen=True, eq=False)
-class LocatedRows:
-    """Rows of a block with their cells in a grid."""
-
-    number: int
-    grid: AleGrid
-    block: Block
-    cells: RowCells
-
-    @cached_property
-    def piece(self) -> Piece | None:
-        """Rows and points to predict, None for a grid without differences."""
-        if self.grid.silent:
-            return None
-        table, kept = self.block.table, self.cells.kept
-        return Piece(self.grid, table if kept is None else table.keep(kept), self.cells.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +37,6 @@ class BruteAle(AlePass):
 
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
-    shortcut_passes: ClassVar[int] = 2
     how: ClassVar[str] = "by brute force, predictions of each row at the neighboring grid values"
     threaded: ClassVar[bool] = False
 
@@ -91,63 +71,34 @@ class BruteAle(AlePass):
         """Maximum number of predictions per row."""
         return sum(grid.n_points for grid in self.request.ale_grids if not grid.silent)
 
-    @property
-    def calls(self) -> int:
-        """Number of calls of the model, if every row is in a bin."""
-        return self.brute.calls_for(
-            [(grid, grid.n_points) for grid in self.request.ale_grids if not grid.silent]
-        )
-
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell, for each of the block's grids."""
-        portions = list(block.cut(self.brute.portion_rows)) if self.brute.batched else []
-        portions = portions or [block]
-        located = [list(self._located(portion)) for portion in portions]
-        predictions: Iterator[Floats] | None = None
-        if self.brute.batched:
-            pieces = [one.piece for some in located for one in some if one.piece is not None]
-            predictions = iter(self.brute.predict_together(block, pieces))
-        return merge_in_order(
-            self._states(portion, some, predictions) for portion, some in zip(portions, located, strict=True)
-        )
-
-    def _located(self, block: Block) -> Iterator[LocatedRows]:
-        """Yield some rows at a time, with the cell of each, for each of the block's grids."""
+        first, last = block.start, block.start + len(block.table) - 1
         block = block.weighted()
+        states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number in block.questions if len(block.table) else ():
             grid = self.request.ale_grids[number]
             if grid.silent and not grid.n_cells:
                 continue
-            for some in block.cut(self.brute.stack_rows(grid)):
-                cells = grid.locate(some)
-                if len(cells.cells):
-                    yield LocatedRows(number, grid, some, cells)
-
-    def _states(
-        self, block: Block, located: list[LocatedRows], predictions: Iterator[Floats] | None
-    ) -> Keyed:
-        first, last = block.start, block.start + len(block.table) - 1
-        parts: dict[int, list[tuple[CellMoments, Counts]]] = {}
-        for one in located:
-            with reraise_with_rows(self.brute.model, first, last, one.grid.names):
-                parts.setdefault(one.number, []).append(self._collected(one, predictions))
-        states: dict[tuple[str, int], CellMoments | Counts] = {}
-        for number, found in parts.items():
-            states["local", number] = merge_in_order(moments for moments, _ in found)
-            states["places", number] = merge_in_order(positions for _, positions in found)
+            with reraise_with_rows(self.brute.model, first, last, grid.names):
+                portions = [self._collected(grid, rows) for rows in block.cut(self.brute.stack_rows(grid))]
+            counted = [portion for portion in portions if portion is not None]
+            if counted:
+                states["local", number] = merge_in_order(moments for moments, _ in counted)
+                states["places", number] = merge_in_order(positions for _, positions in counted)
         return Keyed(states)
 
-    def _collected(
-        self, one: LocatedRows, predictions: Iterator[Floats] | None
-    ) -> tuple[CellMoments, Counts]:
-        piece, grid = one.piece, one.grid
-        if piece is None:  # rows are still counted
-            found = np.zeros((self.brute.model.n_outputs, grid.n_points, len(one.cells.cells)))
-        elif predictions is not None:
-            found = next(predictions)
+    def _collected(self, grid: AleGrid, rows: Block) -> tuple[CellMoments, Counts] | None:
+        """Return the differences of some rows and their positions in cells, None if no row is in a cell."""
+        located = grid.locate(rows)
+        if not len(located.cells):
+            return None
+        if grid.silent:  # rows are still counted
+            predictions = np.zeros((self.brute.model.n_outputs, grid.n_points, len(located.cells)))
         else:
-            found = np.concatenate(list(self.brute.predicted(grid, piece.table, piece.index)), axis=1)
-        return collected(grid, one.cells, found, one.block.weights)
+            table = rows.table if located.kept is None else rows.table.keep(located.kept)
+            predictions = np.concatenate(list(self.brute.predicted(grid, table, located.index)), axis=1)
+        return collected(grid, located, predictions, rows.weights)
 
 
 BLOCK_ROWS = 16_384

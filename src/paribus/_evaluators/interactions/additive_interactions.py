@@ -261,29 +261,11 @@ class BruteInteractions(CrossedInteractions):
     threaded: ClassVar[bool] = False
     how: ClassVar[str] = "by brute force, a prediction for each pair of rows"
 
-    def fallback(self, short: str) -> str | None:
-        """Return the warning that rows are sampled or crossed because trees exceed the memory bound."""
-        rows, whole = self.request.rows.n_weighted, self.request.sampled_from
-        some = f" on {rows:,} rows sampled from {whole:,}" if whole is not None and rows < whole else ""
-        return (
-            f"max_memory is too small for the shortcut, so the model is evaluated{some}, every row with the "
-            f"values of every other: about {rows:,} predictions for each row and pair ({short})"
-        )
-
     @property
     def predictions(self) -> int:
         """Maximum number of rows that the model predicts."""
         rows, sets = len(self.request.rows), self.request.n_pairs + TRIPLE_PARTS * self.n_triples
         return self._single_predictions + sets * rows * rows
-
-    @property
-    def calls(self) -> int:
-        """Maximum number of calls of the model."""
-        square, most, calls = len(self.request.rows) ** 2, self._brute.call_rows, self._brute.calls
-        for groups, parts in ((self.request.n_pairs, 1), (self.n_triples, TRIPLE_PARTS)):
-            together = self.groups_together(triples=parts > 1)
-            calls += -(-groups // together) * max(1, -(-parts * square // most))
-        return calls
 
     @property
     def _single_predictions(self) -> int:
@@ -308,7 +290,6 @@ class BruteInteractions(CrossedInteractions):
             self.request.threads,
             rows.weighted,
             cut=self.request.cut,
-            few_calls=self.request.few_calls,
         )
         return BruteForce(self.model, request)
 
@@ -321,14 +302,9 @@ class BruteInteractions(CrossedInteractions):
     @property
     def worker_bytes(self) -> int:
         """Memory of the curves over one group of features, twice while joined, and of a call."""
-        rows, triples = len(self.request.rows), bool(self.request.threeway)
-        parts = (5 if triples else 2 * bool(self.request.n_pairs)) * self.groups_together(triples=triples)
+        rows = len(self.request.rows)
+        parts = 5 if self.request.threeway else 2 * bool(self.request.n_pairs)
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
-
-    def groups_together(self, *, triples: bool) -> int:
-        """Return how many groups of features are predicted together: several if calls are expensive."""
-        each = len(self.request.rows) ** 2 * (TRIPLE_PARTS if triples else 1)
-        return max(1, self._brute.call_rows // max(1, each)) if self._brute.batched else 1
 
     @property
     def block_rows(self) -> int:

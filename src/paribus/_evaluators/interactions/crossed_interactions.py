@@ -145,10 +145,6 @@ class CrossedInteractions(InteractionPasses):
     def singles(self) -> Generator[Fold, Keyed, tuple[FeatureCurves, ...]]:
         """Evaluate single features."""
 
-    def groups_together(self, *, triples: bool) -> int:
-        """Return how many groups of features are evaluated together."""
-        return 1
-
     def predicted(self, crossed: int) -> int:
         """Return how many rows the model predicted, if groups were evaluated for ``crossed`` rows."""
         return 0
@@ -163,7 +159,7 @@ class CrossedInteractions(InteractionPasses):
         return (
             f"{len(request.rows)} rows crossed with each other in {len(request.features)} features need "
             f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}. Raise max_memory, "
-            "name fewer features, or pass a smaller subsample= (effects: max_predictions=)"
+            "name fewer features, or pass a smaller subsample="
         )
 
     @property
@@ -270,10 +266,7 @@ class CrossedInteractions(InteractionPasses):
         if not groups:
             return CrossedGroups(None, 0)
         crossing = CrossedRows(self.predictor, self.request.features, groups, single, influence_rows.share)
-        together = self.groups_together(triples=len(groups[0]) > 2)
-        numbers = tuple(range(len(groups)))
-        several = (numbers[first : first + together] for first in range(0, len(groups), together))
-        parts = tuple((some, len(some) * len(self.request.rows)) for some in several)
+        parts = tuple(((number,), len(self.request.rows)) for number in range(len(groups)))
         state = yield self.fold(name, crossing, len(self.request.rows), parts)
         found = [state.parts["group", number] for number in range(len(groups))]
         joint = JointMoments.of(

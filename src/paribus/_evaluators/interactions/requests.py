@@ -30,9 +30,7 @@ class InteractionRequest(WholeRequest):
 
     Blocks and tables have fixed sizes, so that memory does not change results. For a memory bound that the
     user gave, they are divided by ``cut``, a power of two. Beyond `BLOCKS_FIRST` standard errors come from
-    fewer rows as well. ``sampled_from`` is the number of rows that ``rows`` were sampled from, None if the
-    user gave the sample size. ``few_calls`` says that a call of the model is expensive even for few rows.
-    ``paired`` limits pairs to the features that interact most with all others together.
+    fewer rows as well. ``paired`` limits pairs to the features that interact most with all others together.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -45,9 +43,7 @@ class InteractionRequest(WholeRequest):
     max_memory: int
     threads: int | None
     memory_was_given: bool = True
-    sampled_from: int | None = None
     cut: int = 1
-    few_calls: bool = False
     paired: int | None = None
 
     @property
