@@ -205,8 +205,7 @@ def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
     effect = paribus.partial_dependence(models, towns, "town")
     interval = of(only(effect), Points)[-2]
     deviation = np.std(pooled(effect, effect.by_model.values[:, 0]), ddof=1)
-    refits = np.array([effect.by_model.error_factor * deviation])
-    assert interval.error[-1] == pytest.approx(half_width(np.zeros(1), refits, 3, 0.95)[0])
+    assert interval.error[-1] == pytest.approx(half_width(np.zeros(1), np.array([deviation]), 3, 0.95)[0])
 
 
 # --- rows, surfaces, figures

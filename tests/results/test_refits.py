@@ -68,20 +68,13 @@ def test_refit_interval_equals_naive_code(correction, weighted):
         fits, X, 2, custom_values={2: [-1.0, 0.0, 2.0]}, sample_weight=weight, **QUIET
     )
     c = 3 if correction is None else correction
-    found = effect if correction is None else effect.with_correction(correction)
-    assert found.by_model.correction == correction
-    low, high = found.refit_interval(0.9)
+    low, high = effect.refit_interval(0.9, correction=correction)
     for k, x in enumerate((-1.0, 0.0, 2.0)):
         want = naive_interval(fits, X, 2, x, c, 0.9, weight)
         assert_allclose((low[0, k], high[0, k]), want, rtol=1e-10)
-    at_missing = found.refit_interval(0.9, at_missing=True)
+    at_missing = effect.refit_interval(0.9, correction=correction, at_missing=True)
     want = naive_interval(fits, X, 2, np.nan, c, 0.9, weight)
     assert_allclose([end[0] for end in at_missing], want, rtol=1e-10)
-    assert_allclose(
-        found.by_model.standard_error,
-        np.sqrt(1 / 5 + c) * found.by_model.values.std(axis=0, ddof=1),
-        rtol=1e-12,
-    )
 
 
 def test_interval_of_local_effects_and_of_relative_curves_is_over_what_is_known():
@@ -90,26 +83,11 @@ def test_interval_of_local_effects_and_of_relative_curves_is_over_what_is_known(
     low, high = local.refit_interval()
     assert_allclose((low + high) / 2, local.ale, atol=1e-12)
     assert (high - low >= 2 * 1.95 * local.standard_error - 1e-12).all()
-    relative = (
-        paribus.partial_dependence(fits, X, 0, grid_resolution=4, **QUIET).with_correction(0).centered()
-    )
-    assert relative.by_model.correction == 0
-    low, high = relative.refit_interval()
-    assert_allclose(
-        (high - low)[0, 1:] / 2,
-        scipy.stats.t.ppf(0.975, 4) * relative.by_model.standard_error[0, 1:],
-        rtol=1e-6,
-    )
+    relative = paribus.partial_dependence(fits, X, 0, grid_resolution=4, **QUIET).centered()
+    low, high = relative.refit_interval(correction=0)
+    error = relative.by_model.standard_deviation[0, 1:] / np.sqrt(5)
+    assert_allclose((high - low)[0, 1:] / 2, scipy.stats.t.ppf(0.975, 4) * error, rtol=1e-6)
     assert high[0, 0] == low[0, 0]
-
-
-def test_correction_reaches_every_curve_of_an_explanation_and_its_file(tmp_path):
-    done = paribus.explain(models(), table(), **QUIET).with_correction(0.3)
-    for part in (done.effects, done.ale, done.surfaces):
-        assert all(one.by_model.correction == 0.3 for one in part.effects)
-    done.save(tmp_path / "done.json")
-    again = paribus.load(tmp_path / "done.json")
-    assert again.effects["x0"].by_model.correction == 0.3
 
 
 def test_wrong_corrections_and_single_models_are_refused():
@@ -117,16 +95,15 @@ def test_wrong_corrections_and_single_models_are_refused():
     effect = paribus.partial_dependence(models(), X, 0, **QUIET)
     for wrong in (-0.1, np.inf, np.nan, "folds"):
         with pytest.raises(paribus.errors.OptionError, match="correction="):
-            effect.with_correction(wrong)
+            effect.refit_interval(correction=wrong)
     for wrong in (0, 1, "most"):
         with pytest.raises(paribus.errors.OptionError, match="level="):
             effect.refit_interval(wrong)
     with pytest.raises(paribus.errors.OptionError, match="no effect at a missing value"):
         effect.refit_interval(at_missing=True)
     alone = paribus.partial_dependence(models()[0], X, 0, **QUIET)
-    for call in (alone.refit_interval, lambda: alone.with_correction(0)):
-        with pytest.raises(paribus.errors.OptionError, match="needs several models"):
-            call()
+    with pytest.raises(paribus.errors.OptionError, match="needs several models"):
+        alone.refit_interval()
     one = paribus.partial_dependence(models(1), X, 0, **QUIET)
     assert np.isnan(one.refit_interval()).all()
 
@@ -165,8 +142,7 @@ def covered(seed, way):
     values = np.array([-1.0, 1.0, 3.0])
     X = drawn(150)[0]
     effect = paribus.partial_dependence(fits, X, 0, custom_values={0: values}, method="brute", **QUIET)
-    effect = effect if correction is None else effect.with_correction(correction)
-    low, high = effect.refit_interval()
+    low, high = effect.refit_interval(correction=correction)
     truth = values * 2  # x + x E[x1]: the average linear fit is unbiased
     return (low[0] <= truth) & (truth <= high[0])
 

@@ -134,13 +134,7 @@ class ModelSpread(Record):
         s^2 = \frac{1}{m - 1} \sum_k (E_k - \bar E)^2
 
     the mean is the reported effect, and s the standard deviation between models, which refers to a single
-    fit. The standard error of the mean over refits is
-
-    .. math:: \sqrt{1/m + c} \; s
-
-    with a correction c for refits that share data: those of cross-validation share most of their rows and
-    differ less than independent ones. See `PartialDependence.with_correction` for its values, and
-    `PartialDependence.refit_interval` for an interval over rows and refits.
+    fit. `PartialDependence.refit_interval` is an interval for the mean over rows and refits.
 
     Attributes
     ----------
@@ -152,8 +146,6 @@ class ModelSpread(Record):
         Between models, with m - 1 in the denominator. NaN with a single model.
     missing : ndarray of shape (m, n_outputs) or None
         Effect of each model at a missing value.
-    correction : float or None
-        The number c; None if it was not given, and m - 2 is used, as for m folds of a cross-validation.
 
     Examples
     --------
@@ -172,28 +164,13 @@ class ModelSpread(Record):
     values: Floats = array("model", "output", "grid")
     standard_deviation: Floats = array("output", "grid", column="between_models")
     missing: Floats | None = array("model", "output")
-    correction: float | None = None
 
     @classmethod
     def of(
-        cls,
-        models: tuple[str, ...],
-        values: Floats | None,
-        missing: Floats | None = None,
-        correction: float | None = None,
+        cls, models: tuple[str, ...], values: Floats | None, missing: Floats | None = None
     ) -> ModelSpread | None:
         """Take the standard deviation between models, if there are effects by model."""
-        return None if values is None else cls(models, values, between(values), missing, correction)
-
-    @property
-    def error_factor(self) -> float:
-        """Standard error of the mean over refits as a multiple of the standard deviation between them."""
-        return refit_factor(len(self.models), self.correction)
-
-    @property
-    def standard_error(self) -> Floats:
-        """The standard error of the mean over refits, ``(n_outputs, g0, g1, ...)``."""
-        return self.error_factor * self.standard_deviation
+        return None if values is None else cls(models, values, between(values), missing)
 
     @property
     def missing_deviation(self) -> Floats | None:
@@ -202,17 +179,6 @@ class ModelSpread(Record):
 
     def _at_missing(self) -> dict[str, Any]:
         return {} if self.missing is None else {"between_models": self.missing_deviation}
-
-
-def refit_factor(models: int, correction: float | None) -> float:
-    """Return the root of 1 / m + c; without a correction that of m folds, NaN of a single model.
-
-    >>> refit_factor(4, 0.0), round(refit_factor(4, None), 3)
-    (0.5, 1.5)
-    """
-    if models < 2:
-        return float("nan")
-    return float(np.sqrt(1 / models + (models - 2 if correction is None else correction)))
 
 
 def mean_of(values: Floats) -> Floats:

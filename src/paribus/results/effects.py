@@ -29,7 +29,6 @@ from paribus.results.marginal import Marginal
 from paribus.results.mixins import PlotMixin
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
-from paribus.results.refits import CorrectionMixin
 from paribus.results.schema import record
 from paribus.results.storage import Saveable
 from paribus.results.tidy import long_frame
@@ -41,7 +40,7 @@ E = TypeVar("E", bound=Effect)
 
 
 @record
-class Effects(PlotMixin, CorrectionMixin, Mapping[Key, E], Generic[E]):
+class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
 
     Effects are partial dependence (`PartialDependence`), accumulated local effects

@@ -26,7 +26,6 @@ from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, 
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
-from paribus.results.refits import CorrectionMixin
 from paribus.results.regions import Regions
 from paribus.results.repr_text import explained_text
 from paribus.results.schema import record
@@ -46,7 +45,7 @@ PANELS = 9  # of the strongest features
 
 
 @record
-class Explanation(ReportMixin, CorrectionMixin):
+class Explanation(ReportMixin):
     """All statistics of one model on one background.
 
     >>> import paribus

@@ -116,7 +116,7 @@ def transformed(
     average, error, curves, values, models = at_points
     if values is not None and wanted is not None:
         wanted = IceQuantiles(wanted.probabilities, values, 0.0, last[3])
-    by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4], spread.correction)
+    by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4])
     if missing is not None:
         missing = replace(missing, average=last[0], standard_error=last[1], individual=last[2])
     kept = (note for note in effect.notes if note.code not in RENEWED)

@@ -103,15 +103,12 @@ REFITS_COLOR, REFITS_SHADE = PALETTE[1], 0.22  # of the interval over refits of 
 class Values:
     """Heights ``(g,)`` and their errors ``(g,)``; ``models (m, g)`` are the heights of several models.
 
-    ``factor`` is that of `ModelSpread.error_factor`, ``as_folds`` whether it is assumed. ``rows (g,)`` is the
-    number of rows in each height of a `Marginal`, else None.
+    ``rows (g,)`` is the number of rows in each height of a `Marginal`, else None.
     """
 
     heights: Floats
     error: Floats | None
     models: Floats | None
-    factor: float
-    as_folds: bool
     rows: Floats | None
 
     @property
@@ -167,8 +164,7 @@ class Curve:
         """Name of the interval over refits; empty for one model."""
         if self.values.models is None:
             return ""
-        assumed = " as folds" if self.values.as_folds else ""
-        return f"{'rows and refits' if self._has_error else 'refits'}{assumed}, {100 * LEVEL:.3g} %"
+        return f"{'rows and refits' if self._has_error else 'refits'} as folds, {100 * LEVEL:.3g} %"
 
     def around(self, *, alone: bool) -> str:
         """Legend text of the band or error bars; empty if there are none.
@@ -392,8 +388,6 @@ def _estimate_values(result: Effect, estimate: str, o: int, offset: float, *, mi
         np.atleast_1d(heights[o]) + offset,
         None if error is None else np.atleast_1d(error[o]),
         None if models is None else models[:, o].reshape(len(models), -1),
-        np.nan if spread is None else spread.error_factor,
-        spread is not None and spread.correction is None,
         None if rows is None else np.atleast_1d(rows).astype(np.float64),
     )
 
@@ -512,8 +506,8 @@ def _refits_at(place: FeatureAxis, values: Values) -> Floats | None:
     """Return half the width of the interval over refits at each position; None for one model."""
     if values.models is None:
         return None
-    refits = values.factor * between(place.average(values.models))
-    return half_width(_error_at(place, values), refits, len(values.models), LEVEL)
+    deviation = between(place.average(values.models))
+    return half_width(_error_at(place, values), deviation, len(values.models), LEVEL)
 
 
 def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
