@@ -17,7 +17,7 @@ import pytest
 
 import paribus
 from paribus.__main__ import main
-from paribus._command import entry, explain_command
+from paribus._command import explain_command
 from paribus._command.files import read_data
 from paribus._command.terminal import csv_text, json_text
 
@@ -391,8 +391,6 @@ def test_our_own_errors_show_a_traceback_on_request_only(run, monkeypatch):
     assert "Traceback" not in err
     assert "Traceback" in run("explain", "old.txt", "my data.csv", "--debug")[2]
     assert "Traceback" in run("--debug", "explain", "old.txt", "my data.csv")[2]
-    monkeypatch.setenv(entry.DEBUG, "1")
-    assert "Traceback" in run("explain", "old.txt", "my data.csv")[2]
 
 
 def test_interrupt_ends_without_traceback(run, monkeypatch):

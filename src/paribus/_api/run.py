@@ -162,6 +162,20 @@ class RunContext:
         """Return a place for what the evaluators of a statistic share among groups of rows."""
         return {} if self.parent is None else self.once(statistic, dict)
 
+    def of_rows(self) -> dict[str, Any]:
+        """Return the arguments of a request that describe the rows and the limits of the run."""
+        rows = self.rows
+        return {
+            "rows": len(rows),
+            "n_weighted": rows.n_weighted,
+            "row_bytes": rows.table.row_bytes,
+            "max_memory": self.memory,
+            "threads": self.threads,
+            "weighted": rows.weighted,
+            "out_of_core": not rows.in_memory,
+            "memory_was_given": self.memory_was_given,
+        }
+
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
         """Return the record of a statistic; ``target`` says that it used the target."""
         shared: dict[str, Any] = {

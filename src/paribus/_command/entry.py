@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 import warnings
@@ -19,7 +18,6 @@ from paribus.errors import ParibusError
 # Each adds its parser, with its function as the default of `run`.
 COMMANDS = (explain_command.add_to, compare_command.add_to, _compile.add_to)
 FINE, GATE_FAILED, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
-DEBUG = "PARIBUS_DEBUG"
 DESCRIPTION = "Show how the predictions of a fitted model depend on its features."
 EPILOG = """\
 examples:
@@ -56,7 +54,7 @@ def parser() -> Parser:
     plain = argparse.RawDescriptionHelpFormatter
     found = Parser(prog="paribus", description=DESCRIPTION, epilog=EPILOG, formatter_class=plain)
     found.add_argument("--version", action="version", version=f"paribus {__version__}")
-    found.add_argument("--debug", action="store_true", help=f"tracebacks of errors; also by {DEBUG}=1")
+    found.add_argument("--debug", action="store_true", help="tracebacks of errors")
     commands = found.add_subparsers(title="commands", metavar="COMMAND")
     for add_to in COMMANDS:
         add_to(commands)
@@ -74,15 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(chosen, "run"):
         every.print_help()
         return FINE
-    debug = chosen.debug or os.environ.get(DEBUG, "") not in ("", "0")
     with warnings.catch_warnings():
-        if not debug:
+        if not chosen.debug:
             warnings.simplefilter("ignore")
         warnings.showwarning = _show_warning
-        return _run(chosen.run, chosen, debug)
+        return _run(chosen.run, chosen)
 
 
-def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, debug: bool) -> int:
+def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace) -> int:
     """Run a command; report an error as a sentence, and return the exit code."""
     try:
         return run(chosen)
@@ -90,14 +87,14 @@ def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, d
         complain("interrupted")
         return INTERRUPTED
     except ParibusError as error:
-        if debug:
+        if chosen.debug:
             traceback.print_exc()
         complain(str(error))
         return USER_ERROR
     except Exception as error:
-        if debug:
+        if chosen.debug:
             traceback.print_exc()
-        again = "" if debug else " run the command again with --debug, and"
+        again = "" if chosen.debug else " run the command again with --debug, and"
         complain(
             f"{type(error).__name__}: {error}. This is an internal error of paribus;{again} please report it"
         )

@@ -140,19 +140,7 @@ class AleStatistic:
 
     def _request(self, context: RunContext, grids: tuple[AleGrid, ...]) -> AleRequest:
         """Return the request for all grids."""
-        rows = context.rows
-        return AleRequest(
-            grids,
-            "average",
-            len(rows),
-            rows.n_weighted,
-            rows.table.row_bytes,
-            context.memory,
-            context.threads,
-            rows.weighted,
-            out_of_core=not rows.in_memory,
-            memory_was_given=context.memory_was_given,
-        )
+        return AleRequest(grids, "average", **context.of_rows())
 
     def _result(
         self,

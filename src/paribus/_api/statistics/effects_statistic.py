@@ -200,16 +200,9 @@ class EffectsStatistic:
         return EvaluationRequest(
             grids,
             self.kind,
-            len(rows),
-            rows.n_weighted,
-            rows.table.row_bytes,
-            context.memory,
-            context.threads,
-            rows.weighted,
-            rows.sample(sampled_rows(points, context.n_groups), SEED),
-            out_of_core=not rows.in_memory,
+            **context.of_rows(),
+            sample=rows.sample(sampled_rows(points, context.n_groups), SEED),
             quantiles=quantiles,
-            memory_was_given=context.memory_was_given,
             strengths=self.strengths,
             shared=context.shared(self),
         )

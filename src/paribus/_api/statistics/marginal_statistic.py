@@ -109,20 +109,7 @@ class MarginalStatistic:
         self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
     ) -> MarginalRequest:
         """Return the request of one model."""
-        rows = context.rows
-        return MarginalRequest(
-            grids,
-            "average",
-            len(rows),
-            rows.n_weighted,
-            rows.table.row_bytes,
-            context.memory,
-            context.threads,
-            rows.weighted,
-            out_of_core=not rows.in_memory,
-            memory_was_given=context.memory_was_given,
-            outcome=outcome,
-        )
+        return MarginalRequest(grids, "average", **context.of_rows(), outcome=outcome)
 
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]

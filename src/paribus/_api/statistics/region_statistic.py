@@ -167,20 +167,7 @@ class RegionStatistic:
 
     def _weighed(self, context: RunContext, model: Model, grids: tuple[Grid, ...], name: str) -> Rounds:
         """Return the weight around each point, and the moments of predictions, in one pass."""
-        rows = context.rows
-        request = MarginalRequest(
-            grids,
-            "average",
-            len(rows),
-            rows.n_weighted,
-            rows.table.row_bytes,
-            context.memory,
-            context.threads,
-            rows.weighted,
-            out_of_core=not rows.in_memory,
-            memory_was_given=context.memory_was_given,
-            kept_rows=1,
-        )
+        request = MarginalRequest(grids, "average", **context.of_rows(), kept_rows=1)
         return evaluate_model(context, model, lambda candidate: request, AUTO, name)
 
     def _request(
@@ -191,18 +178,10 @@ class RegionStatistic:
         cells: tuple[SplitCells, ...],
     ) -> RegionRequest:
         """Return the request of the heterogeneity of every grid on all rows, without splits."""
-        rows = context.rows
         return RegionRequest(
             grids,
             "average",
-            len(rows),
-            rows.n_weighted,
-            rows.table.row_bytes,
-            context.memory,
-            context.threads,
-            rows.weighted,
-            out_of_core=not rows.in_memory,
-            memory_was_given=context.memory_was_given,
+            **context.of_rows(),
             strengths=False,
             shares=shares,
             cells=cells,
