@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Flags, Floats
+from paribus._contracts import Floats
 from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import percent
 from paribus._typing import ErrorBasis, Presence
-from paribus.errors import InputError, OptionError
+from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import INDEPENDENT
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import (
-    at_values,
-    axis_kind,
+    SharedPoints,
     centered_variance,
+    check_independent,
     check_same,
-    curve_at,
+    combined_error,
+    common_values,
     data_shares,
-    neighbor_range,
-    points_at,
+    least_difference,
 )
 from paribus.results.drift import OTHER_ROWS, Drift, EffectDrift, InteractionDrift, MetricDrift, RowDrift
 from paribus.results.partial_dependence import PartialDependence
@@ -57,18 +56,19 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     check_same(parts, "on another scale", lambda part: part.provenance.scale)
     check_same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
     same_data = old.predictions.same_rows(new.predictions)
-    basis, reason = _basis(same_data, independent)
-    combine: Callable[[Any, Any], Any] = np.hypot if basis == "independent" else np.add
+    check_independent(independent, same_data, "both explanations")
+    basis: ErrorBasis = "independent" if independent else "upper bound"
+    reason = INDEPENDENT if independent else SAME_ROWS if same_data else SOME_ROWS
     if old.effects.keys().isdisjoint(new.effects):
         raise InputError(
             "the two explanations have no feature in common; compare those of one set of columns"
         )
     names = dict.fromkeys((*old.feature_names, *new.feature_names))
     unasked = [name for name in names if _unasked(old, name) or _unasked(new, name)]
-    effects = [_effect(old, new, name, combine) for name in names if name not in unasked]
+    effects = [_effect(old, new, name, basis) for name in names if name not in unasked]
     effects.sort(key=lambda effect: -float(np.nan_to_num(np.linalg.norm(effect.typical), nan=np.inf)))
     rows = _rows(old, new) if same_data else None
-    metrics = _metrics(old, new, combine, rows)
+    metrics = _metrics(old, new, basis, rows)
     more = f"; {PAIRED}" if any(metric.paired for metric in metrics) else ""
     if rows is None:
         more = f"; predictions of single rows, {OTHER_ROWS}, may have changed"
@@ -84,12 +84,12 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
         output_names=old.output_names,
         effects=tuple(effects),
         not_compared=tuple(unasked),
-        interactions=_interactions(old, new, combine),
+        interactions=_interactions(old, new, basis),
         metrics=metrics,
         rows=rows,
         level_old=old.predictions.mean,
         level_new=new.predictions.mean,
-        level_error=combine(old.predictions.standard_error, new.predictions.standard_error),
+        level_error=combined_error(basis, *(one.predictions.standard_error for one in (old, new))),
         deviation=old.predictions.deviation,
         errors=basis,
         same_model=old.provenance.model_digest == new.provenance.model_digest,
@@ -111,97 +111,66 @@ def _has_column(explanation: Explanation, name: str) -> bool:
     )
 
 
-def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
-    if not isinstance(independent, bool):
-        raise OptionError(f"independent={independent!r} must be True or False")
-    if independent and same_data:
-        raise OptionError("independent=True, but both explanations are over the same rows; omit it")
-    if independent:
-        return "independent", INDEPENDENT
-    return "upper bound", SAME_ROWS if same_data else SOME_ROWS
-
-
 def _uneven(old: Explanation, new: Explanation, name: str) -> bool:
     """Return whether the curves of a feature have different grids."""
     return not np.array_equal(old.effects[name].grid_values[0], new.effects[name].grid_values[0])
 
 
-def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
+def _effect(old: Explanation, new: Explanation, name: str, basis: ErrorBasis) -> EffectDrift:
     """Return the change of one feature at the values of the old curve, or of the only one."""
     effects = [old.effects.get(name), new.effects.get(name)]
     curves = [effect for effect in effects if effect is not None]
-    reference = curves[0]
-    common, last = _common_points(reference, curves[-1])
-    values, missing = reference.grid_values[0][common], reference.missing
-    weights = data_shares(reference.support)[common]
-    if missing is not None:
-        weights = np.append(weights * (1 - missing.share), [missing.share] * last)
-    compared = weights.sum()
-    weights = weights / compared
-    averages = [curve_at(curve, "average", values, last) for curve in curves]
-    errors = [_centered_error(curve, values, last, weights) for curve in curves]
+    reference, other = curves[0], curves[-1]
+    values = common_values(reference, other)
+    alike = len(values) or not any(len(curve.grid_values[0]) for curve in curves)  # also without any value
+    points = SharedPoints(values, bool(alike) and all(curve.missing is not None for curve in curves))
+    support = points.at(reference, "support")
+    total = reference.support.sum() + (0.0 if reference.missing is None else reference.missing.support)
+    weights = data_shares(support)
+    errors = [_centered_error(curve, points, weights) for curve in curves]
     presence: Presence = "both"
     if len(curves) == 2:
-        change, error = averages[1] - averages[0], combine(*errors)
+        change, error = _change(reference, other, points, weights), combined_error(basis, *errors)
     else:  # the curve of a model without the feature is flat
         presence = "old" if effects[1] is None else "new"
-        change, error = averages[0] if presence == "new" else -averages[0], errors[0]
-    change = _least_change(change, curves[-1], values, weights)
-    points = len(values)
+        curve, error = points.at(reference, "average"), errors[0]
+        change = (curve - (curve @ weights)[:, None]) * (1 if presence == "new" else -1)
+    change_at, missing_change = points.split(change)
+    error_at, missing_error = points.split(error)
     return EffectDrift(
         feature=name,
         presence=presence,
         kinds=reference.kinds,
         output_names=reference.output_names,
         grid_values=(values,),
-        change=change[:, :points].copy(),
-        standard_error=error[:, :points].copy(),
-        weights=weights[:points].copy(),
-        missing_change=change[:, -1].copy() if last else None,
-        missing_error=error[:, -1].copy() if last else None,
-        missing_weight=float(weights[-1]) if last else 0.0,
-        compared=float(compared),
+        change=change_at,
+        standard_error=error_at,
+        weights=weights[: len(values)].copy(),
+        missing_change=missing_change,
+        missing_error=missing_error,
+        missing_weight=float(weights[-1]) if points.missing else 0.0,
+        compared=float(support.sum() / total),
         typical=_typical(change, weights),
         typical_error=_typical(error, weights),
         strengths=tuple(None if effect is None else float(effect.strength) for effect in effects),
     )
 
 
-def _least_change(change: Floats, new: PartialDependence, values: Array, weights: Floats) -> Floats:
-    """Return the least change ``(o, p)``, apart from its level, that agrees with the grid of the new curve.
-
-    It is interpolated at the old values, but a step of a tree may lie anywhere between two of its own.
-    """
-    assert new.average is not None
-    (grid,), nominal = new.grid_values, new.kinds[0] in NOMINAL
-    line, _ = at_values(grid, values, new.average, nominal)
-    room = np.zeros((2, *change.shape))  # below and above the line
-    for side, end in zip(room, neighbor_range(grid, values, new.average, nominal), strict=True):
-        side[:, : len(values)] = end - line
-    low, high = change + room
-    level = (change @ weights)[:, None]
+def _change(old: PartialDependence, new: PartialDependence, points: SharedPoints, weights: Floats) -> Floats:
+    """Return the least change ``(o, p)``, apart from its level, that agrees with the new grid."""
+    curve, ends = points.at(old, "average"), points.ends(new, "average")
+    level = (curve - points.at(new, "average")) @ weights
     for _ in range(STEPS):  # toward the level for which the typical change is least
-        level = level + (np.clip(0.0, low - level, high - level) @ weights)[:, None]
-    return np.asarray(np.clip(0.0, low - level, high - level))
+        level = level - least_difference(curve, *ends, level) @ weights
+    return least_difference(curve, *ends, level)
 
 
-def _common_points(reference: PartialDependence, other: PartialDependence) -> tuple[Flags, bool]:
-    """Return which values of a curve another one has too, and whether both have a missing value."""
-    grid = reference.grid_values[0]
-    if axis_kind(reference) != axis_kind(other):
-        return np.zeros(len(grid), dtype=bool), False
-    _, known = at_values(other.grid_values[0], grid, other.support, reference.kinds[0] in NOMINAL)
-    alike = known.any() or len(grid) == len(other.grid_values[0]) == 0  # also without any value
-    return known, bool(alike) and reference.missing is not None and other.missing is not None
-
-
-def _centered_error(effect: PartialDependence, values: Array, last: bool, weights: Floats) -> Floats:
-    """Return the standard error ``(o, p)`` of a curve apart from its level, at compared points."""
+def _centered_error(effect: PartialDependence, points: SharedPoints, weights: Floats) -> Floats:
+    """Return the standard error ``(o, p)`` of a curve apart from its level."""
     if effect.covariance is None:
-        error = curve_at(effect, "standard_error", values, last)
+        error = points.at(effect, "standard_error")
         return error + (error @ weights)[:, None]  # an upper bound
-    along_one = points_at(effect, effect.covariance, values, last)
-    covariance = points_at(effect, along_one.swapaxes(1, 2), values, last)
+    covariance = points.along(effect, points.along(effect, effect.covariance).swapaxes(1, 2))
     return np.sqrt(centered_variance(covariance, weights))
 
 
@@ -231,9 +200,7 @@ def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
     return RowDrift(one.rows, old.output_names, change, one.weights, *numbers)
 
 
-def _interactions(
-    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any]
-) -> InteractionDrift | None:
+def _interactions(old: Explanation, new: Explanation, basis: ErrorBasis) -> InteractionDrift | None:
     """Return the change of the pairs that interact in one of the two, strongest first."""
     if old.interactions is None or new.interactions is None:
         return None
@@ -254,7 +221,7 @@ def _interactions(
         pairs=tuple(pairs[p] for p in order),
         old=numbers[order, 0, 0],
         new=numbers[order, 1, 0],
-        standard_error=combine(numbers[order, 0, 1], numbers[order, 1, 1]),
+        standard_error=combined_error(basis, numbers[order, 0, 1], numbers[order, 1, 1]),
     )
 
 
@@ -269,26 +236,26 @@ def _strengths(interactions: HStatistics) -> dict[tuple[str, str], Floats]:
 
 
 def _metrics(
-    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any], rows: RowDrift | None
+    old: Explanation, new: Explanation, basis: ErrorBasis, rows: RowDrift | None
 ) -> tuple[MetricDrift, ...]:
-    """Return the change of what both report of their performance."""
+    """Return the change of the metrics that both report."""
     if old.performance is None or new.performance is None:
         return ()
     y, other = old.predictions.observed, new.predictions.observed
     same = rows is not None and y is not None and other is not None and np.array_equal(y, other)
-    influences = [_influences(one.predictions, one.output_names) if same else {} for one in (old, new)]
-    after = {(one.name, one.output): one for one in new.performance.metrics}
-    found = []
-    for one in old.performance.metrics:
-        key = one.name, one.output
-        if (two := after.get(key)) is None:
+    influences = [_influences(part.predictions, part.output_names) if same else {} for part in (old, new)]
+    after = {(metric.name, metric.output): metric for metric in new.performance.metrics}
+    changes = []
+    for before in old.performance.metrics:
+        key = before.name, before.output
+        if (metric := after.get(key)) is None:
             continue
-        error = float(combine(one.standard_error, two.standard_error))
+        error = float(combined_error(basis, before.standard_error, metric.standard_error))
         paired = all(key in each for each in influences)
         if paired:
-            error = _paired_error(one, two, *(each[key] for each in influences))
-        found.append(MetricDrift(*key, one.value, two.value, error, one.better, paired))
-    return tuple(found)
+            error = _paired_error(before, metric, *(each[key] for each in influences))
+        changes.append(MetricDrift(*key, before.value, metric.value, error, before.better, paired))
+    return tuple(changes)
 
 
 def _influences(kept: RowPredictions, outputs: tuple[str, ...]) -> dict[tuple[str, str | None], Floats]:

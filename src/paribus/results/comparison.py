@@ -16,13 +16,15 @@ from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import (
-    at_values,
+    SharedPoints,
     axis_kind,
     check_alike,
+    check_independent,
     check_same,
-    curve_at,
+    combined_error,
+    common_values,
     curves_of,
-    neighbor_range,
+    least_difference,
     shared_values,
 )
 from paribus.results.marginal import Marginal
@@ -360,28 +362,25 @@ def _ale_distance(
 
     A note reports a distance of more than two standard errors of both.
     """
-    assert effect.average is not None
-    outputs, nominal = len(effect.output_names), effect.kinds[0] in NOMINAL
-    own, wanted = local.grid_values[0], effect.grid_values[0]
-    other, known = at_values(own, wanted, local.ale, nominal)
-    average, weights, values = effect.average[:, known], effect.support[known], wanted[known]
-    if not known.any():
+    outputs, values = len(effect.output_names), common_values(effect, local)
+    points = SharedPoints(values, missing=False)
+    other, average, weights = (
+        points.at(*field) for field in ((local, "ale"), (effect, "average"), (effect, "support"))
+    )
+    if not len(values):
         names = ("ale_offset", "distance", "share")
         return {**{name: np.full(outputs, np.nan) for name in names}, "at": (None,) * outputs}, []
     if not weights.any():
         weights = np.ones(len(weights))
     offset = ((average - other) * weights).sum(axis=1) / weights.sum()
     laid = other + offset[:, None]
-    low, high = neighbor_range(own, wanted, local.ale, nominal)
-    apart = np.maximum(0.0, np.maximum(low + offset[:, None] - average, average - high - offset[:, None]))
+    apart = np.abs(least_difference(average, *points.ends(local, "ale"), offset))
     largest, distance = apart.argmax(axis=1), apart.max(axis=1)
     range_ = np.ptp(np.concatenate([average, laid], axis=1), axis=1)
     moves = range_ > ROUNDING * np.abs(average).max(axis=1)  # else it is rounding
     share = np.divide(distance, range_, out=np.zeros(outputs), where=moves)
-    errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
-    if effect.standard_error is not None:
-        errors = errors + np.nan_to_num(effect.standard_error[:, known])
-    beyond = distance > 2 * errors[np.arange(outputs), largest]
+    error, other_error = (np.nan_to_num(points.at(part, "standard_error")) for part in (local, effect))
+    beyond = distance > 2 * (error + other_error)[np.arange(outputs), largest]
     found = {"ale_offset": offset, "distance": distance, "share": share}
     found["at"] = tuple(values[g] for g in largest)
     relative = np.nan_to_num(np.where(beyond, share, 0.0))
@@ -415,14 +414,14 @@ def difference_of(
     if curve is not None:
         check_choice("curve", curve, curves_of(one))
     curve = curve or curves_of(one)[0]
-    last = one.missing is not None and other.missing is not None
-    apart = _subtracted(pair, curve, values, last)
+    points = SharedPoints(values, missing=one.missing is not None and other.missing is not None)
+    difference, missing_difference = points.split(_subtracted(pair, curve, points))
     if isinstance(one, PartialDependence) and basis == "row by row":
-        error = moments_of(_subtracted(pair, "individual", values, last), one.row_weights).standard_error()
+        error = moments_of(_subtracted(pair, "individual", points), one.row_weights).standard_error()
     else:
         name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
-        first, second = (curve_at(one, name, values, last) for one in pair)
-        error = np.hypot(first, second) if basis == "independent" else first + second
+        error = combined_error(basis, *(points.at(part, name) for part in pair))
+    standard_error, missing_error = points.split(error)
     notes = [Note(NoteCode.ERROR_BASIS, reason)]
     if not nominal and not all(np.isin(values, grid).all() for grid in grids):
         lines = "the grids of the two differ: between its own grid values a curve is a straight line"
@@ -436,10 +435,10 @@ def difference_of(
         kinds=one.kinds,
         ordered=(not nominal,) if isinstance(one, AccumulatedLocalEffect) else one.ordered,
         grid_values=(values,),
-        difference=apart[:, : len(values)].copy(),
-        standard_error=error[:, : len(values)].copy(),
-        missing_difference=apart[:, -1].copy() if last else None,
-        missing_error=error[:, -1].copy() if last else None,
+        difference=difference,
+        standard_error=standard_error,
+        missing_difference=missing_difference,
+        missing_error=missing_error,
         errors=basis,
         notes=tuple(notes),
         provenances={part: one.provenance, reference: other.provenance},
@@ -469,8 +468,8 @@ def _part_names(parts: dict[str, Part], part: str | None, reference: str | None)
     return part, reference
 
 
-def _subtracted(pair: tuple[Part, Part], name: str, values: Array, last: bool) -> Floats:
-    one, other = (curve_at(part, name, values, last) for part in pair)
+def _subtracted(pair: tuple[Part, Part], name: str, points: SharedPoints) -> Floats:
+    one, other = (points.at(part, name) for part in pair)
     with np.errstate(invalid="ignore"):  # infinities of both
         return one - other
 
@@ -500,11 +499,7 @@ def _error_basis(
     same_rows = len({_rows_of(part) for part in pair}) == 1
     if _disjoint(*(part.provenance for part in pair)):
         return "independent", DISJOINT
-    if not isinstance(independent, bool):
-        raise OptionError(f"independent={independent!r} must be True or False")
-    if independent and same_rows:
-        both = " and ".join(map(repr, names))
-        raise OptionError(f"independent=True, but {both} are over the same rows; omit it")
+    check_independent(independent, same_rows, " and ".join(map(repr, names)))
     if independent:
         return "independent", INDEPENDENT
     # Curves are in the order of the rows if these are in memory, and the model is one.

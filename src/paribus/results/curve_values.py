@@ -12,7 +12,8 @@ import numpy as np
 from paribus._contracts import NOMINAL, Array, Flags, Floats
 from paribus._states import CurveProducts
 from paribus._states.sums import deviations, ignore_fp_errors, scaled
-from paribus.errors import InputError
+from paribus._typing import ErrorBasis
+from paribus.errors import InputError, OptionError
 from paribus.results.schema import read_only
 
 if TYPE_CHECKING:
@@ -96,25 +97,6 @@ def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple
         return np.where(part == 0, low, low + part * (high - low)), known
 
 
-def points_at(part: Any, numbers: Floats, values: Array, last: bool) -> Floats:
-    """Return numbers ``(..., g)`` of points of a curve at other values; ``last`` keeps the missing value."""
-    (grid,), (kind,) = part.grid_values, part.kinds
-    found, _ = at_values(grid, values, numbers[..., : len(grid)], kind in NOMINAL)
-    return np.concatenate([found, numbers[..., len(grid) :]], axis=-1) if last else found
-
-
-def curve_at(part: Any, name: str, values: Array, last: bool) -> Floats:
-    """Return a field ``(..., g)`` of a curve at other values, as `points_at`; NaN if there is none."""
-    curves = getattr(part, name)
-    if curves is None:
-        curves = np.full((len(part.output_names), len(part.grid_values[0])), np.nan)
-    if last:
-        point = getattr(part.missing, name)
-        point = np.full(curves.shape[:-1], np.nan) if point is None else point
-        curves = np.concatenate([curves, point[..., None]], axis=-1)
-    return points_at(part, curves, values, last)
-
-
 def data_shares(support: Floats) -> Floats:
     """Return the share of the data at each point of a curve; equal ones without any data."""
     total = support.sum()
@@ -167,6 +149,73 @@ def axis_kind(part: Any) -> str:
     """Return the kind of the axis of a curve: curves of different kinds have no value in common."""
     kind = part.grid_values[0].dtype.kind
     return "categories" if part.kinds[0] in NOMINAL else {"M": "dates", "m": "durations"}.get(kind, "numbers")
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPoints:
+    """Values at which curves of a feature are compared; ``missing`` adds the missing value as last point."""
+
+    values: Array
+    missing: bool
+
+    def at(self, part: Any, name: str) -> Floats:
+        """Return a field ``(..., p)`` of a curve, linear between grid values; NaN if it has none."""
+        numbers = getattr(part, name)
+        if numbers is None:
+            numbers = np.full((len(part.output_names), len(part.grid_values[0])), np.nan)
+        if self.missing:
+            last = getattr(part.missing, name)
+            last = np.full(numbers.shape[:-1], np.nan) if last is None else np.asarray(last)
+            numbers = np.concatenate([numbers, last[..., None]], axis=-1)
+        return self.along(part, numbers)
+
+    def along(self, part: Any, numbers: Floats) -> Floats:
+        """Return numbers ``(..., g)`` of all points of a curve at these points, ``(..., p)``."""
+        (grid,), (kind,) = part.grid_values, part.kinds
+        numbers, last = numbers[..., : len(grid)], numbers[..., len(grid) :]
+        line, _ = at_values(grid, self.values, numbers, kind in NOMINAL)
+        return np.concatenate([line, last], axis=-1) if self.missing else line
+
+    def ends(self, part: Any, name: str) -> tuple[Floats, Floats]:
+        """Return the range ``(o, p)`` of a curve: it may have a step anywhere between two of its values."""
+        (grid,), (kind,) = part.grid_values, part.kinds
+        low, high = self.at(part, name), self.at(part, name)
+        ends = neighbor_range(grid, self.values, getattr(part, name), kind in NOMINAL)
+        low[:, : len(self.values)], high[:, : len(self.values)] = ends
+        return low, high
+
+    def split(self, numbers: Floats) -> tuple[Floats, Floats | None]:
+        """Return numbers ``(o, p)`` at the values, and at the missing value."""
+        return numbers[:, : len(self.values)].copy(), numbers[:, -1].copy() if self.missing else None
+
+
+def least_difference(curve: Floats, low: Floats, high: Floats, offset: Floats) -> Floats:
+    """Return how far a curve in a range, plus ``offset (o,)``, is at least from another one ``(o, p)``."""
+    above = np.maximum(0.0, low + offset[:, None] - curve)
+    below = np.maximum(0.0, curve - high - offset[:, None])
+    return np.where(above >= below, above, -below)
+
+
+def common_values(reference: Any, other: Any) -> Array:
+    """Return the values of a curve that another one has too, or that lie between two of its values."""
+    (grid,), (values,) = reference.grid_values, other.grid_values
+    if axis_kind(reference) != axis_kind(other):
+        return np.asarray(grid[:0])
+    _, known = at_values(values, grid, np.zeros(len(values)), reference.kinds[0] in NOMINAL)
+    return np.asarray(grid[known])
+
+
+def combined_error(basis: ErrorBasis, one: Any, other: Any) -> Any:
+    """Return the standard error of a difference, from those of both numbers."""
+    return np.hypot(one, other) if basis == "independent" else one + other
+
+
+def check_independent(independent: bool, same_rows: bool, both: str) -> None:
+    """Refuse ``independent=`` that is no flag, or that is set for the same rows."""
+    if not isinstance(independent, bool):
+        raise OptionError(f"independent={independent!r} must be True or False")
+    if independent and same_rows:
+        raise OptionError(f"independent=True, but {both} are over the same rows; omit it")
 
 
 def as_numbers(values: Array) -> Floats:
