@@ -25,6 +25,7 @@ from interaction_examples import (
     naive_of,
     product_of_three,
 )
+from paribus._data.rows import sample_numbers
 
 # What libraries say of themselves.
 pytestmark = [
@@ -74,7 +75,7 @@ def test_importance_by_effect_is_deviation_of_partial_dependence(name):
 
 def test_importance_by_effect_draws_and_says_so():
     found = paribus.feature_importance(product_of_three, MANY, subsample=80, random_state=2)
-    rows = np.sort(np.random.default_rng(2).choice(560, 80, replace=False))
+    rows = np.sort(sample_numbers(np.arange(560), 2, 80))
     want = paribus.feature_importance(product_of_three, MANY[rows], subsample=None)
     assert bits(found) == bits(want)
     assert (found.provenance.sampled_rows, found.provenance.seed) == (80, 2)

@@ -745,8 +745,8 @@ def test_the_model_is_sent_to_each_worker_once(client, files, tmp_path, monkeypa
     monkeypatch.setattr(cluster_of, "MOST_TASKS", 8_192)
     file = tmp_path / "unpickled"
     file.touch()
-    have = paribus.effects(Counted(str(file)), files, **points(*NAMES), executor=client)
-    assert have["a"].provenance.rows == ROWS
+    have = paribus.partial_dependence(Counted(str(file)), files, "a", **points("a"), executor=client)
+    assert have.provenance.rows == ROWS
     times = [int(pid) for pid in file.read_text().split()]
     assert os.getpid() not in times
     assert len(times) <= len(client.nthreads()) + 1

@@ -417,9 +417,9 @@ def test_the_story_of_many_pairs_takes_no_time():
     pairs = np.random.default_rng(0).random(124_750)
     pairs[::2] = 0.0
     found = statistics(features, pairs)
-    before = time.perf_counter()
+    before = time.process_time()
     text = repr(found)
-    assert time.perf_counter() - before < 1
+    assert time.process_time() - before < 1
     assert "and 62,370 more" in text
     assert "62,375 pairs are exactly zero" in text
     before = time.perf_counter()
