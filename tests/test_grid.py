@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import paribus
 from paribus._data.summary import quantiles
+from statistic_of import statistic_of
 
 
 def zero(table):
@@ -20,7 +21,7 @@ def zero(table):
 
 
 def ask(X, features=0, **arguments):
-    return paribus.partial_dependence(zero, X, features, **arguments)
+    return statistic_of("partial_dependence", zero, X, features, **arguments)
 
 
 def grid(X, features=0, **arguments):

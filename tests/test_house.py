@@ -77,25 +77,42 @@ def test_every_public_name_is_documented(thing):
 
 @pytest.mark.parametrize("options", [*STATISTICS, ExplainOptions], ids=lambda one: one.verb)
 def test_options_are_the_arguments_of_the_function_and_of_the_method(options):
-    declared = {one.name: (one.default, one.type) for one in dataclasses.fields(options)}
-    method, function = (
-        {
-            name: (dataclasses.MISSING if one.default is one.empty else one.default, one.annotation)
-            for name, one in inspect.signature(thing).parameters.items()
-            if name != "self"
-        }
-        for thing in (getattr(paribus.Explainer, options.verb), getattr(paribus, options.verb))
-    )
-    assert method == declared
-    assert declared.items() <= function.items()
-    shared = inspect.signature(paribus.Explainer).parameters
-    for name in function.keys() - declared.keys():
-        assert function[name] in (
-            (shared[name].default, shared[name].annotation),
-            (dataclasses.MISSING, "Any"),
+    declared = {one.name: one.type for one in dataclasses.fields(options)}
+    assert all(one.default is dataclasses.MISSING for one in dataclasses.fields(options))
+    method, function, shared = (
+        {name: (one.default, one.annotation) for name, one in inspect.signature(thing).parameters.items()}
+        for thing in (
+            getattr(paribus.Explainer, options.verb),
+            getattr(paribus, options.verb),
+            paribus.Explainer,
         )
+    )
+    del method["self"]
+    assert {name: annotation for name, (_, annotation) in method.items()} == declared
+    assert function.items() <= shared.items() | method.items()
+    assert method.keys() <= function.keys()
     described = inspect.getdoc(getattr(paribus.Explainer, options.verb))
     assert all(re.search(rf"\b{name}\b", described) for name in declared)
+
+
+def test_public_functions_are_short_enough_to_be_read():
+    functions = [thing for thing in PUBLIC if inspect.isfunction(thing)]
+    assert len(functions) > 8
+    for function in functions:
+        assert len(inspect.signature(function).parameters) <= 18, function
+        assert len(inspect.getdoc(function).splitlines()) <= 90, function
+
+
+RUN = {"feature_names", "times", "max_memory", "executor", "checkpoint", "on_error", "verify"}
+
+
+@pytest.mark.parametrize("options", [*STATISTICS, ExplainOptions], ids=lambda one: one.verb)
+def test_options_of_the_run_are_those_of_explainer_alone(options):
+    shared = inspect.signature(paribus.Explainer).parameters.keys()
+    alone = RUN if options is ExplainOptions else RUN | {"target_names"}
+    assert alone <= shared
+    assert not alone & inspect.signature(getattr(paribus, options.verb)).parameters.keys()
+    assert "`Explainer`" in inspect.getdoc(getattr(paribus, options.verb))
 
 
 def parameter_descriptions():

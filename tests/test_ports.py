@@ -27,6 +27,7 @@ from paribus._executors.dask import DaskExecutor
 from paribus._models import adapt, prefetch_structure, structure, structure_digest, structure_of
 from paribus._models.libraries import LIBRARIES
 from paribus._states import Keyed, merge_in_order
+from statistic_of import statistic_of
 
 ROOT = Path(__file__).parent.parent
 ROWS, COLUMNS = 600, ("a", "b", "c")
@@ -147,13 +148,13 @@ def numbers(result):
     ],
 )
 def test_any_object_that_folds_is_an_engine_of_every_verb(tmp_path, verb, options, read):
-    table, call, engine = frame(6_000), getattr(paribus, verb), Sequential()
+    table, engine = frame(6_000), Sequential()
     model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1)
     model.fit(table[list(COLUMNS)], table["y"])
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=1_000)
     X = str(tmp_path) if read else table[list(COLUMNS)]
     assert as_executor(engine) is engine
-    have, want = (call(model, X, **options, executor=executor) for executor in (engine, None))
+    have, want = (statistic_of(verb, model, X, **options, executor=executor) for executor in (engine, None))
     assert max(engine.blocks) > 1
     assert numbers(have) == numbers(want)
     one = have if hasattr(have, "provenance") else next(iter(have.values()))
@@ -173,7 +174,7 @@ def test_what_is_no_engine_is_refused():
             as_executor(wrong)
         assert str(caught.value).startswith(f"executor={wrong!r} ")
         with pytest.raises(paribus.errors.OptionError, match="omit it to compute locally on n_jobs threads"):
-            paribus.partial_dependence(lambda t: t[:, 0], np.eye(3), 0, executor=wrong)
+            paribus.Explainer(lambda t: t[:, 0], np.eye(3), executor=wrong).partial_dependence(0)
 
 
 def test_engines_are_told_apart_by_what_they_accept():

@@ -98,7 +98,7 @@ def dask(folder):
     from distributed import Client
 
     with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
-        there = paribus.partial_dependence(model, X, 0, grid_resolution=20, executor=client)
+        there = paribus.Explainer(model, X, executor=client).partial_dependence(0, grid_resolution=20)
     np.testing.assert_array_equal(there.average, effect().average)
 
 
@@ -111,7 +111,7 @@ def spark(folder):
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    there = paribus.partial_dependence(model, X, 0, grid_resolution=20, executor=session)
+    there = paribus.Explainer(model, X, executor=session).partial_dependence(0, grid_resolution=20)
     session.stop()
     np.testing.assert_array_equal(there.average, effect().average)
 
@@ -131,7 +131,7 @@ def trees(folder):
     from sklearn.ensemble import GradientBoostingRegressor
 
     fitted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, model(X))
-    found = paribus.partial_dependence(fitted, X, 0, grid_resolution=20, verify=True)
+    found = paribus.Explainer(fitted, X, verify=True).partial_dependence(0, grid_resolution=20)
     compiled = importlib.util.find_spec("numba") is not None
     assert found.provenance.evaluator == "tree_exact"
     assert ("numba is not installed" in found.provenance.how) != compiled, found.provenance.how

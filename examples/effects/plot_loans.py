@@ -41,7 +41,7 @@ model = HistGradientBoostingClassifier(
 # %%
 # Each panel is a partial dependence curve. It sets the feature to one value in all rows, and averages the
 # predictions. Gray bars show how many rows have that value.
-effects = paribus.effects(model, X, target_names=["approval"])
+effects = paribus.Explainer(model, X, target_names=["approval"]).effects()
 effects.plot(k=9, title="Mortgage approvals: the nine strongest effects")
 
 # %%

@@ -27,7 +27,9 @@ model = HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=100, random
 
 # %%
 # These trees route missing values separately at every split.
-effect = paribus.partial_dependence(model, loans, "income", grid_resolution=30, target_names=["default"])
+effect = paribus.Explainer(model, loans, target_names=["default"]).partial_dependence(
+    "income", grid_resolution=30
+)
 effect.plot()
 
 # %%

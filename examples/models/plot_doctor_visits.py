@@ -51,8 +51,8 @@ workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboa
 with tempfile.TemporaryDirectory() as folder, LocalCluster(**workers) as cluster, Client(cluster) as client:
     for part, rows in enumerate(X.iter_slices(5_000)):
         rows.write_parquet(Path(folder) / f"{part}.parquet")
-    files = paribus.effects(model, f"{folder}/*.parquet", custom_values=points, max_memory="64MB")
-    far = paribus.effects(model, X, custom_values=points, executor=client)
+    files = paribus.Explainer(model, f"{folder}/*.parquet", max_memory="64MB").effects(custom_values=points)
+    far = paribus.Explainer(model, X, executor=client).effects(custom_values=points)
 
 for name in effects:
     bits = [each[name].average.tobytes() for each in (effects, files, far)]

@@ -50,7 +50,7 @@ prepare = make_column_transformer(
 )
 model = make_pipeline(prepare, GradientBoostingRegressor(random_state=0)).fit(flats, rent)
 
-effects = paribus.effects(model, flats, grid_resolution=40, verify=True)
+effects = paribus.Explainer(model, flats, verify=True).effects(grid_resolution=40)
 effects.plot(columns=2)
 
 # %%

@@ -44,11 +44,8 @@ def forecast(table):
 # ``target_names`` are the names of the outputs. ``custom_values`` replaces the grid of a feature: every
 # two degrees, and three kinds of weather in this order.
 
-effects = paribus.effects(
-    forecast,
-    X,
-    target_names=list(probabilities),
-    custom_values={"temperature": np.arange(-4, 35, 2), "weather": ["clear", "mist", "rain"]},
+effects = paribus.Explainer(forecast, X, target_names=list(probabilities)).effects(
+    custom_values={"temperature": np.arange(-4, 35, 2), "weather": ["clear", "mist", "rain"]}
 )
 effects.plot()
 

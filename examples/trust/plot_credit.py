@@ -47,7 +47,7 @@ compared = paribus.compare({name: each.effects["debt_ratio"] for name, each in e
 compared.plot()
 
 # %%
-# The findings of each, worst first. Each has a stable code, which you can search for or mute.
+# The findings of each, worst first. Each has a stable code, which you can search for.
 for name, each in explained.items():
     print(name)
     for note in each.verdict:

@@ -22,10 +22,11 @@ print(f"correlation of age and years of marriage: {X['age'].corr(X['yrs_married'
 
 # %%
 # Three estimates of each feature on one axis. ALE is shifted to the average of partial dependence.
-names = {"features": ["age", "yrs_married"], "target_names": ["an affair"]}
-effects = paribus.effects(model, X, **names)
-local = paribus.accumulated_local_effects(model, X, **names)
-near = paribus.marginal(model, X, y=affair, **names)
+explainer = paribus.Explainer(model, X, affair, target_names=["an affair"])
+names = ["age", "yrs_married"]
+effects = explainer.effects(names)
+local = explainer.accumulated_local_effects(names)
+near = explainer.marginal(names)
 paribus.compare(effects, local, near).plot()
 
 # %%

@@ -26,6 +26,7 @@ import paribus
 from paribus._api.data import open_data
 from paribus._api.runner import Runner
 from paribus._models.columns import fitted_on
+from statistic_of import statistic_of
 
 STORES = hasattr(xgboost.Booster, "get_categories")  # from version 3.1 on
 ROWS = 400
@@ -351,9 +352,9 @@ def test_feature_names_are_those_of_x_as_it_was_passed(tmp_path):
     names = ["Bonus", "ID", "Region", "Age"]
     want = paribus.partial_dependence(model("lightgbm"), frame(), "a", grid_resolution=5)
     for table in (X, _parquet(X, tmp_path)):
-        have = paribus.partial_dependence(
-            model("lightgbm"), table, "Age", feature_names=names, grid_resolution=5, progress=False
-        )
+        have = paribus.Explainer(
+            model("lightgbm"), table, feature_names=names, progress=False
+        ).partial_dependence("Age", grid_resolution=5)
         np.testing.assert_array_equal(have.average, want.average)
         assert have.provenance.unused_columns == ("ID",)
 
@@ -362,13 +363,23 @@ def test_feature_names_of_a_file_may_leave_out_weights_and_target_and_nothing_el
     X = _parquet(frame().assign(id=1, w=1.0)[["w", "id", "region", "b", "a"]], tmp_path)
     call = {"sample_weight": "w", "grid_resolution": 5, "progress": False}
     want = paribus.partial_dependence(model("lightgbm"), frame(), "a", grid_resolution=5)
-    have = paribus.partial_dependence(
-        model("lightgbm"), X, "Age", feature_names=["ID", "Region", "Bonus", "Age"], **call
+    have = statistic_of(
+        "partial_dependence",
+        model("lightgbm"),
+        X,
+        "Age",
+        feature_names=["ID", "Region", "Bonus", "Age"],
+        **call,
     )
     np.testing.assert_allclose(have.average, want.average, rtol=1e-12)
     with pytest.raises(paribus.errors.InputError, match="3"):
-        paribus.partial_dependence(
-            model("lightgbm"), X, "Age", feature_names=["Region", "Bonus", "Age"], **call
+        statistic_of(
+            "partial_dependence",
+            model("lightgbm"),
+            X,
+            "Age",
+            feature_names=["Region", "Bonus", "Age"],
+            **call,
         )
 
 
@@ -391,9 +402,11 @@ def test_names_of_an_array_that_contradict_the_model_are_refused():
     with pytest.raises(
         paribus.errors.TableError, match=r"feature_names=\['b', 'a'\].*fitted on .*another order \(a, b\)"
     ):
-        paribus.partial_dependence(known, fitted[turned].to_numpy(), "a", feature_names=turned)
+        paribus.Explainer(known, fitted[turned].to_numpy(), feature_names=turned).partial_dependence("a")
     for names in (["a", "b"], ["Age", "Bonus"]):
-        have = paribus.partial_dependence(known, fitted.to_numpy(), 0, feature_names=names, grid_resolution=5)
+        have = paribus.Explainer(known, fitted.to_numpy(), feature_names=names).partial_dependence(
+            0, grid_resolution=5
+        )
         want = paribus.partial_dependence(known, fitted, "a", grid_resolution=5)
         np.testing.assert_array_equal(have.average, want.average)
 

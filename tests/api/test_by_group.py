@@ -29,6 +29,7 @@ from paribus._data.scan import parquet
 from paribus._executors.checkpoint import KeptStates
 from paribus.errors import InputError, OptionError
 from paribus.notes import NoteCode
+from statistic_of import statistic_of
 
 ROWS, NAMES = 600, list("abcd")
 QUIET = {"progress": False}
@@ -359,7 +360,7 @@ CALLS = {
 
 def call(key, name, X, **options):
     verb, arguments = CALLS[key]
-    return getattr(paribus, verb)(model(name), X, **arguments, by="group", **options, **QUIET)
+    return statistic_of(verb, model(name), X, **arguments, by="group", **options, **QUIET)
 
 
 @pytest.mark.nightly

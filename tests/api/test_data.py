@@ -233,12 +233,12 @@ def test_column_of_target_is_no_feature_and_that_of_weights_one_if_the_model_was
 def test_columns_of_an_array_are_target_and_weights_by_name():
     array, names = np.column_stack([X, Y]), ["a", "b", "c", "y"]
     model = LinearRegression().fit(X.to_numpy(), Y)
-    have = paribus.marginal(model, array, y="y", feature_names=names, **QUIET)
-    want = paribus.marginal(model, X.to_numpy(), y=Y, feature_names=names[:3], **QUIET)
+    have = paribus.Explainer(model, array, y="y", feature_names=names, **QUIET).marginal()
+    want = paribus.Explainer(model, X.to_numpy(), y=Y, feature_names=names[:3], **QUIET).marginal()
     assert set(have) == {"a", "b", "c"}
     np.testing.assert_array_equal(have["a"].residual, want["a"].residual)
     every = LinearRegression().fit(array, Y)  # fitted on as many columns as there are
-    assert "y" in paribus.marginal(every, array, y="y", feature_names=names, **QUIET)
+    assert "y" in paribus.Explainer(every, array, y="y", feature_names=names, **QUIET).marginal()
 
 
 def test_list_of_labels_is_a_target_and_no_list_of_columns():

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import paribus
 from paribus.errors import FeatureError, GridError, TableError
 from paribus.notes import NoteCode
+from statistic_of import statistic_of
 
 CITY = ["city_A", "city_B", "city_C"]
 LAGS = ["lag1", "lag2"]
@@ -215,8 +216,8 @@ def test_marginal_averages_are_those_of_categorical_column(X, y, forest, as_cate
 def test_interactions_are_those_of_categorical_column(X, forest, as_categories):
     table, predict = as_categories
     options = {"subsample": 60, "progress": False}
-    have = paribus.h_statistic(forest, X, ALL, **options)
-    want = paribus.h_statistic(predict, table, list(ALL), **options)
+    have = statistic_of("h_statistic", forest, X, ALL, **options)
+    want = statistic_of("h_statistic", predict, table, list(ALL), **options)
     assert have.feature_names == want.feature_names
     assert have.provenance.evaluator != "brute"
     np.testing.assert_allclose(have["h_squared_pairwise"], want["h_squared_pairwise"], rtol=1e-8, atol=1e-12)
@@ -226,8 +227,8 @@ def test_interactions_are_those_of_categorical_column(X, forest, as_categories):
 def test_importance_is_that_of_categorical_column(kind, X, y, forest, as_categories):
     table, predict = as_categories
     options = {"kind": kind, "y": y, "subsample": 60, "progress": False}
-    have = paribus.feature_importance(forest, X, ALL, **options)
-    want = paribus.feature_importance(predict, table, list(ALL), **options)
+    have = statistic_of("feature_importance", forest, X, ALL, **options)
+    want = statistic_of("feature_importance", predict, table, list(ALL), **options)
     assert have.feature_names == want.feature_names
     np.testing.assert_allclose(have.values, want.values, rtol=1e-8, atol=1e-12)
 
@@ -269,7 +270,9 @@ def test_models_of_list_have_groups(X, y, forest):
 
 
 def test_individual_curves_and_verification(X, forest):
-    found = paribus.partial_dependence(forest, X, {"city": CITY}, kind="both", verify=True, progress=False)
+    found = paribus.Explainer(forest, X, verify=True, progress=False).partial_dependence(
+        {"city": CITY}, kind="both"
+    )
     for position, label in enumerate(HOT):
         moved = X.assign(**dict(zip(CITY, HOT[label], strict=True)))
         np.testing.assert_allclose(found.individual[0, :, position], forest.predict(moved), rtol=1e-10)
@@ -375,11 +378,11 @@ def test_interactions_of_read_rows(X, forest, parquet):
 
 def test_checkpoint_of_other_groups_is_refused(forest, parquet, tmp_path):
     options = {"checkpoint": tmp_path, "progress": False}
-    first = paribus.effects(forest, parquet, {"lag": LAGS, "city": CITY}, **options)
-    again = paribus.effects(forest, parquet, {"lag": LAGS, "city": CITY}, **options)
+    first = statistic_of("effects", forest, parquet, {"lag": LAGS, "city": CITY}, **options)
+    again = statistic_of("effects", forest, parquet, {"lag": LAGS, "city": CITY}, **options)
     np.testing.assert_array_equal(first["lag"].average, again["lag"].average)
     with pytest.raises(paribus.ParibusError, match="checkpoint"):
-        paribus.effects(forest, parquet, {"lag": LAGS[::-1], "city": CITY}, **options)
+        statistic_of("effects", forest, parquet, {"lag": LAGS[::-1], "city": CITY}, **options)
 
 
 def test_categories_of_read_rows_are_refused(X, tmp_path):
@@ -460,7 +463,7 @@ def test_group_may_have_the_name_of_a_column_that_the_model_does_not_use(X, y, f
 def test_read_columns_have_the_names_of_results(X, parquet):
     names = [*(f"v_{j}" for j in range(len(X.columns))), "y", "w"]
     group = {"city": ["v_2", "v_3", "v_4"]}
-    read = paribus.partial_dependence(function, parquet, group, feature_names=names, progress=False)
-    held = paribus.partial_dependence(function, X, group, feature_names=names[:-2], progress=False)
+    read = paribus.Explainer(function, parquet, feature_names=names, progress=False).partial_dependence(group)
+    held = paribus.Explainer(function, X, feature_names=names[:-2], progress=False).partial_dependence(group)
     assert list(read.grid_values[0]) == list(held.grid_values[0]) == ["2", "3", "4", "none"]
     np.testing.assert_allclose(read.average, held.average, rtol=1e-12)

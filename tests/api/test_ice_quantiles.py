@@ -22,6 +22,7 @@ import paribus
 from paribus._display.figure import Band
 from paribus._states import PointValues, known_states, merge_in_order
 from paribus._states.codec import packed, unpacked
+from statistic_of import statistic_of
 
 mpl.use("Agg")
 
@@ -79,7 +80,7 @@ TREES = ("lightgbm", "lightgbm classes", "histgb", "histgb class")
 
 
 def pd_of(model, X, features, **options):
-    return paribus.partial_dependence(model, X, features, **({"grid_resolution": 15} | options))
+    return statistic_of("partial_dependence", model, X, features, **({"grid_resolution": 15} | options))
 
 
 @pytest.mark.parametrize("model", [crossing, both_outputs, *TREES])

@@ -19,6 +19,7 @@ from paribus import _budget
 from paribus._api import run
 from paribus._evaluators.request import CALLS_FIRST, MOST_CUTS, EvaluationRequest
 from paribus._models import Model, structure
+from statistic_of import statistic_of
 
 ROWS = 6_000
 RNG = np.random.default_rng(0)
@@ -39,9 +40,9 @@ def numbers(model, source, weights, **options):
     options = {**QUIET, **options, "sample_weight": weights}
     drawn = {"subsample": 30} if model is not MODELS["regressor"] else {}
     found = {}
-    effects = paribus.effects(model, source, ["a", "d", ("a", "b")], grid_resolution=8, **options)
-    moves = paribus.accumulated_local_effects(model, source, ["a", "d"], **options)
-    near = paribus.marginal(model, source, ["a", "d"], **options)
+    effects = statistic_of("effects", model, source, ["a", "d", ("a", "b")], grid_resolution=8, **options)
+    moves = statistic_of("accumulated_local_effects", model, source, ["a", "d"], **options)
+    near = statistic_of("marginal", model, source, ["a", "d"], **options)
     for name, results, keys in (
         ("effects", effects, ("average", "standard_error", "support")),
         ("moves", moves, ("ale", "standard_error", "local", "local_error")),
@@ -53,9 +54,9 @@ def numbers(model, source, weights, **options):
                 *(np.asarray(getattr(result, key)).tobytes() for key in keys),
                 result.notes,
             )
-    h = paribus.h_statistic(model, source, ["a", "b", "c"], **drawn, **options)
+    h = statistic_of("h_statistic", model, source, ["a", "b", "c"], **drawn, **options)
     found["h"] = h.provenance.evaluator, repr(h.strongest(3)), h["numerator_pairwise"].tobytes(), h.notes
-    importance = paribus.feature_importance(model, source, features=["a", "b"], **drawn, **options)
+    importance = statistic_of("feature_importance", model, source, features=["a", "b"], **drawn, **options)
     found["importance"] = importance.values.tobytes(), importance.standard_error.tobytes()
     return found
 
@@ -85,7 +86,7 @@ def test_permutations_do_not_depend_on_memory(weighted, monkeypatch):
     found = []
     for free in (_budget.LEAST_FREE, 10**11):
         monkeypatch.setattr(_budget, "free_memory", lambda free=free: free)
-        found.append(paribus.feature_importance(MODELS["regressor"], TABLE, y=SIGNAL, **options))
+        found.append(statistic_of("feature_importance", MODELS["regressor"], TABLE, y=SIGNAL, **options))
     assert found[0].values.tobytes() == found[1].values.tobytes()
     assert found[0].standard_error.tobytes() == found[1].standard_error.tobytes()
 
@@ -97,7 +98,7 @@ def test_portions_predicted_in_several_calls_are_those_of_one(columns, bound):
     X = np.random.default_rng(0).normal(size=(3_000, columns))
     for model in (lambda t: t[:, -1], lambda t: t[:, -1] ** 2):
         want = paribus.partial_dependence(model, X, 0, grid_resolution=3, **QUIET)
-        have = paribus.partial_dependence(model, X, 0, grid_resolution=3, max_memory=bound, **QUIET)
+        have = paribus.Explainer(model, X, max_memory=bound, **QUIET).partial_dependence(0, grid_resolution=3)
         assert have.average.tobytes() == want.average.tobytes()
         assert have.standard_error.tobytes() == want.standard_error.tobytes()
 
@@ -110,7 +111,7 @@ def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
     X = np.random.default_rng(0).normal(size=(20_000, 30))
     options = {"grid_resolution": 4, "sample_weight": np.arange(20_000) % 5, **QUIET}
     want, cut = (
-        paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, max_memory=bound, **options)
+        statistic_of("partial_dependence", lambda t: t[:, 0] * t[:, 1], X, 0, max_memory=bound, **options)
         for bound in ("1GB", "40kB")
     )
     assert cut.provenance.block_rows < want.provenance.block_rows
@@ -146,7 +147,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path, plans)
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
             plans.clear()
             try:
-                paribus.effects(MODELS[name], source, ["a", "d", ("a", "b")], **asked, **QUIET)
+                statistic_of("effects", MODELS[name], source, ["a", "d", ("a", "b")], **asked, **QUIET)
             except paribus.errors.MemoryBoundError:
                 continue
             assert all(plan.evaluator.memory(plan.threads) <= bound for plan in plans)
@@ -160,9 +161,12 @@ def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     X = np.random.default_rng(0).normal(size=(20_000, 20))
     model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
     for bound in ("200MB", "50MB", "20MB", "10MB"):
-        assert paribus.effects(model, X, max_memory=bound, **QUIET).provenance.evaluator == "tree_exact"
-    every = paribus.h_statistic(model, X, max_memory="1GB", **QUIET)
-    fewer = paribus.h_statistic(model, X, max_memory="25MB", **QUIET)
+        assert (
+            paribus.Explainer(model, X, max_memory=bound, **QUIET).effects().provenance.evaluator
+            == "tree_exact"
+        )
+    every = paribus.Explainer(model, X, max_memory="1GB", **QUIET).h_statistic()
+    fewer = paribus.Explainer(model, X, max_memory="25MB", **QUIET).h_statistic()
     assert fewer.provenance.evaluator == "tree_exact"
     np.testing.assert_allclose(
         fewer["numerator_pairwise"], every["numerator_pairwise"], rtol=1e-9, atol=1e-12
@@ -185,25 +189,27 @@ def test_bound_that_is_too_small_for_trees_is_refused_with_the_minimum(monkeypat
     monkeypatch.setattr(
         structure, "check_at_splits", lambda *arguments: None
     )  # it predicts some rows at once
-    for request, arguments in (
-        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}),
-        (paribus.partial_dependence, {"features": "a", "grid_resolution": 5}),
-        (paribus.h_statistic, {"features": ["a", "b"]}),
-        (paribus.effects, {"features": ["a"], "grid_resolution": 30}),
-        (paribus.explain, {"features": ["a", "b"]}),
+    for verb, arguments in (
+        ("partial_dependence", {"features": "a", "grid_resolution": 30}),
+        ("partial_dependence", {"features": "a", "grid_resolution": 5}),
+        ("h_statistic", {"features": ["a", "b"]}),
+        ("effects", {"features": ["a"], "grid_resolution": 30}),
+        ("explain", {"features": ["a", "b"]}),
     ):
         with pytest.raises(
             paribus.errors.MemoryBoundError, match=r"Raise max_memory.*method='brute'"
         ) as found:
-            request(forest, some, **arguments, max_memory="3MB")
+            statistic_of(verb, forest, some, **arguments, max_memory="3MB")
         least = re.search(r"needs? ([\d.]+ [kM]B) and max_memory is 3 MB", str(found.value))[1]
         assert not begun
-        if request is not paribus.explain:  # of which each part has a minimum
-            request(forest, some, **arguments, max_memory=least)
+        if verb != "explain":  # of which each part has a minimum
+            statistic_of(verb, forest, some, **arguments, max_memory=least)
         begun.clear()
-    by_model = paribus.partial_dependence(forest, some, "a", method="brute", max_memory="3MB", **QUIET)
+    by_model = paribus.Explainer(forest, some, max_memory="3MB", **QUIET).partial_dependence(
+        "a", method="brute"
+    )
     assert by_model.provenance.evaluator == "brute"
-    paribus.partial_dependence(lambda t: t["a"], some, "a", max_memory="3MB", **QUIET)  # no trees
+    paribus.Explainer(lambda t: t["a"], some, max_memory="3MB", **QUIET).partial_dependence("a")  # no trees
 
 
 PEAK = """
@@ -220,11 +226,11 @@ X = np.random.default_rng(0).normal(size=(200_000, 20)).astype("float32")
 trees = lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(X[:5_000], X[:5_000, 0] * X[:5_000, 1])
 model = trees if sys.argv[2] == "trees" else lambda t: t[:, 0] * t[:, 1]
 features = list(range(8)) if sys.argv[2] == "trees" else [0]
-options = {"grid_resolution": 20, "max_memory": float(sys.argv[1]), "n_jobs": 2, "progress": False}
-paribus.effects(model, X[:1_000], features, **options)  # compiles, and imports what is needed
+options = {"max_memory": float(sys.argv[1]), "n_jobs": 2, "progress": False}
+paribus.Explainer(model, X[:1_000], **options).effects(features, grid_resolution=20)  # compiles and imports
 Path("/proc/self/clear_refs").write_text("5")
 before = peak()
-paribus.effects(model, X, features, **options)
+paribus.Explainer(model, X, **options).effects(features, grid_resolution=20)
 print(peak() - before)
 """
 

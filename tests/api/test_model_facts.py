@@ -130,7 +130,7 @@ def test_objective_is_that_of_the_model_that_predicts(name):
     build, objective = OBJECTIVES[name]
     X = np.random.default_rng(0).normal(size=(80, 2))
     model = build().fit(X, X[:, 0] > 0)
-    assert paribus.explain(model, X, subsample=10, pairs=0, progress=False).model.objective == objective
+    assert paribus.explain(model, X, subsample=10, progress=False).model.objective == objective
 
 
 def test_files_of_a_folder_are_named_within_it_with_their_rows(tmp_path):

@@ -29,6 +29,7 @@ from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
 from selection import nightly
+from statistic_of import statistic_of
 
 mpl.use("Agg")
 ROWS = 700
@@ -86,7 +87,7 @@ def functions():
 
 
 def one_by_one(verb, models, X, features, **options):
-    return [verb(model, X, features, progress=False, **options) for model in models]
+    return [statistic_of(verb, model, X, features, progress=False, **options) for model in models]
 
 
 @pytest.mark.parametrize("method", ["auto", "brute"])
@@ -100,8 +101,8 @@ def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighte
         "grid_resolution": 7,
         "progress": False,
     }
-    effect = paribus.partial_dependence(models, X, features, **options)
-    alone = [paribus.partial_dependence(model, X, features, **options) for model in models]
+    effect = statistic_of("partial_dependence", models, X, features, **options)
+    alone = [statistic_of("partial_dependence", model, X, features, **options) for model in models]
     assert isinstance(effect, paribus.results.PartialDependence)
     assert effect.by_model.models == ("HistGradientBoostingRegressor",) * MODELS
     for values, one in zip(effect.by_model.values, alone, strict=True):
@@ -138,8 +139,8 @@ def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighte
 def test_the_mean_is_the_effect_of_the_averaging_model_whose_error_is_no_larger(features, weighted):
     models, X = refits(), table()
     options = {"sample_weight": weights() if weighted else None, "grid_resolution": 9, "progress": False}
-    effect = paribus.partial_dependence(models, X, features, **options)
-    one = paribus.partial_dependence(averaging(models), X, features, **options)
+    effect = statistic_of("partial_dependence", models, X, features, **options)
+    one = statistic_of("partial_dependence", averaging(models), X, features, **options)
     assert_allclose(effect.average, one.average, rtol=1e-12)
     assert (effect.standard_error >= one.standard_error * (1 - 1e-9)).all()
     assert (effect.standard_error > 1.001 * one.standard_error).any()
@@ -171,8 +172,8 @@ def test_local_effects_of_a_list_are_the_mean_of_those_of_each(method, levels, w
         "grid_resolution": 6,
         "progress": False,
     }
-    found = paribus.accumulated_local_effects(models, X, features, **options)
-    alone = [paribus.accumulated_local_effects(model, X, features, **options) for model in models]
+    found = statistic_of("accumulated_local_effects", models, X, features, **options)
+    alone = [statistic_of("accumulated_local_effects", model, X, features, **options) for model in models]
     mean = paribus.accumulated_local_effects(averaging(models), X, features, **options | {"method": "brute"})
     for key, effect in found.items():
         each = [one[key] for one in alone]
@@ -265,7 +266,7 @@ def test_models_of_any_library_and_functions_each_by_its_own_evaluator():
     X = table()[["temp", "wind", "gap"]]
     models = [*libraries(), libraries()[1], lambda X: np.asarray(X["temp"]) / 9]
     effect = paribus.partial_dependence(models, X, "temp", progress=False)
-    alone = one_by_one(paribus.partial_dependence, models, X, "temp")
+    alone = one_by_one("partial_dependence", models, X, "temp")
     assert_array_equal(effect.by_model.values, [one.average for one in alone])
     p = effect.provenance
     assert effect.by_model.models[:2] == ("RandomForestRegressor", "LGBMRegressor")
@@ -287,8 +288,8 @@ def test_models_of_any_library_and_functions_each_by_its_own_evaluator():
 
 def test_the_record_of_models_of_a_kind():
     models, X = refits(), table()
-    effect = paribus.partial_dependence(models, X, "temp", progress=False, verify=True)
-    alone = one_by_one(paribus.partial_dependence, models, X, "temp", verify=True)
+    effect = paribus.Explainer(models, X, progress=False, verify=True).partial_dependence("temp")
+    alone = one_by_one("partial_dependence", models, X, "temp", verify=True)
     p = effect.provenance
     assert (p.model, p.evaluator) == (f"{MODELS} x HistGradientBoostingRegressor", "tree_exact")
     assert p.fingerprint == alone[0].provenance.fingerprint
@@ -338,7 +339,7 @@ def test_answers_that_are_not_finite_are_not_averaged_away():
 def test_splits_are_those_of_all_models():
     models, X = refits(), table()
     effect = paribus.partial_dependence(models, X, "temp", grid_resolution="splits", progress=False)
-    alone = one_by_one(paribus.partial_dependence, models, X, "temp", grid_resolution="splits")
+    alone = one_by_one("partial_dependence", models, X, "temp", grid_resolution="splits")
     union = np.unique(np.concatenate([one.grid_values[0] for one in alone]))
     assert_array_equal(effect.grid_values[0], union)
     assert len(union) > max(len(one.grid_values[0]) for one in alone)
@@ -358,7 +359,7 @@ def test_recursion_of_several_forests_is_compared_for_each():
     ]
     asked = {"method": "recursion", "progress": False}
     effect = paribus.partial_dependence(forests, X, "temp", **asked)
-    alone = one_by_one(paribus.partial_dependence, forests, X, "temp", method="recursion")
+    alone = one_by_one("partial_dependence", forests, X, "temp", method="recursion")
     assert_array_equal(effect.by_model.values, [one.average for one in alone])
     assert effect.extrapolation is None
     assert effect.provenance.estimand == "path-dependent"
@@ -463,19 +464,19 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
     assert len(every) == MODELS
     monkeypatch.setattr(TreeExact, "evaluate", failing)
     with pytest.raises(KeyboardInterrupt):
-        paribus.partial_dependence(models, files, "gap", **options)
+        statistic_of("partial_dependence", models, files, "gap", **options)
     passes = [f"01-partial_dependence-{place + 1}-of-4" for place in range(MODELS)]
     assert sorted(path.name for path in folder.iterdir()) == ["00-survey", *passes, "run.json"]
     kept = [len(list((folder / name).glob("*.npz"))) for name in passes]
     assert kept[0] == kept[1] == 1
     evaluated.clear()
     monkeypatch.setattr(TreeExact, "evaluate", counting)
-    effect = paribus.partial_dependence(models, files, "gap", **options)
+    effect = statistic_of("partial_dependence", models, files, "gap", **options)
     assert dict(evaluated) == {place: blocks - kept[place] for place, blocks in every.items()}
     assert_array_equal(effect.by_model.values, whole.by_model.values)
     assert_array_equal(effect.support, whole.support)
     with pytest.raises(CheckpointError, match=r"belongs to another run \(other model\); use another folder"):
-        paribus.partial_dependence(models[::-1], files, "gap", **options)
+        statistic_of("partial_dependence", models[::-1], files, "gap", **options)
 
 
 def test_a_checkpoint_of_local_effects(files, tmp_path):
@@ -483,7 +484,7 @@ def test_a_checkpoint_of_local_effects(files, tmp_path):
     folder = tmp_path / "kept"
     features = ["temp", ("temp", "wind")]
     first, again = (
-        paribus.accumulated_local_effects(models[:2], files, features, checkpoint=folder, **options)
+        statistic_of("accumulated_local_effects", models[:2], files, features, checkpoint=folder, **options)
         for _ in range(2)
     )
     names = [path.name for path in folder.iterdir()]
@@ -495,7 +496,7 @@ def test_a_checkpoint_of_local_effects(files, tmp_path):
 
 @pytest.mark.cluster
 def test_effects_of_a_list_on_a_cluster_are_the_same_bits(client):
-    effect = paribus.partial_dependence(refits(), table(), "gap", executor=client, progress=False)
+    effect = paribus.Explainer(refits(), table(), executor=client, progress=False).partial_dependence("gap")
     here = paribus.partial_dependence(refits(), table(), "gap", progress=False)
     assert_array_equal(effect.by_model.values, here.by_model.values)
     assert effect.provenance.executor.startswith("Dask")
@@ -533,7 +534,9 @@ def test_models_that_do_not_answer_alike_are_refused():
         ModelError, match=r"outputs named 1, .* outputs named True; name them with target_names"
     ):
         paribus.partial_dependence([pair, other], X, "temp")
-    named = paribus.partial_dependence([pair, other], X, "temp", target_names=["rain"], progress=False)
+    named = paribus.Explainer([pair, other], X, target_names=["rain"], progress=False).partial_dependence(
+        "temp"
+    )
     assert named.output_names == ("rain",)
     with pytest.raises(ModelError, match=r"estimator\[1\]: 7 is neither callable nor has predict"):
         paribus.partial_dependence([three, 7], X, "temp")
@@ -553,8 +556,8 @@ def test_curves_of_rows_are_of_one_model(verb, asked):
 def test_averages_near_values_are_the_mean_of_the_models_own(weighted):
     models, X, y = refits(), table(), target()
     options = {"y": y, "progress": False, "sample_weight": weights() if weighted else None}
-    found = paribus.marginal(models, X, ["gap", "city"], **options)
-    alone = [paribus.marginal(model, X, ["gap", "city"], **options) for model in models]
+    found = statistic_of("marginal", models, X, ["gap", "city"], **options)
+    alone = [statistic_of("marginal", model, X, ["gap", "city"], **options) for model in models]
     for key, mean in found.items():
         each = [one[key] for one in alone]
         assert mean.by_model.models == ("HistGradientBoostingRegressor",) * MODELS
@@ -595,8 +598,8 @@ def test_importance_is_the_mean_of_the_models_own():
     assert_array_equal(by_model, [one.values for one in alone])
     assert_allclose(found.values, np.sqrt(np.mean(by_model**2, axis=0)))
     options = {"kind": "permutation", "y": y, "n_repeats": 2, "progress": False}
-    found = paribus.feature_importance(models, X, **options)
-    alone = [paribus.feature_importance(model, X, **options) for model in models]
+    found = statistic_of("feature_importance", models, X, **options)
+    alone = [statistic_of("feature_importance", model, X, **options) for model in models]
     assert_array_equal(found.by_model, [one.values for one in alone])
     assert_allclose(found.values, found.by_model.mean(axis=0))
     assert_allclose(found.repeats, np.mean([one.repeats for one in alone], axis=0))

@@ -66,14 +66,15 @@ def same_bits(one, other):
 
 
 @cache
-def explained(where, weight):
+def explained(where, weight, **options):
     """Return an explainer of the same rows, held or read."""
     X = table()
     if where == "held":
         weights = X["w"] if weight else None
         held = X[[*NAMES, "kind"]]
-        return paribus.Explainer(model(), held, X["y"], sample_weight=weights, **QUIET)
-    return paribus.Explainer(model(), reads()[0], "y", sample_weight="w" if weight else None, **QUIET)
+        return paribus.Explainer(model(), held, X["y"], sample_weight=weights, **options, **QUIET)
+    weights = "w" if weight else None
+    return paribus.Explainer(model(), reads()[0], "y", sample_weight=weights, **options, **QUIET)
 
 
 @pytest.mark.nightly
@@ -380,22 +381,52 @@ def test_the_text_of_an_explainer_says_what_is_known():
 
 
 @pytest.mark.parametrize("where", ["held", "read"])
-@pytest.mark.parametrize("verb", ["effects", "accumulated_local_effects", "h_statistic"])
+@pytest.mark.parametrize(
+    "verb", ["effects", "accumulated_local_effects", "h_statistic", "feature_importance"]
+)
 def test_what_is_computed_is_verified_on_the_model_itself(verb, where):
     explainer = explained(where, False)
-    found = getattr(explainer, verb)(verify=True)
+    found = getattr(explained(where, False, verify=True), verb)()
     assert 0 <= found.provenance.verified_difference < 1e-10
     same_bits(found, getattr(explainer, verb)())
 
 
-@pytest.mark.parametrize("verb", ["accumulated_local_effects", "h_statistic"])
+@pytest.mark.parametrize("verb", ["accumulated_local_effects", "h_statistic", "feature_importance"])
 def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monkeypatch):
     wrong = lightgbm.LGBMRegressor(n_estimators=25, verbose=-1).fit(table()[NAMES], table()["y"])
-    explainer = paribus.Explainer(wrong, table()[NAMES], **QUIET)
+    explainer = paribus.Explainer(wrong, table()[NAMES], verify=True, **QUIET)
     getattr(explainer, verb)()  # trees are read
     monkeypatch.setattr(type(wrong), "predict", lambda self, X, **given: np.asarray(X["a"] * X["b"]))
     with pytest.raises(paribus.errors.RefusalError, match="verify=True: brute force differs by"):
-        getattr(explainer, verb)(verify=True)
+        getattr(explainer, verb)()
+
+
+def test_an_explanation_is_verified_but_for_its_regions_and_margins():
+    data = table()[:500]
+    label = data["y"] > data["y"].median()
+    classifier = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1).fit(data[NAMES], label)
+    plain, checked = (
+        paribus.Explainer(classifier, data[NAMES], label, verify=verify, **QUIET).explain()
+        for verify in (False, True)
+    )
+    verified = (checked.effects, checked.ale, checked.importance, checked.interactions, checked.surfaces)
+    assert all(0 <= part.provenance.verified_difference < 1e-10 for part in verified)
+    for part in (checked.averages, checked.margin_interactions, checked.regions, plain.effects, plain.ale):
+        assert part.provenance.verified_difference is None
+    same_bits(checked.effects, plain.effects)
+
+
+def test_what_cannot_be_verified_is_refused_and_what_predicts_needs_none():
+    explainer = paribus.Explainer(model(), table()[[*NAMES, "kind"]], table()["y"], verify=True, **QUIET)
+    with pytest.raises(
+        paribus.errors.OptionError, match="verify=True has no meaning for regions; leave it out"
+    ):
+        explainer.regions()
+    with pytest.raises(paribus.errors.OptionError, match="verify has no meaning for kind='model'"):
+        explainer.feature_importance(kind="model")
+    assert explainer.marginal().provenance.verified_difference is None
+    with pytest.raises(paribus.errors.OptionError, match="verify=2 must be one of True, False"):
+        paribus.Explainer(model(), table()[[*NAMES, "kind"]], verify=2)
 
 
 def test_generators_that_need_a_fact_go_on_in_the_round_that_finds_it_out():
@@ -442,12 +473,12 @@ def test_columns_that_cannot_be_varied_are_left_out_of_explanation(columns):
     X["mixed"] = [*["x"] * 150, *[[1]] * 50]
     explainer = paribus.Explainer(lambda t: t["a"].to_numpy() ** 2, X[columns])
     known = set(columns) - {"lists", "mixed"}
-    assert set(explainer.explain(pairs=1).effects) == known
+    assert set(explainer.explain().effects) == known
 
 
 CALLS_ON_A_FILE = {
     "h_statistic": lambda model, path: paribus.h_statistic(model, path, subsample=50, **QUIET),
-    "explain": lambda model, path: paribus.explain(model, path, subsample=50, pairs=1, **QUIET),
+    "explain": lambda model, path: paribus.explain(model, path, subsample=50, **QUIET),
     "Explainer": lambda model, path: paribus.Explainer(model, path, **QUIET).h_statistic(subsample=50),
     "list of models": lambda model, path: paribus.h_statistic([model, model], path, subsample=50, **QUIET),
 }

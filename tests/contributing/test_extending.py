@@ -12,6 +12,7 @@ import paribus
 from paribus._evaluators import planner
 from paribus._models import libraries
 from paribus.results.provenance import reproducible
+from statistic_of import statistic_of
 from toy_evaluator import UnusedFeatures
 from toy_executor import PoolExecutor
 from toy_trees import Stumps, ToyTrees
@@ -74,10 +75,10 @@ def test_toy_executor_gives_the_bits_of_one_process(tmp_path):
     pd.DataFrame(X, columns=list("abc")).assign(w=WEIGHTS).to_parquet(rows)
     for verb, options in (("effects", {"grid_resolution": 9}), ("h_statistic", {"features": ["a", "b"]})):
         options |= {"feature_names": list("abc"), "sample_weight": "w", "progress": False}
-        want = getattr(paribus, verb)(model, rows, **options)
+        want = statistic_of(verb, model, rows, **options)
         with ThreadPoolExecutor(3) as pool:
             for kept in ({}, {"checkpoint": tmp_path / verb}):
-                have = getattr(paribus, verb)(model, rows, executor=PoolExecutor(pool), **kept, **options)
+                have = statistic_of(verb, model, rows, executor=PoolExecutor(pool), **kept, **options)
                 assert reproducible(have) == reproducible(want)
         assert list((tmp_path / verb).glob("*/*.npz"))
     assert have.provenance.executor == "a ThreadPoolExecutor"

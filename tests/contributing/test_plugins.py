@@ -12,6 +12,7 @@ import paribus
 from paribus import _loading
 from paribus._models import libraries
 from paribus.results.provenance import reproducible
+from statistic_of import statistic_of
 
 HERE = Path(__file__).parent
 X = np.random.default_rng(0).normal(size=(900, 3))
@@ -122,7 +123,7 @@ def test_executor_of_a_plugin_gives_the_bits_of_one_process(install):
     install("plugin_pool", POOL, "executors", "pool = plugin_pool:PoolExecutor")
     want = paribus.effects(lambda t: t[:, 0] * t[:, 1], X, **QUIET)
     with ThreadPoolExecutor(3) as pool:
-        have = paribus.effects(lambda t: t[:, 0] * t[:, 1], X, executor=pool, **QUIET)
+        have = statistic_of("effects", lambda t: t[:, 0] * t[:, 1], X, executor=pool, **QUIET)
     assert have["x0"].provenance.executor == "a ThreadPoolExecutor"
     assert reproducible(have) == reproducible(want)
 
@@ -132,17 +133,17 @@ def test_executor_that_cannot_be_loaded_is_named_if_no_other_accepts(install):
     with pytest.raises(
         paribus.errors.OptionError, match=r"executor=3 must be .* plugin 'a' of plugin_broken .*no engine"
     ):
-        paribus.effects(lambda t: t[:, 0], X, executor=3, **QUIET)
+        statistic_of("effects", lambda t: t[:, 0], X, executor=3, **QUIET)
     install("plugin_pool", POOL, "executors", "pool = plugin_pool:PoolExecutor")
     with ThreadPoolExecutor(3) as pool:
-        found = paribus.effects(lambda t: t[:, 0], X, executor=pool, **QUIET)
+        found = statistic_of("effects", lambda t: t[:, 0], X, executor=pool, **QUIET)
     assert found["x0"].provenance.executor == "a ThreadPoolExecutor"
 
 
 def test_executor_without_accepts_is_named(install):
     install("plugin_pool", "class Engine: pass", "executors", "pool = plugin_pool:Engine")
     with pytest.raises(paribus.errors.OptionError, match="plugin_pool:Engine has no accepts"):
-        paribus.effects(lambda t: t[:, 0], X, executor=3, **QUIET)
+        statistic_of("effects", lambda t: t[:, 0], X, executor=3, **QUIET)
 
 
 @pytest.mark.nightly

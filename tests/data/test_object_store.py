@@ -41,6 +41,7 @@ from scan_examples import (
     same,
     written,
 )
+from statistic_of import statistic_of
 
 WIDE = 40  # columns that no model needs
 
@@ -288,7 +289,7 @@ def test_secret_is_not_in_message_where_an_address_is_refused(path, tmp_path, mo
         lambda: paribus.load(path),
         lambda: paribus.read_model(path),
         lambda: result.save(path),
-        lambda: paribus.effects(asked, frame(), checkpoint=path),
+        lambda: paribus.Explainer(asked, frame(), checkpoint=path).effects(),
     ):
         with pytest.raises(paribus.ParibusError, match="is an address") as caught:
             call()
@@ -304,7 +305,7 @@ def test_file_that_may_not_be_read_is_named_or_skipped(store, way):
         lambda r: error(403, "AccessDenied", "Access Denied") if "part-2" in r.path else None
     )
     within(20, f"{BUCKET}/data/plain/part-2.parquet", "AWS_ACCESS_KEY_ID", "on_error='skip'", X=X)
-    read = paribus.partial_dependence(asked, X, "a", grid_resolution=3, on_error="skip")
+    read = paribus.Explainer(asked, X, on_error="skip").partial_dependence("a", grid_resolution=3)
     assert read.provenance.rows == ROWS - (CUTS[3] - CUTS[2])
     assert "part-2" in read.provenance.skipped[0]
 
@@ -398,7 +399,7 @@ def test_addresses_are_refused_where_results_are_written(store, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     read = paribus.partial_dependence(asked, f"s3://{BUCKET}/data/plain", "a", grid_resolution=3)
     with pytest.raises(paribus.errors.OptionError, match=r"is an address.*local path"):
-        paribus.effects(asked, f"s3://{BUCKET}/data/plain", checkpoint=f"s3://{BUCKET}/run-7")
+        paribus.Explainer(asked, f"s3://{BUCKET}/data/plain", checkpoint=f"s3://{BUCKET}/run-7").effects()
     with pytest.raises(paribus.errors.FormatError, match=r"copy the file by pyarrow\.fs\.copy_files"):
         read.save(f"s3://{BUCKET}/result.json")
     with pytest.raises(paribus.errors.FormatError, match="copy it first"):
@@ -431,7 +432,8 @@ def dying(self, first, stop, state):
 
 KeptStates.save = dying
 survey.survey_rows = lambda *bounds: 256
-paribus.effects(model("lightgbm"), sys.argv[1], NUMBERS, grid_resolution=5, checkpoint=sys.argv[2], n_jobs=1)
+explainer = paribus.Explainer(model("lightgbm"), sys.argv[1], checkpoint=sys.argv[2], n_jobs=1)
+explainer.effects(NUMBERS, grid_resolution=5)
 """
 
 
@@ -442,7 +444,7 @@ def test_killed_run_goes_on_and_reads_nothing_twice(store, local, tmp_path, monk
 
     def run(**more):
         store.proxy.requests.clear()
-        read = paribus.effects(model("lightgbm"), X, NUMBERS, **options, **more)
+        read = statistic_of("effects", model("lightgbm"), X, NUMBERS, **options, **more)
         return read, Counter(one.path[-14:] for one in store.proxy.data())
 
     fresh, all_of = run()

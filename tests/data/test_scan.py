@@ -40,6 +40,7 @@ from scan_examples import (
     written,
 )
 from selection import nightly
+from statistic_of import statistic_of
 
 
 @pytest.fixture(autouse=True)
@@ -170,12 +171,12 @@ def test_blocks_of_survey_do_not_follow_files(folder, monkeypatch, rows):
 
 def test_splits_verification_and_brute_force_work_on_files(folder):
     options = {"grid_resolution": "splits", "verify": True}
-    read = paribus.partial_dependence(model("forest"), folder, "c", **options)
-    same(read, paribus.partial_dependence(model("forest"), held(), "c", **options))
+    read = statistic_of("partial_dependence", model("forest"), folder, "c", **options)
+    same(read, statistic_of("partial_dependence", model("forest"), held(), "c", **options))
     assert read.provenance.verified_difference < 1e-9
     options = {"grid_resolution": 5, "method": "brute"}
-    read = paribus.partial_dependence(model("forest"), folder, "c", **options)
-    same(read, paribus.partial_dependence(model("forest"), held(), "c", **options))
+    read = statistic_of("partial_dependence", model("forest"), folder, "c", **options)
+    same(read, statistic_of("partial_dependence", model("forest"), held(), "c", **options))
 
 
 @pytest.mark.nightly
@@ -254,10 +255,10 @@ def test_what_was_read_is_recorded_and_survives_file(tmp_path):
     files = written(tmp_path / "rows")
     emptied(files[1])
     found = {
-        "effect": paribus.partial_dependence(
-            model("lightgbm"), tmp_path / "rows", "a", on_error="skip", grid_resolution=4
+        "effect": paribus.Explainer(model("lightgbm"), tmp_path / "rows", on_error="skip").partial_dependence(
+            "a", grid_resolution=4
         ),
-        "strengths": paribus.h_statistic(model("lightgbm"), tmp_path / "rows", on_error="skip"),
+        "strengths": paribus.Explainer(model("lightgbm"), tmp_path / "rows", on_error="skip").h_statistic(),
     }
     for name, result in found.items():
         result.save(tmp_path / name)
@@ -318,13 +319,13 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
 
     def noted(verb, features, **options):
         options = {"max_memory": "2MB", "grid_resolution": 5} | options
-        found = verb(predict, tmp_path / "rows.parquet", features, **options)
+        found = statistic_of(verb, predict, tmp_path / "rows.parquet", features, **options)
         return found, [note for note in found.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
 
     for verb, what in (
-        (paribus.effects, "grid points"),
-        (paribus.accumulated_local_effects, "bins"),
-        (paribus.marginal, "grid points"),
+        ("effects", "grid points"),
+        ("accumulated_local_effects", "bins"),
+        ("marginal", "grid points"),
     ):
         found, (note,) = noted(verb, names)
         assert note.value == found.provenance.rank_error > 0
@@ -339,10 +340,10 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         given = {name: np.array([-1.0, 0.0, 1.0]) for name in names}
         assert noted(verb, names, custom_values=given)[1] == []
         assert noted(verb, names, max_memory=None)[1] == []
-    one, (note,) = noted(paribus.partial_dependence, "x3")
+    one, (note,) = noted("partial_dependence", "x3")
     assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
     assert note.startswith("the grid points of x3 are based on")
-    assert noted(paribus.partial_dependence, "x3", percentiles=(0, 1))[1] == []
+    assert noted("partial_dependence", "x3", percentiles=(0, 1))[1] == []
 
 
 def test_copy_of_reader_is_gone_with_its_last_use(tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ from scan_examples import (
     same,
     written,
 )
+from statistic_of import statistic_of
 
 
 @pytest.fixture(autouse=True)
@@ -91,10 +92,9 @@ def test_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_pat
     files = written(tmp_path, cuts=(0, 300, 700, 1_000, 1_300, 2_000, ROWS))
     damage(files[1])
     damage(files[0])
-    run = getattr(paribus, verb)
     options = {} if verb == "h_statistic" else {"grid_resolution": 7}
-    read = run(model("lightgbm"), tmp_path, NUMBERS, on_error="skip", **options)
-    kept = run(model("lightgbm"), files[2:], NUMBERS, **options)
+    read = statistic_of(verb, model("lightgbm"), tmp_path, NUMBERS, on_error="skip", **options)
+    kept = statistic_of(verb, model("lightgbm"), files[2:], NUMBERS, **options)
     one = read["a"] if verb == "effects" else read
     assert one.provenance.rows == ROWS - 700
     assert sorted(text.split()[0] for text in one.provenance.skipped) == [str(f) for f in files[:2]]
@@ -109,7 +109,7 @@ def test_of_many_skipped_files_note_names_few(tmp_path):
     files = written(tmp_path, cuts=tuple(range(0, 700, 100)))
     for file in files[:5]:
         emptied(file)
-    read = paribus.partial_dependence(asked, tmp_path, "a", on_error="skip", grid_resolution=3)
+    read = paribus.Explainer(asked, tmp_path, on_error="skip").partial_dependence("a", grid_resolution=3)
     assert len(read.provenance.skipped) == 5
     assert any("5 files were skipped" in note and "and 2 more" in note for note in read.notes)
 

@@ -559,8 +559,8 @@ def test_table_repeated_columns_are_refused_with_the_way_out(library):
     [
         (lambda: paribus.marginal(np.sum, np.ones((1, 2)), y=[1.0, 2.0]), "X has 1 row;"),
         (lambda: paribus.effects(np.sum, np.ones((0, 1))), "X has 0 rows and 1 column;"),
-        (lambda: paribus.effects(np.sum, np.ones((4, 1)), feature_names=["a", "b"]), "and X has 1 column$"),
-        (lambda: paribus.effects(np.sum, np.ones((4, 2)), feature_names=["a"]), "feature_names has 1 name and"),
+        (lambda: paribus.Explainer(np.sum, np.ones((4, 1)), feature_names=["a", "b"]).effects(), "and X has 1 column$"),
+        (lambda: paribus.Explainer(np.sum, np.ones((4, 2)), feature_names=["a"]).effects(), "feature_names has 1 name and"),
         (lambda: paribus.effects(np.sum, np.ones((4, 2)), sample_weight=[1.0]), "X has 4 rows;"),
         (lambda: paribus.effects(LinearRegression().fit([[1.0]], [1.0]), np.ones((4, 2))), "expecting 1 feature "),
     ],

@@ -130,9 +130,8 @@ def read(X):
 
 
 def effects(X, **options):
-    return paribus.effects(
-        model("lightgbm"), X, FEATURES, grid_resolution=11, sample_weight="w", progress=False, **options
-    )
+    explainer = paribus.Explainer(model("lightgbm"), X, sample_weight="w", progress=False, **options)
+    return explainer.effects(FEATURES, grid_resolution=11)
 
 
 def sorted_rows(table):

@@ -13,6 +13,7 @@ from paribus._contracts import NOMINAL
 from paribus._display.figure import Band, Bars, Line, Points, Rug, Strip
 from paribus._text import at_value, number, percent
 from paribus._text import short as brief
+from statistic_of import statistic_of
 
 COLUMNS = [
     "count",
@@ -80,16 +81,18 @@ def written(panel):
 
 
 def effect_of(model, X, feature, **options):
-    return paribus.partial_dependence(model, X, feature, progress=False, **options)
+    return statistic_of("partial_dependence", model, X, feature, progress=False, **options)
 
 
 def local_of(model, X, feature, **options):
-    (effect,) = paribus.accumulated_local_effects(model, X, [feature], progress=False, **options).values()
+    (effect,) = statistic_of(
+        "accumulated_local_effects", model, X, [feature], progress=False, **options
+    ).values()
     return effect
 
 
 def near_of(model, X, feature, **options):
-    (near,) = paribus.marginal(model, X, [feature], progress=False, **options).values()
+    (near,) = statistic_of("marginal", model, X, [feature], progress=False, **options).values()
     return near
 
 

@@ -25,6 +25,7 @@ from paribus._display.text_width import inches
 from paribus._text import percent
 from paribus.notes import Note, NoteCode
 from selection import nightly
+from statistic_of import statistic_of
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_names_are_text_in_pictures_of_both_renderers(tmp_path):
 
     first, last = ODD[0], ODD[-1]
     features = [*ODD, "kind", (first, "kind"), (first, last)]
-    found = paribus.effects(both, table, features, grid_resolution=3, target_names=[first, last])
+    found = paribus.Explainer(both, table, target_names=[first, last]).effects(features, grid_resolution=3)
     overlaid = paribus.compare(dict.fromkeys(ODD, found[first]))
     titled = [found[name].figure(title=name) for name in ODD[::4]]
     every = found.figure(output=0)
@@ -118,7 +119,7 @@ def two(table):
 
 
 def effects(frame, features=None, predict=model, **options):
-    return paribus.effects(predict, frame, features, progress=False, grid_resolution=6, **options)
+    return statistic_of("effects", predict, frame, features, progress=False, grid_resolution=6, **options)
 
 
 def results(frame):

@@ -106,9 +106,9 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
 
 def test_classes_have_names_and_colors(rng):
     X = rng.normal(size=(50, 2))
-    effect = paribus.partial_dependence(
-        lambda t: np.stack([t[:, 0], t[:, 1]], 1), X, 0, target_names=["p", "q"]
-    )
+    effect = paribus.Explainer(
+        lambda t: np.stack([t[:, 0], t[:, 1]], 1), X, target_names=["p", "q"]
+    ).partial_dependence(0)
     panel = only_panel(effect)
     assert labels(panel) == explained(effect.plot()) == ["p", "q"]
     assert panel.y.label == "prediction"
@@ -164,9 +164,11 @@ def test_pictures_that_do_not_exist_say_so(rng):
 
 def test_surfaces_and_rows_of_several_outputs_have_panels_of_their_own(rng):
     X = rng.normal(size=(30, 2))
-    two = paribus.partial_dependence(lambda t: t, X, [0, 1], grid_resolution=3, target_names=["p", "q"])
+    two = paribus.Explainer(lambda t: t, X, target_names=["p", "q"]).partial_dependence(
+        [0, 1], grid_resolution=3
+    )
     assert [panel.marks[0].unit for panel in two.figure().panels] == ["predicted p", "predicted q"]
-    rows = paribus.partial_dependence(lambda t: t, X, 0, kind="both", target_names=["p", "q"])
+    rows = paribus.Explainer(lambda t: t, X, target_names=["p", "q"]).partial_dependence(0, kind="both")
     one, other = rows.figure().panels
     assert (one.y.label, other.y.label) == ("predicted p", "predicted q")
     for panel, average in zip((one, other), rows.average, strict=True):

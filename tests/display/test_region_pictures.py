@@ -126,7 +126,7 @@ def test_several_outputs_have_a_panel_each_with_one_legend(table):
     def both(frame):
         return np.column_stack([turning(frame), -turning(frame)])
 
-    one = paribus.regions(both, table, ["a"], target_names=["up", "down"], **QUIET)["a"]
+    one = paribus.Explainer(both, table, target_names=["up", "down"], **QUIET).regions(["a"])["a"]
     figure = one.figure()
     assert [panel.y.label for panel in figure.panels] == ["predicted up", "predicted down"]
     assert {panel.legend for panel in figure.panels} == {"figure"}

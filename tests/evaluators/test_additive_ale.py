@@ -126,12 +126,16 @@ def test_features_that_a_step_joins_are_refused_and_others_are_not():
 def test_memory_bound_is_kept_or_refused():
     X, y = numbers(20_000)
     model = Ridge().fit(X, y)
-    for verb, field in ((accumulated_local_effects, "ale"), (h_statistic, "variance")):
-        found = [verb(model, X, method="exact", max_memory=size, **QUIET) for size in ("1GB", "3MB")]
+    for verb, field in (("accumulated_local_effects", "ale"), ("h_statistic", "variance")):
+        explainers = [
+            paribus.Explainer(model, X, max_memory=size, **QUIET) for size in ("1GB", "3MB", "20kB")
+        ]
+        calls = [getattr(explainer, verb) for explainer in explainers]
+        found = [call(method="exact") for call in calls[:2]]
         want, have = (getattr(one["a"] if field == "ale" else one, field) for one in found)
         np.testing.assert_allclose(have, want, rtol=1e-9, atol=1e-12)
         with pytest.raises((MemoryBoundError, RefusalError), match="max_memory"):
-            verb(model, X, method="exact", max_memory="20kB", **QUIET)
+            calls[2](method="exact")
 
 
 def test_statistics_of_one_run_share_the_rows_that_preprocessing_makes(monkeypatch):

@@ -15,6 +15,7 @@ import paribus
 from ale_examples import classes, mixed, mixed_model, of_number, one, plain_people, same
 from paribus import accumulated_local_effects as ale
 from selection import nightly
+from statistic_of import statistic_of
 
 
 def cell_of(value, edges):
@@ -468,7 +469,9 @@ def test_ale_classifiers_answer_in_probabilities_unless_reported_otherwise():
     edges = line.grid_values[0]
     want = binary.coef_[0, 0] * (edges - X["a"].mean())
     np.testing.assert_allclose(line.ale[0], want, rtol=0, atol=1e-12)
-    several = ale(LogisticRegression(max_iter=500).fit(X, three), X, target_names=["low", "mid", "top"])
+    several = paribus.Explainer(
+        LogisticRegression(max_iter=500).fit(X, three), X, target_names=["low", "mid", "top"]
+    ).accumulated_local_effects()
     assert several["a"].output_names == ("low", "mid", "top")
     np.testing.assert_allclose(several["a"].ale.sum(axis=0), 0, atol=1e-12)  # probabilities add up to one
 
@@ -607,7 +610,7 @@ def of_age(t):
 )
 def test_ale_what_cannot_be_requested_is_said(options, error, text):
     with pytest.raises(error, match=text):
-        ale(of_age, TABLE, **({"features": None} | options))
+        statistic_of("accumulated_local_effects", of_age, TABLE, **({"features": None} | options))
 
 
 def test_ale_column_that_cannot_be_laid_out_is_skipped_when_all_are_requested():
@@ -628,7 +631,9 @@ def test_ale_feature_is_named_or_counted_alone_or_with_others():
     assert list(ale(lambda X: X[:, 0], X, 2)) == ["x2"]
     assert list(ale(lambda X: X[:, 0], X, np.int64(2))) == ["x2"]
     assert set(ale(lambda X: X[:, 0], X, ["x0", ("x1", 2)])) == {"x0", ("x1", "x2")}
-    named = ale(lambda X: X[:, 0], X, ["one", (1, "three")], feature_names=["one", "two", "three"])
+    named = paribus.Explainer(
+        lambda X: X[:, 0], X, feature_names=["one", "two", "three"]
+    ).accumulated_local_effects(["one", (1, "three")])
     assert set(named) == {"one", ("two", "three")}
 
 

@@ -21,6 +21,7 @@ from paribus._evaluators.ale import brute_ale, tree_ale
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.ale.tree_pair_ale import TreePairAle
+from statistic_of import statistic_of
 
 
 @pytest.fixture
@@ -82,16 +83,22 @@ def test_ale_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatc
 
     monkeypatch.setattr(kind, "evaluate", stopping)
     with pytest.raises(KeyboardInterrupt):
-        ale(model, folder, features, checkpoint=kept, n_jobs=1, **options)
+        paribus.Explainer(model, folder, checkpoint=kept, n_jobs=1).accumulated_local_effects(
+            features, **options
+        )
     assert done == list(range(13))
     done[:] = []
-    have = ale(model, folder, features, checkpoint=kept, n_jobs=1, **options)
+    have = paribus.Explainer(model, folder, checkpoint=kept, n_jobs=1).accumulated_local_effects(
+        features, **options
+    )
     assert min(done) > 4
     for key, effect in have.items():
         same(effect, want[key])
     for other in ({"grid_resolution": 7}, {"custom_values": {"a": [-1.0, 0.0, 1.0]}}):
         with pytest.raises(paribus.errors.CheckpointError):
-            ale(model, folder, features, checkpoint=kept, **options, **other)
+            paribus.Explainer(model, folder, checkpoint=kept).accumulated_local_effects(
+                features, **options, **other
+            )
 
 
 def test_ale_same_rows_report_which_categories_are_similar_wherever_they_are(tmp_path, monkeypatch):
@@ -145,10 +152,14 @@ def test_ale_memory_bound_makes_portions_smaller_or_says_so():
     for model in (forest, lambda X: X[:, 0] * X[:, 1]):
         want = ale(model, X, [0, 1, (0, 1)])
         for bound in ("30MB", "2MB", "600kB"):
-            for key, effect in ale(model, X, [0, 1, (0, 1)], max_memory=bound).items():
+            for key, effect in (
+                paribus.Explainer(model, X, max_memory=bound)
+                .accumulated_local_effects([0, 1, (0, 1)])
+                .items()
+            ):
                 same(effect, want[key], 1e-12)
         with pytest.raises(paribus.errors.MemoryBoundError, match="max_memory"):
-            ale(model, X, [0, 1, (0, 1)], max_memory="10kB")
+            paribus.Explainer(model, X, max_memory="10kB").accumulated_local_effects([0, 1, (0, 1)])
 
 
 def test_ale_what_was_kept_of_other_groups_of_features_is_refused(tmp_path):
@@ -161,14 +172,18 @@ def test_ale_what_was_kept_of_other_groups_of_features_is_refused(tmp_path):
     def predict(t):
         return (t["a"] * t["b"] + t["c"]).to_numpy()
 
-    first = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
+    first = statistic_of(
+        "accumulated_local_effects", predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked
+    )
     with pytest.raises(paribus.errors.CheckpointError):
-        paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", [("a", "b"), "c"], **asked)
-    again = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
+        statistic_of("accumulated_local_effects", predict, tmp_path / "t.parquet", [("a", "b"), "c"], **asked)
+    again = statistic_of(
+        "accumulated_local_effects", predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked
+    )
     np.testing.assert_array_equal(first["b", "c"].ale, again["b", "c"].ale)
     edges = {"custom_values": {"a": [-1.0, 1.0, 3.0]}}
     other = {"custom_values": {"a": [-1.0, 2.0, 3.0]}}
     kept = {"checkpoint": tmp_path / "edges", "method": "brute"}
-    paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **edges)
+    statistic_of("accumulated_local_effects", predict, tmp_path / "t.parquet", "a", **kept, **edges)
     with pytest.raises(paribus.errors.CheckpointError):
-        paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **other)
+        statistic_of("accumulated_local_effects", predict, tmp_path / "t.parquet", "a", **kept, **other)

@@ -35,6 +35,7 @@ from paribus._evaluators.request import EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter, Together
 from paribus._grid import Grid, GridOptions, axis_of
 from paribus._models import adapt
+from statistic_of import statistic_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -118,8 +119,8 @@ def test_max_memory_is_honored(table, features, outputs, kind, points, bound, jo
         return np.zeros((len(given), outputs))
 
     def ask():
-        paribus.partial_dependence(
-            model, table, features, grid_resolution=points, kind=kind, max_memory=bound * 1e6, n_jobs=jobs
+        paribus.Explainer(model, table, max_memory=bound * 1e6, n_jobs=jobs).partial_dependence(
+            features, grid_resolution=points, kind=kind
         )
 
     ask()
@@ -131,17 +132,17 @@ def test_a_refusal_costs_nothing():
 
     def ask():
         with pytest.raises(paribus.errors.MemoryBoundError):
-            paribus.partial_dependence(
-                MODELS["pipeline"].predict, np.column_stack([X, X[:, 0]]), [0, 1, 2, 3], max_memory="50MB"
-            )
+            paribus.Explainer(
+                MODELS["pipeline"].predict, np.column_stack([X, X[:, 0]]), max_memory="50MB"
+            ).partial_dependence([0, 1, 2, 3])
 
     assert peak(ask) < 5
 
 
 def test_threads_are_limited_by_memory():
     arguments = {"grid_resolution": 30, "n_jobs": 8, "features": 0}
-    few = paribus.partial_dependence(lambda t: t[:, 0], WIDE, max_memory="3MB", **arguments)
-    many = paribus.partial_dependence(lambda t: t[:, 0], WIDE, max_memory="3GB", **arguments)
+    few = statistic_of("partial_dependence", lambda t: t[:, 0], WIDE, max_memory="3MB", **arguments)
+    many = statistic_of("partial_dependence", lambda t: t[:, 0], WIDE, max_memory="3GB", **arguments)
     assert few.provenance.threads < many.provenance.threads == 8
 
 
@@ -170,18 +171,18 @@ def test_portions_shrink_with_the_bound(rng):
     sizes = []
     for bound in ("300kB", "3MB", "300MB"):
         largest = []
-        paribus.partial_dependence(
-            lambda t, largest=largest: largest.append(len(t)) or t[:, 0], rows, 0, max_memory=bound
-        )
+        paribus.Explainer(
+            lambda t, largest=largest: largest.append(len(t)) or t[:, 0], rows, max_memory=bound
+        ).partial_dependence(0)
         sizes.append(max(largest))
     assert sizes[0] < sizes[1] < sizes[2] <= brute_force.CALL_ROWS
 
 
 def test_an_answer_larger_than_the_bound_is_refused():
     with pytest.raises(paribus.errors.MemoryBoundError, match="kind='average'"):
-        paribus.partial_dependence(MODELS["pipeline"], X, 0, kind="individual", max_memory="100kB")
+        paribus.Explainer(MODELS["pipeline"], X, max_memory="100kB").partial_dependence(0, kind="individual")
     with pytest.raises(MemoryError, match="lower grid_resolution"):
-        paribus.partial_dependence(MODELS["pipeline"], X, [0, 1, 2], max_memory="2MB")
+        paribus.Explainer(MODELS["pipeline"], X, max_memory="2MB").partial_dependence([0, 1, 2])
 
 
 def test_threads_work_side_by_side():
@@ -333,7 +334,9 @@ def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
                 raise RuntimeError("accepted")
             return np.zeros((len(table), 10))
 
-        paribus.partial_dependence(model, rows, [0, 1], grid_resolution=40, max_memory=bound, n_jobs=jobs)
+        paribus.Explainer(model, rows, max_memory=bound, n_jobs=jobs).partial_dependence(
+            [0, 1], grid_resolution=40
+        )
 
     low, high = 10_000, 1_000_000_000
     while high > 1.02 * low:
@@ -398,7 +401,7 @@ def test_trees_that_predict_what_squares_overflow_leave_it_to_brute_force():
     table = np.random.default_rng(0).normal(size=(500, 2))
     model = DecisionTreeRegressor(max_depth=3).fit(table, table[:, 0])
     model.tree_.value[:] = np.sign(model.tree_.value) * 1.5e308
-    effect = paribus.partial_dependence(model, table, 0, grid_resolution=5, verify=True)
+    effect = paribus.Explainer(model, table, verify=True).partial_dependence(0, grid_resolution=5)
     assert "squares may reach 2^20" in effect.provenance.refusals["tree_exact"]
     assert np.isfinite(effect.average).all()
     assert np.isfinite(effect.standard_error).all()
@@ -411,7 +414,7 @@ def test_verify_takes_what_is_no_number_at_the_same_points_for_agreement(odd):
     def model(t):
         return np.where((t[:, 1] > 0) & (t[:, 0] > 0), odd, t[:, 0])
 
-    effect = paribus.partial_dependence(model, table, 0, grid_resolution=6, verify=True)
+    effect = paribus.Explainer(model, table, verify=True).partial_dependence(0, grid_resolution=6)
     assert effect.provenance.verified_difference < 1e-12
     assert not np.isfinite(effect.average).all()
     assert np.isfinite(effect.average).any()
@@ -427,7 +430,9 @@ def test_verify_finds_a_number_where_the_model_has_none():
         return np.where(len(calls) > 8, np.nan, t[:, 0])
 
     with pytest.raises(paribus.errors.RefusalError, match="brute force differs by inf"):
-        paribus.partial_dependence(model, table, 0, grid_resolution=3, verify=True, max_memory="1GB")
+        paribus.Explainer(model, table, verify=True, max_memory="1GB").partial_dependence(
+            0, grid_resolution=3
+        )
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from paribus._evaluators.occupancy import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus._kernels import compiled, reference
 from paribus.errors import FormatError, RefusalError
 from selection import nightly
+from statistic_of import statistic_of
 
 
 def first(table):
@@ -35,7 +36,7 @@ def pair(n, rho, seed=0):
 
 
 def of(X, features=0, model=first, **options):
-    return paribus.partial_dependence(model, X, features, **options).extrapolation
+    return statistic_of("partial_dependence", model, X, features, **options).extrapolation
 
 
 def by_hand(xj, xk, grid, weights=None):

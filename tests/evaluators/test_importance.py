@@ -26,6 +26,7 @@ from interaction_examples import (
     product_of_three,
 )
 from paribus._data.rows import sample_numbers
+from statistic_of import statistic_of
 
 # What libraries say of themselves.
 pytestmark = [
@@ -87,8 +88,10 @@ def test_importance_by_effect_draws_and_says_so():
 
 
 def test_importance_of_subset_in_another_order():
-    every = paribus.feature_importance(fitted("lightgbm"), GAPS, feature_names=list("abcd"))
-    some = paribus.feature_importance(fitted("lightgbm"), GAPS, features=["d", 0], feature_names=list("abcd"))
+    every = paribus.Explainer(fitted("lightgbm"), GAPS, feature_names=list("abcd")).feature_importance()
+    some = paribus.Explainer(fitted("lightgbm"), GAPS, feature_names=list("abcd")).feature_importance(
+        features=["d", 0]
+    )
     assert some.features == ("d", 0)
     assert some.feature_names == ("d", "a")
     np.testing.assert_allclose(some.values, every.values[[3, 0]], rtol=1e-12)
@@ -187,4 +190,4 @@ def test_importance_constant_model_has_no_variance():
 def test_importance_names_of_outputs_mean_nothing_where_outputs_are_not_reported_apart(kind):
     y = {"y": FULL[:, 0]} if kind == "permutation" else {}
     with pytest.raises(paribus.errors.OptionError, match="target_names has no meaning for kind"):
-        paribus.feature_importance(lambda X: X[:, 0], FULL, kind=kind, target_names=["a"], **y)
+        statistic_of("feature_importance", lambda X: X[:, 0], FULL, kind=kind, target_names=["a"], **y)

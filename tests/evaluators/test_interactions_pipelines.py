@@ -29,6 +29,7 @@ from interaction_examples import alike, bits
 from paribus._evaluators.interactions import tree_interactions
 from paribus._evaluators.trees import leaf_boxes
 from paribus._states import CodeTuples
+from statistic_of import statistic_of
 
 N = 40
 NUMBERS, WORDS = ["age", "power"], ["city", "fuel"]
@@ -104,7 +105,7 @@ def model(prepared="sparse one-hot, indicator", last="LightGBM"):
 
 
 def strengths(of, rows=X, features=None, **options):
-    return paribus.h_statistic(of, rows, features, progress=False, subsample=None, **options)
+    return statistic_of("h_statistic", of, rows, features, progress=False, subsample=None, **options)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from paribus._data.rows import rows_of, sample_numbers
 from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._models import adapt
+from statistic_of import statistic_of
 
 # What libraries say of themselves.
 pytestmark = [
@@ -113,7 +114,7 @@ def test_h_statistic_generator_is_requested_for_seed():
 )
 def test_h_statistic_options_out_of_range(arguments, message):
     with pytest.raises(paribus.errors.OptionError, match=message):
-        paribus.h_statistic(product_of_three, MANY, **arguments)
+        statistic_of("h_statistic", product_of_three, MANY, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -277,12 +278,12 @@ def test_h_statistic_bound_that_is_too_small_is_error():
     few = {"subsample": 12, "max_memory": 500_000}
     for method in ("auto", "exact"):
         with pytest.raises(paribus.errors.MemoryBoundError, match=r"needs \d+ MB and max_memory is 500 kB"):
-            paribus.h_statistic(large, FULL, method=method, **few)
-    found = paribus.h_statistic(large, FULL, method="brute", **few)
+            statistic_of("h_statistic", large, FULL, method=method, **few)
+    found = statistic_of("h_statistic", large, FULL, method="brute", **few)
     assert found.provenance.evaluator == "brute"
     alike(found, paribus.h_statistic(large, FULL, method="exact", subsample=12), 1e-6)
     with pytest.raises(paribus.errors.MemoryBoundError):  # and nothing announces what does not begin
-        paribus.h_statistic(large, FULL, max_memory=20_000)
+        paribus.Explainer(large, FULL, max_memory=20_000).h_statistic()
 
 
 def test_h_statistic_groups_whose_h_must_not_be_read_as_it_stands_are_named():
@@ -357,7 +358,9 @@ def test_h_statistic_trees_keep_to_memory_bound_or_refuse(jobs):
     forest = forests.RandomForestRegressor(5, random_state=0).fit(X[:5_000], y)
 
     def ask(bound, rows=X):
-        paribus.h_statistic(forest, rows, max_memory=bound, n_jobs=jobs, method="exact", progress=False)
+        paribus.Explainer(forest, rows, max_memory=bound, n_jobs=jobs, progress=False).h_statistic(
+            method="exact"
+        )
 
     ask(100e6, X[:2_000])  # imports and compiles
     tracemalloc.start()

@@ -27,6 +27,7 @@ import paribus
 from conftest import numbers
 from paribus._display.figure import Line, Points
 from paribus._evaluators import brute_force, cell_means, survey
+from statistic_of import statistic_of
 
 ROWS = 1_500
 NUMBERS = ["a", "b", "count"]
@@ -117,7 +118,7 @@ def test_marginal_averages_are_those_of_grouping_by_cells(feature, weighted):
     X, y, f = frame(), target(), model(frame())
     w = weights() if weighted else np.ones(ROWS)
     given = {"sample_weight": w} if weighted else {}
-    found = paribus.marginal(model, X, [feature], y=y, grid_resolution=7, **given)[feature]
+    found = statistic_of("marginal", model, X, [feature], y=y, grid_resolution=7, **given)[feature]
     cells = cell_of(X[feature], found.grid_values[0])
     for values, name in zip((f, y, y - f), WHAT, strict=True):
         for k in range(len(found.grid_values[0])):
@@ -217,13 +218,12 @@ def test_marginal_other_libraries_give_same(library):
     X, y = frame()[NUMBERS].astype(float), target()
     want = paribus.marginal(model, X, y=y, grid_resolution=9)
     if library == "numpy":
-        have = paribus.marginal(
+        have = paribus.Explainer(
             lambda t: model(pd.DataFrame(t, columns=NUMBERS)),
             X.to_numpy(),
             y=y.tolist(),
-            grid_resolution=9,
             feature_names=NUMBERS,
-        )
+        ).marginal(grid_resolution=9)
     else:
         other = pl.from_pandas(X) if library == "polars" else pa.Table.from_pandas(X)
         column = pl.Series(y.tolist()) if library == "polars" else pa.chunked_array([pa.array(y)])
@@ -296,7 +296,7 @@ def test_marginal_each_of_several_classes_has_its_indicator(kind):
         ),
         "xgboost": xgboost.XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1),
     }[kind].fit(X, labels)
-    found = paribus.marginal(fitted, X, ["count"], y=labels, target_names=["l", "m", "t"])["count"]
+    found = paribus.Explainer(fitted, X, y=labels, target_names=["l", "m", "t"]).marginal(["count"])["count"]
     assert found.output_names == ("l", "m", "t")
     assert np.allclose(found.observed.sum(axis=0), 1)
     assert np.allclose(found.predicted.sum(axis=0), 1)
@@ -339,7 +339,9 @@ def test_marginal_without_model_what_came_out_is_averaged():
         assert not {"predicted", "residual"} & set(one)
     assert alone.provenance.predictions == 0
     assert alone["b"].output_names == ("y",)
-    assert paribus.marginal(None, X, ["b"], y=y, target_names="claims")["b"].output_names == ("claims",)
+    assert paribus.Explainer(None, X, y=y, target_names="claims").marginal(["b"])["b"].output_names == (
+        "claims",
+    )
     assert "the target" in repr(alone)
     assert "the target" in repr(alone["a"])
 
@@ -510,7 +512,7 @@ def test_marginal_row_without_target_is_named_unless_it_has_no_weight(tmp_path):
 def test_marginal_what_cannot_be_averaged_is_said(given, error, text):
     arguments = {"estimator": model, "X": frame()} | given
     with pytest.raises(error, match=text):
-        paribus.marginal(**arguments)
+        statistic_of("marginal", **arguments)
 
 
 def test_marginal_margins_are_not_compared_with_what_came_out():
@@ -563,7 +565,7 @@ def test_marginal_memory_bound_makes_portions_smaller():
     def ask(**options):
         sizes.append([])
         model = lambda t: sizes[-1].append(len(t)) or t[:, 0]  # noqa: E731  # a view of what it is given
-        return paribus.marginal(model, X, [0], n_jobs=2, **options)
+        return paribus.Explainer(model, X, n_jobs=2, **options).marginal([0])
 
     free, bound, tight = ask(), ask(max_memory="1.6MB"), ask(max_memory="80kB")
     assert max(sizes[2]) < max(sizes[1]) < max(sizes[0]) <= brute_force.CALL_ROWS
@@ -768,7 +770,7 @@ def test_marginal_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monke
         return evaluate(self, block)
 
     def call(**given):
-        return paribus.marginal(model, folder, **given, sample_weight="w", checkpoint=kept)
+        return statistic_of("marginal", model, folder, **given, sample_weight="w", checkpoint=kept)
 
     monkeypatch.setattr(cell_means.CellMeans, "evaluate", stopping)
     with pytest.raises(KeyboardInterrupt):
@@ -787,7 +789,7 @@ def test_marginal_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monke
 def test_marginal_files_that_cannot_be_read_are_skipped_when_requested(tmp_path):
     folder = written(tmp_path / "rows")
     (tmp_path / "rows" / "9.parquet").write_bytes(b"no parquet")
-    found = paribus.marginal(model, folder, y="y", on_error="skip")
+    found = paribus.Explainer(model, folder, y="y", on_error="skip").marginal()
     assert any("1 file was skipped" in note for note in found.notes)
     with pytest.raises(paribus.errors.SourceError):
         paribus.marginal(model, folder, y="y")

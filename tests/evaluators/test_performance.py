@@ -33,7 +33,7 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 def performance(model, X, y, sample_weight=None, percentiles=(0.05, 0.95), **options):
     """Return the performance alone: averages need no other statistics beside them."""
     explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
-    averages = MarginalOptions(percentiles=percentiles)
+    averages = MarginalOptions.of(explainer, percentiles=percentiles)
     statistic = PerformanceStatistic.of(averages.statistic(explainer._subject))
     return explainer._run([statistic], averages.sample)[0].performance
 

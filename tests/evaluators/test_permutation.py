@@ -22,6 +22,7 @@ from paribus._evaluators import permutation
 from paribus._evaluators.permutation import RowChanges, donors_of
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
 from selection import nightly
+from statistic_of import statistic_of
 
 RNG = np.random.default_rng(0)
 X, Y = make_friedman1(400, 6, noise=1.0, random_state=0)
@@ -34,7 +35,8 @@ NETWORK = MLPRegressor(hidden_layer_sizes=16, max_iter=2000, tol=1e-2, random_st
 
 
 def importance(estimator, table, y, groups=SINGLE, weights=None, repeats=5, seed=0, **options):
-    return paribus.feature_importance(
+    return statistic_of(
+        "feature_importance",
         estimator,
         table,
         groups,

@@ -17,6 +17,7 @@ import paribus
 from mixed_pipelines import fitted, joining, mixed
 from paribus._data.read import table_of
 from paribus._models import adapt, structure_of
+from statistic_of import statistic_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM by an array
 QUIET = {"progress": False}
@@ -34,7 +35,7 @@ def test_surfaces_and_curves_of_groups_of_columns_are_those_of_the_pipeline(name
     for key, effect in exact.items():
         for part in ("average", "standard_error"):
             np.testing.assert_allclose(effect[part], brute[key][part], rtol=1e-9, atol=1e-9)
-    curves = paribus.partial_dependence(model, X, "kind", kind="both", verify=True, **options)
+    curves = statistic_of("partial_dependence", model, X, "kind", kind="both", verify=True, **options)
     assert curves.provenance.predictions == 0
     assert curves.provenance.verified_difference < 1e-9
     np.testing.assert_allclose(curves.centered().individual[..., 0], 0, atol=1e-12)
@@ -121,7 +122,7 @@ def test_rows_that_preprocessing_makes_wider_stay_within_max_memory(last):
         if verb == "effects" or last == "trees":
             paribus.effects(model, X[:500], **options)
             tracemalloc.start()
-            within = getattr(paribus, verb)(model, X, **options, max_memory="8MB")
+            within = statistic_of(verb, model, X, **options, max_memory="8MB")
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert within.provenance.predictions == 0

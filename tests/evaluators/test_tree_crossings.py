@@ -147,7 +147,7 @@ def test_rows_are_drawn_and_their_number_can_be_chosen(monkeypatch):
 
 def test_no_prediction_is_counted():
     model = hist("Classifier").fit(TRAIN, TWO)
-    verified = paribus.h_statistic(model, MANY, [0, 1], verify=True).provenance
+    verified = paribus.Explainer(model, MANY, verify=True).h_statistic([0, 1]).provenance
     assert (verified.evaluator, verified.predictions) == ("tree_crossed", 0)
     assert verified.verified_difference < 1e-12
 
@@ -164,4 +164,6 @@ def test_memory_is_what_was_said_and_too_little_makes_way_for_the_model(monkeypa
     monkeypatch.undo()
     tracemalloc.stop()
     with pytest.raises(paribus.errors.MemoryBoundError, match=r"560 rows crossed .* smaller subsample="):
-        paribus.h_statistic(model, MANY, [0, 1, 2], subsample=None, max_memory="1MB", method="exact")
+        paribus.Explainer(model, MANY, max_memory="1MB").h_statistic(
+            [0, 1, 2], subsample=None, method="exact"
+        )

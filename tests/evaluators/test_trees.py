@@ -24,6 +24,7 @@ from paribus._models import structure
 from paribus._models.adapter import adapt
 from paribus._models.libraries import xgboost as xgboost_reader
 from selection import nightly
+from statistic_of import statistic_of
 from tree_examples import (
     CAT,
     FULL,
@@ -101,8 +102,8 @@ def test_trees_every_library_of_tables_gives_same_bits(name):
         names = None if hasattr(table, "columns") else list("abcde")
         same_bits(
             one,
-            paribus.partial_dependence(
-                model, table, ["a", "b"], feature_names=names, method="exact", grid_resolution=5
+            paribus.Explainer(model, table, feature_names=names).partial_dependence(
+                ["a", "b"], method="exact", grid_resolution=5
             ),
         )
 
@@ -349,7 +350,7 @@ def test_trees_column_that_cannot_be_varied_is_skipped():
 )
 def test_trees_bound_that_is_too_small_is_error_of_its_own(features, arguments):
     with pytest.raises(paribus.errors.MemoryBoundError, match="Raise max_memory, lower grid_resolution"):
-        paribus.partial_dependence(fitted("hist"), GAPS, features, method="exact", **arguments)
+        statistic_of("partial_dependence", fitted("hist"), GAPS, features, method="exact", **arguments)
 
 
 @pytest.mark.nightly
@@ -398,8 +399,8 @@ def test_trees_that_would_take_too_much_memory_are_refused_unless_brute_force_is
     small = {"grid_resolution": 5, "max_memory": 400_000}
     for method in ("auto", "exact"):
         with pytest.raises(paribus.errors.MemoryBoundError, match=r"need [\d.]+ MB and max_memory is 400 kB"):
-            paribus.partial_dependence(model, FULL, 0, method=method, **small)
-    effect = paribus.partial_dependence(model, FULL, 0, method="brute", **small)
+            statistic_of("partial_dependence", model, FULL, 0, method=method, **small)
+    effect = statistic_of("partial_dependence", model, FULL, 0, method="brute", **small)
     assert effect.provenance.evaluator == "brute"
     monkeypatch.setattr(_budget, "free_memory", lambda: 800_000)  # of which half is the bound
     effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=5)
@@ -498,7 +499,7 @@ def test_trees_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_trees_many_curves_of_rows_fit_where_their_result_does():
     table = np.random.default_rng(0).normal(size=(6_000, 20))
     model = forests.GradientBoostingRegressor(n_estimators=5).fit(table, table[:, 0])
-    found = paribus.effects(model, table, kind="both", grid_resolution=40, max_memory="180MB")
+    found = paribus.Explainer(model, table, max_memory="180MB").effects(kind="both", grid_resolution=40)
     assert found.provenance.evaluator == "tree_exact"
 
 

@@ -75,4 +75,4 @@ def test_recursion_needs_trees():
 
 def test_trees_recursion_cannot_be_verified():
     with pytest.raises(paribus.errors.OptionError, match="recursion estimates something else"):
-        paribus.partial_dependence(fitted("hist"), GAPS, 1, method="recursion", verify=True)
+        paribus.Explainer(fitted("hist"), GAPS, verify=True).partial_dependence(1, method="recursion")

@@ -63,7 +63,7 @@ def test_trees_verify_catches_leaf_that_is_wrong_away_from_probed_rows(monkeypat
     monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.errors.RefusalError, match=r"brute force differs by .* use method='brute'"):
-        paribus.partial_dependence(model, GAPS, 0, verify=True)
+        paribus.Explainer(model, GAPS, verify=True).partial_dependence(0)
 
 
 def rare(library):
@@ -151,14 +151,14 @@ def test_trees_verify_catches_kernel_that_is_wrong(kernel, name, monkeypatch):
     monkeypatch.setattr(compiled, kernel, lambda *arguments: 1.1 * right(*arguments))
     assert paribus.partial_dependence(fitted(name), GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.errors.RefusalError, match="verify=True"):
-        paribus.partial_dependence(fitted(name), GAPS, 0, verify=True)
+        paribus.Explainer(fitted(name), GAPS, verify=True).partial_dependence(0)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", ["hist", "xgboost", "lightgbm, three classes", "catboost, text"])
 def test_trees_verified_difference_is_small_and_kept(name, weights, tmp_path):
     model, table = fitted(name), MODELS[name][1]
-    found = paribus.effects(model, table, [0, 1, (0, 2)], verify=True, sample_weight=weights)
+    found = paribus.Explainer(model, table, verify=True, sample_weight=weights).effects([0, 1, (0, 2)])
     difference = found.provenance.verified_difference
     largest = max(np.abs(effect.average).max() for effect in found.values())
     assert isinstance(difference, float)
@@ -190,7 +190,7 @@ def test_trees_verify_reports_answer_that_is_no_number(monkeypatch):
     monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.errors.RefusalError, match="differs by inf"):
-        paribus.partial_dependence(model, GAPS, 0, verify=True)
+        paribus.Explainer(model, GAPS, verify=True).partial_dependence(0)
 
 
 def test_trees_verify_asks_about_every_effect(monkeypatch):
@@ -199,6 +199,6 @@ def test_trees_verify_asks_about_every_effect(monkeypatch):
     monkeypatch.setattr(
         planner, "_brute_averages", lambda m, r, q, picked: asked.extend(picked) or kept(m, r, q, picked)
     )
-    paribus.effects(fitted("hist"), GAPS, [0, 1, (0, 2), 3, 4], grid_resolution=4, verify=True)
+    paribus.Explainer(fitted("hist"), GAPS, verify=True).effects([0, 1, (0, 2), 3, 4], grid_resolution=4)
     assert {number for number, _ in asked} >= set(range(5))
     assert len(asked) >= 8

@@ -27,6 +27,7 @@ import paribus
 from ale_examples import same
 from paribus._evaluators import exact_effects
 from selection import nightly
+from statistic_of import statistic_of
 
 QUIET = {"progress": False}
 RNG = np.random.default_rng(0)
@@ -135,10 +136,16 @@ def test_files_checkpoints_and_little_memory_change_no_bit(name, tmp_path):
     model, given = wrapped(name), {"features": ["a", "d"], "grid_resolution": 5, **QUIET}
     held = paribus.effects(model, rows.drop(columns="w"), sample_weight=rows["w"], **given)
     files = {"X": tmp_path / "rows", "sample_weight": "w", "checkpoint": tmp_path / "kept", **given}
-    little = paribus.effects(
-        model, rows.drop(columns="w"), sample_weight=rows["w"], max_memory="40MB", n_jobs=1, **given
+    little = statistic_of(
+        "effects",
+        model,
+        rows.drop(columns="w"),
+        sample_weight=rows["w"],
+        max_memory="40MB",
+        n_jobs=1,
+        **given,
     )
-    for other in (paribus.effects(model, **files), paribus.effects(model, **files), little):
+    for other in (statistic_of("effects", model, **files), statistic_of("effects", model, **files), little):
         assert other.provenance.evaluator == held.provenance.evaluator != "brute"
         for have, want in zip(other.values(), held.values(), strict=True):
             np.testing.assert_array_equal(have.average, want.average)

@@ -28,6 +28,7 @@ from paribus._states import (
     Keyed,
 )
 from selection import nightly
+from statistic_of import statistic_of
 
 
 @pytest.fixture
@@ -120,7 +121,8 @@ import slow
 
 slow.pause = 0.02
 survey.survey_rows = lambda *bounds: 256
-paribus.effects(slow.model, sys.argv[1], ["a", "b"], grid_resolution=5, checkpoint=sys.argv[2])
+explainer = paribus.Explainer(slow.model, sys.argv[1], checkpoint=sys.argv[2])
+explainer.effects(["a", "b"], grid_resolution=5)
 """
 SLOW = """
 import time
@@ -155,7 +157,7 @@ def test_checkpoint_process_that_was_killed_leaves_what_it_had_finished(
     monkeypatch.syspath_prepend(str(tmp_path))
     import slow
 
-    call = partial(paribus.effects, slow.model, folder, ["a", "b"], grid_resolution=5)
+    call = partial(statistic_of, "effects", slow.model, folder, ["a", "b"], grid_resolution=5)
     resumed = call(checkpoint=kept)
     begun = {start for name, start, _ in evaluated if name == "Together"}
     assert len(begun) == -(-ROWS // resumed["a"].provenance.block_rows) - finished
@@ -216,19 +218,19 @@ def test_checkpoint_fewer_files_are_other_data(folder, tmp_path):
 
 def test_checkpoint_another_model_is_refused(folder, tmp_path):
     options = {"features": ["a"], "grid_resolution": 5, "checkpoint": tmp_path / "kept"}
-    paribus.effects(trees(), folder, **options)
+    statistic_of("effects", trees(), folder, **options)
     with pytest.raises(paribus.errors.CheckpointError, match="other model"):
-        paribus.effects(trees(5), folder, **options)
-    paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "strengths")
+        statistic_of("effects", trees(5), folder, **options)
+    paribus.Explainer(trees(), folder, checkpoint=tmp_path / "strengths").h_statistic()
     with pytest.raises(paribus.errors.CheckpointError, match="other model"):
-        paribus.h_statistic(trees(5), folder, checkpoint=tmp_path / "strengths")
+        paribus.Explainer(trees(5), folder, checkpoint=tmp_path / "strengths").h_statistic()
 
 
 def test_checkpoint_function_that_answers_otherwise_is_another_model(folder, tmp_path):
     options = {"features": ["a"], "grid_resolution": 5, "checkpoint": tmp_path / "kept"}
-    paribus.effects(lambda t: asked(t), folder, **options)
+    statistic_of("effects", lambda t: asked(t), folder, **options)
     with pytest.raises(paribus.errors.CheckpointError, match="other model"):
-        paribus.effects(lambda t: asked(t) + 1, folder, **options)
+        statistic_of("effects", lambda t: asked(t) + 1, folder, **options)
 
 
 OTHER = {
@@ -249,11 +251,13 @@ OTHER = {
 @pytest.mark.parametrize("name", OTHER)
 def test_checkpoint_other_settings_are_refused_or_lead_to_their_own_numbers(folder, tmp_path, name):
     first = {"features": ["a", "b"], "grid_resolution": 5}
-    paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first)
+    statistic_of("effects", trees(), folder, checkpoint=tmp_path / "kept", **first)
     if name == "order of features":
-        found = paribus.effects(trees(), folder, **first | OTHER[name])
+        found = statistic_of("effects", trees(), folder, **first | OTHER[name])
         try:
-            again = paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
+            again = statistic_of(
+                "effects", trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name]
+            )
         except paribus.errors.CheckpointError:
             return
         assert numbers(again) == numbers(found)
@@ -261,11 +265,11 @@ def test_checkpoint_other_settings_are_refused_or_lead_to_their_own_numbers(fold
     with pytest.raises(
         paribus.errors.CheckpointError, match=r"another run \(other .*settings\); use another folder"
     ):
-        paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
+        statistic_of("effects", trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
 
 
 def test_checkpoint_custom_values_are_settings(folder, tmp_path):
-    call = partial(paribus.effects, many_levels, folder, ["a", "city"], checkpoint=tmp_path / "kept")
+    call = partial(statistic_of, "effects", many_levels, folder, ["a", "city"], checkpoint=tmp_path / "kept")
     given_first = {"a": [0.0, 1.0], "city": ["Bern", "Genf"]}
     wanted = numbers(call(custom_values=given_first))
     for other in ({"a": [0.0, 1.5], "city": ["Bern", "Genf"]}, {"a": [0.0, 1.0], "city": ["Bern", "Basel"]}):
@@ -287,9 +291,9 @@ def test_checkpoint_custom_values_are_settings(folder, tmp_path):
 )
 def test_checkpoint_other_settings_of_interactions_are_refused(folder, tmp_path, other):
     first = {"features": ["a", "b", "c"]}
-    paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "kept", **first)
+    statistic_of("h_statistic", trees(), folder, checkpoint=tmp_path / "kept", **first)
     with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
-        paribus.h_statistic(trees(), folder, checkpoint=tmp_path / "kept", **first | other)
+        statistic_of("h_statistic", trees(), folder, checkpoint=tmp_path / "kept", **first | other)
 
 
 def test_checkpoint_effects_and_interactions_do_not_take_each_others_states(folder, tmp_path):
@@ -320,7 +324,7 @@ def test_what_can_only_be_read_from_its_beginning_has_no_checkpoint(tmp_path):
         yield frame()[["a", "b", "c"]]
 
     with pytest.raises(paribus.errors.OptionError, match="Parquet"):
-        paribus.effects(trees(), batches, ["a"], grid_resolution=5, checkpoint=tmp_path / "kept")
+        paribus.Explainer(trees(), batches, checkpoint=tmp_path / "kept").effects(["a"], grid_resolution=5)
 
 
 def test_checkpoint_holds_numbers_and_plain_text_only(folder, tmp_path):
@@ -347,7 +351,7 @@ def test_checkpoint_blocks_of_another_size_are_not_counted_again(tmp_path):
     rng = np.random.default_rng(0)
     wide = pa.table({f"x{j}": rng.normal(size=9_000) for j in range(62)})
     pq.write_table(wide, tmp_path / "wide.parquet")
-    call = partial(paribus.effects, lambda X: X["x0"], tmp_path / "wide.parquet", ["x0"])
+    call = partial(statistic_of, "effects", lambda X: X["x0"], tmp_path / "wide.parquet", ["x0"])
     call(max_memory="1GB", checkpoint=tmp_path / "kept")
     with pytest.raises(paribus.errors.CheckpointError, match="settings"):
         call(max_memory="20MB", checkpoint=tmp_path / "kept")
@@ -358,7 +362,7 @@ def test_checkpoint_what_folders_say_is_data(tmp_path):
         (tmp_path / f"data/year={year}").mkdir(parents=True)
         pq.write_table(pa.table({"a": np.arange(50.0)}), tmp_path / f"data/year={year}/x.parquet")
     call = partial(
-        paribus.effects, lambda X: X["a"], tmp_path / "data", ["year"], checkpoint=tmp_path / "kept"
+        statistic_of, "effects", lambda X: X["a"], tmp_path / "data", ["year"], checkpoint=tmp_path / "kept"
     )
     call()
     (tmp_path / "data/year=2021").rename(tmp_path / "data/year=3021")
@@ -368,7 +372,9 @@ def test_checkpoint_what_folders_say_is_data(tmp_path):
 
 def test_checkpoint_functions_that_answer_first_rows_alike_are_reported_apart(tmp_path):
     pq.write_table(pa.table({"a": np.append(np.zeros(20_000), 9.0)}), tmp_path / "x.parquet")
-    call = partial(paribus.effects, X=tmp_path / "x.parquet", features=["a"], checkpoint=tmp_path / "kept")
+    call = partial(
+        statistic_of, "effects", X=tmp_path / "x.parquet", features=["a"], checkpoint=tmp_path / "kept"
+    )
     call(lambda X: np.where(X["a"] > 2.5, 100.0, 0.0))
     with pytest.raises(paribus.errors.CheckpointError, match="model"):
         call(lambda X: np.where(X["a"] > 2.5, 200.0, 0.0))
@@ -406,7 +412,7 @@ def test_checkpoint_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(f
     def refuse(self, block):
         raise paribus.errors.RefusalError("it met something")
 
-    call = partial(paribus.effects, trees(), folder, ["a"], grid_resolution=5)
+    call = partial(statistic_of, "effects", trees(), folder, ["a"], grid_resolution=5)
     want = call(method="brute")
     monkeypatch.setattr(TreeExact, "evaluate", refuse)
     have = call(checkpoint=tmp_path / "kept")

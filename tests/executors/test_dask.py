@@ -36,6 +36,7 @@ from paribus._executors import local
 from paribus._states import ranges_of
 from paribus._states.codec import packed
 from selection import nightly
+from statistic_of import statistic_of
 
 pytestmark = pytest.mark.cluster
 
@@ -274,7 +275,7 @@ def test_no_cut_into_files_row_groups_and_tasks_changes_a_bit(
     monkeypatch.setattr(cluster_of, "MOST_TASKS", most)
     source = write(tmp_path / "files", frame, cut, group)
     asked = {"features": [*NAMES, ("a", "b")], "grid_resolution": 10, "sample_weight": weight}
-    have = paribus.effects(model, source, executor=client, **asked)
+    have = statistic_of("effects", model, source, executor=client, **asked)
     same(have, paribus.effects(model, source, n_jobs=1, **asked))
     given = asked | {
         "custom_values": {n: have[n].grid_values[0] for n in NAMES},
@@ -303,9 +304,9 @@ def test_function_and_pipelines_give_the_same_bits_on_a_cluster(client, frame, f
     }
     for evaluator, model in models.items():
         options = {**points("b", ("c", "d")), "kind": kind, "sample_weight": weight, "max_memory": "1GB"}
-        have = paribus.effects(model, files, executor=client, **options)
+        have = statistic_of("effects", model, files, executor=client, **options)
         assert have["b"].provenance.evaluator == evaluator
-        same(have, paribus.effects(model, files, **options))
+        same(have, statistic_of("effects", model, files, **options))
 
 
 @pytest.mark.parametrize("kind", ["average", "both"])
@@ -315,15 +316,15 @@ def test_probabilities_and_curves_of_each_row_are_the_same_bits(client, frame, f
         frame[NAMES][:5_000], classes
     )
     asked = {**points("a", "b"), "kind": kind, "max_memory": "1GB"}
-    have = paribus.effects(classifier, files, executor=client, **asked)
+    have = statistic_of("effects", classifier, files, executor=client, **asked)
     assert have["a"].average.shape == (3, 5)
-    same(have, paribus.effects(classifier, files, **asked))
+    same(have, statistic_of("effects", classifier, files, **asked))
 
 
 def test_interactions_are_the_same_bits_for_trees_and_for_a_function(client, model, files):
     for asked_of, subsample, weight in ((model, "auto", "w"), (model, "auto", None), (product, 60, "w")):
         asked = {"sample_weight": weight, "subsample": subsample, "features": ["a", "b"]}
-        have = paribus.h_statistic(asked_of, files, executor=client, **asked)
+        have = statistic_of("h_statistic", asked_of, files, executor=client, **asked)
         same_strengths(have, paribus.h_statistic(asked_of, files, **asked))
         assert have.provenance.executor == "Dask, 2 workers"
     assert have.provenance.sampled_rows == 60
@@ -340,7 +341,7 @@ def test_a_table_in_memory_is_sent_to_the_workers(client, frame, library):
     fitted = lightgbm.LGBMRegressor(n_estimators=10, verbose=-1, n_jobs=1)
     fitted.fit(X[:3_000] if library != "arrow" else frame[NAMES][:3_000], target(frame)[:3_000])
     asked = {"sample_weight": frame["w"], "grid_resolution": 10}
-    same(paribus.effects(fitted, X, executor=client, **asked), paribus.effects(fitted, X, **asked))
+    same(statistic_of("effects", fitted, X, executor=client, **asked), paribus.effects(fitted, X, **asked))
 
 
 @pytest.mark.parametrize("partitioning", [None, "hive"])
@@ -348,7 +349,7 @@ def test_an_arrow_dataset_of_files_is_read_by_the_workers_as_its_files_are(
     client, model, files, wanted, partitioning
 ):
     X = ds.dataset(files, partitioning=partitioning)
-    have = paribus.effects(model, X, [*NAMES, ("a", "b")], sample_weight="w", executor=client)
+    have = paribus.Explainer(model, X, sample_weight="w", executor=client).effects([*NAMES, ("a", "b")])
     same(have, wanted)
 
 
@@ -372,7 +373,7 @@ def test_no_cut_into_partitions_changes_a_bit_of_a_sum_of_trees(client, model, f
     asked = points(*NAMES, ("a", "b"))
     want = paribus.effects(model, frame[NAMES], **asked)
     X = cut_frame(frame[NAMES], lengths)
-    have = paribus.effects(model, X, executor=client, **asked)
+    have = statistic_of("effects", model, X, executor=client, **asked)
     same(have, want)
     assert have["a"].provenance.rows == ROWS
     same(paribus.effects(model, X, **asked), want)
@@ -387,9 +388,9 @@ def test_a_data_frame_is_computed_where_its_cluster_is(client, model, frame):
 
 def test_a_frame_that_is_on_the_cluster_is_read_from_there(client, model, frame):
     parts = dd.from_pandas(frame[NAMES], npartitions=3).persist()
-    found = paribus.effects(model, parts, NAMES[:1], executor=client, verify=True)
+    found = paribus.Explainer(model, parts, executor=client, verify=True).effects(NAMES[:1])
     assert found[NAMES[0]].provenance.verified_difference < 1e-9
-    drawn = paribus.h_statistic(product, parts, ["a", "b"], executor=client, subsample=30)
+    drawn = paribus.Explainer(product, parts, executor=client).h_statistic(["a", "b"], subsample=30)
     assert drawn.provenance.sampled_rows == 30
     client.cancel(parts)  # others count what is left on the cluster
 
@@ -399,7 +400,7 @@ def test_sampled_rows_are_the_same_on_a_cluster(client, frame):
     want = paribus.effects(product, frame[NAMES], **asked)
     assert want["a"].provenance.sampled_rows == 60
     for X in (frame[NAMES], dd.from_pandas(frame[NAMES], npartitions=3)):
-        have = paribus.effects(product, X, executor=client, **asked)
+        have = statistic_of("effects", product, X, executor=client, **asked)
         same(have, want)
         assert have["a"].provenance.sampled_rows == want["a"].provenance.sampled_rows
 
@@ -408,7 +409,7 @@ def test_a_data_frame_with_weights_gives_the_same_numbers_up_to_rounding(client,
     asked = points(*NAMES)
     want = paribus.effects(model, frame[NAMES], sample_weight=frame["w"], **asked)
     X = cut_frame(frame, [5_000, 0, 7_000, 12_000])
-    have = paribus.effects(model, X, sample_weight="w", executor=client, **asked)
+    have = statistic_of("effects", model, X, sample_weight="w", executor=client, **asked)
     for name in NAMES:
         np.testing.assert_allclose(have[name].average, want[name].average, rtol=1e-12)
         # Rows that tell errors are drawn by their numbers within partitions.
@@ -432,7 +433,7 @@ def test_text_and_categories_of_a_data_frame_are_read_alike(client, frame, lengt
     )
     asked = {"features": ["city", "level"], "grid_resolution": 5}
     want = paribus.effects(lived, mixed, **asked)
-    have = paribus.effects(lived, cut_frame(mixed, lengths), executor=client, **asked)
+    have = statistic_of("effects", lived, cut_frame(mixed, lengths), executor=client, **asked)
     assert list(have) == list(want)
     for name in want:
         assert list(have[name].grid_values[0]) == list(want[name].grid_values[0])
@@ -442,7 +443,7 @@ def test_text_and_categories_of_a_data_frame_are_read_alike(client, frame, lengt
 
 def test_interactions_of_a_data_frame_are_those_of_the_table(client, model, frame):
     X = cut_frame(frame[NAMES], [5_000, 0, 7_000, 12_000])
-    have = paribus.h_statistic(model, X, executor=client)
+    have = paribus.Explainer(model, X, executor=client).h_statistic()
     want = paribus.h_statistic(model, frame[NAMES])
     for key in ("h_squared_pairwise", "h_squared_overall"):
         np.testing.assert_allclose(have[key], want[key], rtol=1e-9)
@@ -457,7 +458,7 @@ def test_a_task_never_needs_more_than_one_partition_of_many_in_memory(client, mo
         return branch(self, function, name, *arguments)
 
     monkeypatch.setattr(cluster_of.Graph, "call", call)
-    paribus.effects(model, cut_frame(frame[NAMES], [1_000] * 24), ["a"], executor=client)
+    paribus.Explainer(model, cut_frame(frame[NAMES], [1_000] * 24), executor=client).effects(["a"])
     assert sum(seen) == 2 * 24
     assert max(seen) == 1
 
@@ -471,7 +472,7 @@ def test_the_tasks_of_many_partitions_are_prepared_once_a_pass(client, model, fr
         return delayed(self, *arguments, **options)
 
     monkeypatch.setattr(type(X), "to_delayed", to_delayed)
-    assert paribus.effects(model, X, ["a"], executor=client)["a"].provenance.passes == 2
+    assert paribus.Explainer(model, X, executor=client).effects(["a"])["a"].provenance.passes == 2
     assert 0 < sum(prepared) <= 2 * 24
 
 
@@ -491,7 +492,10 @@ def test_a_worker_that_is_killed_changes_no_bit(client, model, files, wanted, mo
             yield one
 
     monkeypatch.setattr(cluster_of, "with_progress", killing)
-    same(paribus.effects(model, files, [*NAMES, ("a", "b")], sample_weight="w", executor=client), wanted)
+    same(
+        paribus.Explainer(model, files, sample_weight="w", executor=client).effects([*NAMES, ("a", "b")]),
+        wanted,
+    )
     assert len(killed) == 1
     idle(client)
 
@@ -515,7 +519,7 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
             yield one
 
     monkeypatch.setattr(cluster_of, "with_progress", losing)
-    have = paribus.effects(model, files, [*NAMES, ("a", "b")], sample_weight="w", executor=client)
+    have = paribus.Explainer(model, files, sample_weight="w", executor=client).effects([*NAMES, ("a", "b")])
     assert len(lost) == 2
     same(have, wanted)
     idle(client)
@@ -526,7 +530,7 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
 def test_a_task_that_fails_twice_and_then_works_changes_no_bit(client, files, tmp_path, kind):
     asked_of = kind(tmp_path, 2, above=2.5)
     asked = points("a", "b")
-    have = paribus.effects(asked_of, files, executor=client, **asked)
+    have = statistic_of("effects", asked_of, files, executor=client, **asked)
     assert asked_of.marks == 2
     same(have, paribus.effects(asked_of, files, **asked))
     idle(client)
@@ -557,7 +561,7 @@ def test_merging_and_evaluating_twice_gives_the_same_and_changes_nothing(model, 
     for weight in (None, "w"):
         for asked_of in (model, product):
             asked = {**points("a", "b"), "sample_weight": weight}
-            paribus.effects(asked_of, files, kind="both", max_memory="1GB", **asked)
+            statistic_of("effects", asked_of, files, kind="both", max_memory="1GB", **asked)
         paribus.h_statistic(model, files, ["a", "b"], sample_weight=weight)
     assert merges > 100
 
@@ -575,7 +579,7 @@ def test_a_model_that_always_fails_on_some_rows_is_one_error_that_names_them_at_
     with pytest.raises(
         paribus.errors.ModelError, match=r"failed on rows \d+ to \d+ of X.*no such d"
     ) as caught:
-        paribus.effects(fails, files, **points("a"), executor=client)
+        statistic_of("effects", fails, files, **points("a"), executor=client)
     assert time.perf_counter() - started < 10
     words = str(caught.value).split()
     first, last = int(words[words.index("rows") + 1]), int(words[words.index("to") + 1])
@@ -586,7 +590,7 @@ def test_a_model_that_always_fails_on_some_rows_is_one_error_that_names_them_at_
 
 def test_a_model_that_workers_cannot_load_is_one_error_that_says_so(client, files):
     with pytest.raises(paribus.errors.ExecutorError, match=r"no such file on this machine"):
-        paribus.effects(OnlyHere(), files, **points("a"), executor=client)
+        statistic_of("effects", OnlyHere(), files, **points("a"), executor=client)
     idle(client)
 
 
@@ -629,14 +633,14 @@ def test_a_damaged_file_is_named(client, model, frame, tmp_path, damage, monkeyp
     else:
         spoil(folder, 0.0 if damage == "header" else 0.5)
     with pytest.raises(paribus.errors.SourceError, match=r"part-002\.parquet"):
-        paribus.effects(model, str(folder), executor=client)
+        paribus.Explainer(model, str(folder), executor=client).effects()
     idle(client)
 
 
 def test_damaged_files_are_left_out_where_that_is_asked_for(client, model, frame, tmp_path):
     folder = Path(write(tmp_path / "files", frame, 4, 2_000))
     victim = spoil(folder, 0.0)
-    have = paribus.effects(model, str(folder), executor=client, on_error="skip")
+    have = paribus.Explainer(model, str(folder), executor=client, on_error="skip").effects()
     assert "part-002.parquet" in have["a"].provenance.skipped[0]
     victim.unlink()
     same(have, paribus.effects(model, str(folder)))
@@ -647,7 +651,7 @@ def test_no_rows_at_all_are_told_as_such(client, model, frame, tmp_path, X):
     pq.write_table(pa.Table.from_pandas(frame[:0]), tmp_path / "none.parquet")
     source = str(tmp_path) if X == "files" else cut_frame(frame[:0], [0, 0])
     with pytest.raises(paribus.errors.TableError, match="no rows"):
-        paribus.effects(model, source, executor=client)
+        paribus.Explainer(model, source, executor=client).effects()
 
 
 @pytest.mark.nightly
@@ -657,13 +661,13 @@ def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_ro
     once, always = Swells(tmp_path, 1, above=3.0), Swells(tmp_path, 100, above=3.0)
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.pause": False}
     with dask.config.set(settings), workers(n_workers=1, memory_limit="600MB") as client:
-        have = paribus.effects(once, files, **points("a"), executor=client)
+        have = statistic_of("effects", once, files, **points("a"), executor=client)
         assert once.marks == 1
         same(have, paribus.effects(once, files, **points("a")))
         monkeypatch.setattr(cluster_of, "PER_THREAD", 1)  # one task, whose state is all there is
         monkeypatch.setattr(cluster_of, "MOST_TASKS", 1)
         with pytest.raises(paribus.errors.ExecutorError, match=r"on rows [\d,]+ to [\d,]+ of X.*memory"):
-            paribus.effects(always, files, **points("a"), executor=client)
+            statistic_of("effects", always, files, **points("a"), executor=client)
     assert always.marks == 3
 
 
@@ -678,7 +682,7 @@ def test_an_interrupt_leaves_nothing_to_do_on_the_cluster(client, files, tmp_pat
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        paribus.effects(held, files, NAMES, grid_resolution=50, executor=client)
+        paribus.Explainer(held, files, executor=client).effects(NAMES, grid_resolution=50)
     thread.join()
     # Both workers are held, so that nothing can have come to an end by being computed.
     until(lambda: tasks_left(client) == 0)
@@ -712,7 +716,7 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
     where = {"here": None, "cluster": client}
     asked = {"sample_weight": "w", "features": [*NAMES, ("a", "b")], "checkpoint": tmp_path / "kept"}
     runs = [
-        lambda one=one: paribus.effects(model, files, executor=where[one], **asked)
+        lambda one=one: statistic_of("effects", model, files, executor=where[one], **asked)
         for one in (begun, finished)
     ]
     have, kept, rest = stopped_and_resumed(*runs, after, monkeypatch)
@@ -723,19 +727,19 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
 
 
 def test_interactions_that_were_stopped_go_on_on_the_cluster(client, model, files, tmp_path, monkeypatch):
-    run = partial(paribus.h_statistic, model, files, checkpoint=tmp_path / "kept")
+    run = partial(statistic_of, "h_statistic", model, files, checkpoint=tmp_path / "kept")
     have, kept, _ = stopped_and_resumed(run, partial(run, executor=client), 30, monkeypatch)
     assert kept[-1][0] != "00-survey"
     same_strengths(have, paribus.h_statistic(model, files))
 
 
 def test_a_checkpoint_of_other_files_is_refused_on_the_cluster(client, model, frame, files, tmp_path):
-    paribus.effects(model, files, ["a"], executor=client, checkpoint=tmp_path / "kept")
+    paribus.Explainer(model, files, executor=client, checkpoint=tmp_path / "kept").effects(["a"])
     other = write(tmp_path / "other", frame[::-1], 12, 900)
     with pytest.raises(
         paribus.errors.CheckpointError, match=r"belongs to another run \(other data\); use another folder"
     ):
-        paribus.effects(model, other, ["a"], executor=client, checkpoint=tmp_path / "kept")
+        paribus.Explainer(model, other, executor=client, checkpoint=tmp_path / "kept").effects(["a"])
 
 
 # What is sent, and what is said
@@ -745,7 +749,8 @@ def test_the_model_is_sent_to_each_worker_once(client, files, tmp_path, monkeypa
     monkeypatch.setattr(cluster_of, "MOST_TASKS", 8_192)
     file = tmp_path / "unpickled"
     file.touch()
-    have = paribus.partial_dependence(Counted(str(file)), files, "a", **points("a"), executor=client)
+    explainer = paribus.Explainer(Counted(str(file)), files, executor=client)
+    have = explainer.partial_dependence("a", custom_values=points("a")["custom_values"])
     assert have.provenance.rows == ROWS
     times = [int(pid) for pid in file.read_text().split()]
     assert os.getpid() not in times
@@ -762,8 +767,8 @@ def test_rows_in_memory_are_sent_once_and_without_a_warning(client, monkeypatch)
         return evaluated(self, function, name, *arguments)
 
     monkeypatch.setattr(cluster_of.Graph, "call", call)
-    effect = paribus.effects(
-        lambda t: t["a"].to_numpy(), X, ["b"], custom_values={"b": [0.0]}, executor=client
+    effect = paribus.Explainer(lambda t: t["a"].to_numpy(), X, executor=client).effects(
+        ["b"], custom_values={"b": [0.0]}
     )
     assert effect["b"].average == pytest.approx(float(np.mean(X["a"].to_numpy())))
     assert sum(sent) < 2 * X.nbytes
@@ -775,7 +780,7 @@ def test_a_large_model_is_sent_without_a_warning(client, files):
     def heavy(table):
         return table["b"].to_numpy() * ballast[0]
 
-    have = paribus.effects(heavy, files, **points("b"), executor=client)
+    have = statistic_of("effects", heavy, files, **points("b"), executor=client)
     np.testing.assert_allclose(have["b"].average[0], POINTS, rtol=1e-6)
 
 
@@ -803,7 +808,7 @@ def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     monkeypatch.setattr("paribus._executors.progress.has_bars", lambda: True)
     monkeypatch.setattr(Bar, "bars", [])
     asked = {"executor": client, "progress": True, "features": ["a"]}
-    paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)
+    statistic_of("effects", model, files, checkpoint=tmp_path / "kept", **asked)
     assert [(bar.label, bar.total, bar.done) for bar in Bar.bars] == [
         ("first look at the data", ROWS, ROWS),
         ("partial dependence", ROWS, ROWS),
@@ -811,15 +816,15 @@ def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     block = sorted((tmp_path / "kept" / "01-effects").glob("*.npz"))[3]
     block.unlink()
     Bar.bars.clear()
-    paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)
+    statistic_of("effects", model, files, checkpoint=tmp_path / "kept", **asked)
     assert [(bar.label, bar.total, bar.done) for bar in Bar.bars] == [("partial dependence", ROWS, ROWS)]
     Bar.bars.clear()
-    paribus.effects(model, cut_frame(frame[NAMES], [1_000] * 24), **asked)
+    statistic_of("effects", model, cut_frame(frame[NAMES], [1_000] * 24), **asked)
     assert [bar.done for bar in Bar.bars if bar.label == "partial dependence"] == [ROWS]
 
 
 def test_who_computed_is_recorded(client, model, files):
-    have = paribus.partial_dependence(model, files, "a", executor=client)
+    have = paribus.Explainer(model, files, executor=client).partial_dependence("a")
     assert have.provenance.executor == "Dask, 2 workers"
     assert have.provenance.passes == 2
     assert paribus.partial_dependence(model, files, "a").provenance.executor == "this process"
@@ -833,12 +838,12 @@ def test_a_stream_is_refused_with_the_way_out(client, model, frame, kind):
         "reader": lambda: pa.Table.from_pandas(frame[NAMES]).to_reader(),
     }[kind]()
     with pytest.raises(paribus.errors.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
-        paribus.effects(model, X, executor=client)
+        paribus.Explainer(model, X, executor=client).effects()
 
 
 def test_what_is_no_client_is_refused(model, files):
     with pytest.raises(paribus.errors.OptionError, match=r"must be a dask\.distributed Client"):
-        paribus.effects(model, files, executor=4)
+        paribus.Explainer(model, files, executor=4).effects()
 
 
 def test_a_range_of_tasks_is_a_branch_of_the_tree_of_merges():
@@ -853,7 +858,7 @@ def test_a_range_of_tasks_is_a_branch_of_the_tree_of_merges():
 def test_averages_near_values_are_those_of_one_process(client, model, files, frame):
     want = paribus.marginal(model, files, y="d", sample_weight="w")
     for rows in (files, dd.from_pandas(frame, npartitions=5)):
-        have = paribus.marginal(model, rows, y="d", sample_weight="w", executor=client)
+        have = paribus.Explainer(model, rows, y="d", sample_weight="w", executor=client).marginal()
         assert have.provenance.executor == "Dask, 2 workers"
         assert set(have) == set(want)
         for name, one in want.items():
@@ -865,9 +870,9 @@ def test_averages_near_values_are_those_of_one_process(client, model, files, fra
 
 def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
     with pytest.raises(paribus.errors.InputError, match="not a class of the model"):
-        paribus.marginal(Labeled(), files, y="w", executor=client)
+        paribus.Explainer(Labeled(), files, y="w", executor=client).marginal()
     with pytest.raises(paribus.errors.InputError, match="y='a' is missing in row"):
-        paribus.marginal(model, files, y="a", executor=client)
+        paribus.Explainer(model, files, y="a", executor=client).marginal()
 
 
 @pytest.mark.nightly
@@ -875,7 +880,9 @@ def test_local_effects_are_those_of_one_process(client, model, files, frame):
     asked = ["a", "b", ("b", "c")]
     want = paribus.accumulated_local_effects(model, files, asked, sample_weight="w")
     for rows in (files, dd.from_pandas(frame, npartitions=5)):
-        have = paribus.accumulated_local_effects(model, rows, asked, sample_weight="w", executor=client)
+        have = paribus.Explainer(model, rows, sample_weight="w", executor=client).accumulated_local_effects(
+            asked
+        )
         assert have.provenance.executor == "Dask, 2 workers"
         assert have.provenance.evaluator == "tree_ale and tree_pair_ale"
         assert set(have) == set(want)

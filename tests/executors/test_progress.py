@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from paribus._executors import progress
 from paribus._kernels import cache_folder
+from statistic_of import statistic_of
 
 pytestmark = pytest.mark.alone
 
@@ -32,7 +33,7 @@ def bars(capsys, seconds, **arguments):
         return table[:, 0]
 
     rows = np.random.default_rng(0).normal(size=(2000, 2))
-    paribus.partial_dependence(slow, rows, 0, grid_resolution=100, **arguments)
+    statistic_of("partial_dependence", slow, rows, 0, grid_resolution=100, **arguments)
     return capsys.readouterr().err
 
 
@@ -108,7 +109,8 @@ import time, numpy as np, paribus
 def slow(table):
     time.sleep(0.3)
     return table[:, 0]
-paribus.partial_dependence(slow, np.random.default_rng(0).normal(size=(2000, 2)), 0, max_memory="2MB")
+X = np.random.default_rng(0).normal(size=(2000, 2))
+paribus.Explainer(slow, X, max_memory="2MB").partial_dependence(0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")

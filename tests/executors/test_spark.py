@@ -29,6 +29,7 @@ from paribus._data.scan.parquet import ParquetFiles
 from paribus._data.scan.spark_frame import SparkPartitions, spark_source
 from paribus._evaluators import exact_effects, survey
 from paribus._executors import spark as cluster_of
+from statistic_of import statistic_of
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
@@ -201,14 +202,16 @@ class Counted:
 
 
 FUNCTIONS = {
-    "effects": lambda model, X, **o: paribus.effects(model, X, [*NAMES, ("a", "b")], **o),
-    "ice": lambda model, X, **o: paribus.effects(
-        model, X, ["b"], kind="both", custom_values={"b": [-1.0, 0.0, 1.0]}, max_memory="1GB", **o
+    "effects": lambda model, X, **o: statistic_of("effects", model, X, [*NAMES, ("a", "b")], **o),
+    "ice": lambda model, X, **o: statistic_of(
+        "effects", model, X, ["b"], kind="both", custom_values={"b": [-1.0, 0.0, 1.0]}, max_memory="1GB", **o
     ),
-    "ale": lambda model, X, **o: paribus.accumulated_local_effects(model, X, ["a", "city", ("b", "c")], **o),
-    "h": lambda model, X, **o: paribus.h_statistic(model, X, **o),
-    "marginal": lambda model, X, **o: paribus.marginal(model, X, y="y", **o),
-    "importance": lambda model, X, **o: paribus.feature_importance(model, X, **o),
+    "ale": lambda model, X, **o: statistic_of(
+        "accumulated_local_effects", model, X, ["a", "city", ("b", "c")], **o
+    ),
+    "h": lambda model, X, **o: statistic_of("h_statistic", model, X, **o),
+    "marginal": lambda model, X, **o: statistic_of("marginal", model, X, y="y", **o),
+    "importance": lambda model, X, **o: statistic_of("feature_importance", model, X, **o),
     "regions": lambda model, X, **o: paribus.regions(model, X, ["a", "b"], **o),
 }
 
@@ -225,7 +228,7 @@ def test_spark_gives_the_bits_of_one_process(spark, model, files, name):
 
 
 def test_spark_explains_and_reports_as_one_process(spark, model, files, tmp_path):
-    have = paribus.explain(model, files, "y", executor=spark, **QUIET)
+    have = paribus.Explainer(model, files, "y", executor=spark, **QUIET).explain()
     same(have, paribus.explain(model, files, "y", **QUIET))
     have.report(tmp_path / "report.html")
     assert have.effects["a"].provenance.executor == f"Spark {pyspark.__version__}"
@@ -234,9 +237,12 @@ def test_spark_explains_and_reports_as_one_process(spark, model, files, tmp_path
 
 def test_spark_evaluates_functions_and_tables_in_memory(spark, frame, files):
     asked = {"features": ["b", "city"], "grid_resolution": 5, "progress": False}
-    same(paribus.effects(target, files, executor=spark, **asked), paribus.effects(target, files, **asked))
+    same(
+        statistic_of("effects", target, files, executor=spark, **asked),
+        paribus.effects(target, files, **asked),
+    )
     shown = {**asked, "sample_weight": frame["w"]}
-    have = paribus.effects(target, frame[NAMES], executor=spark, **shown)
+    have = statistic_of("effects", target, frame[NAMES], executor=spark, **shown)
     same(have, paribus.effects(target, frame[NAMES], **shown))
 
 
@@ -246,7 +252,7 @@ def test_number_of_tasks_and_jobs_changes_no_bit(spark, model, files, monkeypatc
         monkeypatch.setattr(cluster_of, "PER_THREAD", per_thread)
         monkeypatch.setattr(cluster_of, "JOB_TASKS", job)
         monkeypatch.setattr(cluster_of, "TASK_ROWS", 10**9 if per_thread else ROWS)
-        same(paribus.effects(model, files, executor=spark, **QUIET), want)
+        same(paribus.Explainer(model, files, executor=spark, **QUIET).effects(), want)
 
 
 # Data frames
@@ -265,7 +271,7 @@ def test_partitions_of_a_frame_give_the_numbers_of_its_rows(spark, model, files,
     assert isinstance(spark_source(X, "raise"), SparkPartitions)
     kept = frame[frame["b"] > -1]
     want = paribus.effects(model, kept[NAMES], sample_weight=kept["w"], progress=False)
-    have = paribus.effects(model, X, executor=spark, **QUIET)
+    have = paribus.Explainer(model, X, executor=spark, **QUIET).effects()
     close(have, want)
     assert have["a"].provenance.rows == len(kept)
     assert "a Spark data frame" in have["a"].provenance.background()
@@ -356,7 +362,7 @@ def test_other_executor_is_refused_for_a_spark_frame(spark, files):
             return "other"
 
     with pytest.raises(paribus.errors.OptionError, match="must be its SparkSession"):
-        paribus.effects(target, spark.read.parquet(files), executor=Other())
+        paribus.Explainer(target, spark.read.parquet(files), executor=Other()).effects()
 
 
 def test_frame_without_rows_is_refused(spark, files):
@@ -366,7 +372,9 @@ def test_frame_without_rows_is_refused(spark, files):
 
 def test_checkpoint_of_a_frame_is_refused(spark, files, tmp_path):
     with pytest.raises(paribus.errors.OptionError, match=r"X is a Spark data frame\. Write it to Parquet"):
-        paribus.effects(target, spark.read.parquet(files).select("*"), checkpoint=tmp_path / "kept")
+        paribus.Explainer(
+            target, spark.read.parquet(files).select("*"), checkpoint=tmp_path / "kept"
+        ).effects()
 
 
 # Failures
@@ -395,7 +403,7 @@ def test_executor_that_is_killed_changes_no_bit(spark, model, files, monkeypatch
             yield one
 
     monkeypatch.setattr(cluster_of, "with_progress", killing)
-    have = paribus.effects(model, files, executor=spark, **QUIET)
+    have = paribus.Explainer(model, files, executor=spark, **QUIET).effects()
     assert len(killed) == 1
     same(have, paribus.effects(model, files, **QUIET))
 
@@ -404,7 +412,7 @@ def test_executor_that_is_killed_changes_no_bit(spark, model, files, monkeypatch
 def test_model_that_fails_twice_on_a_worker_changes_no_bit(spark, files, tmp_path, kind):
     failing = kind(tmp_path, 2)
     asked = {"features": ["b"], "custom_values": {"b": [0.0, 1.0]}, **QUIET}
-    have = paribus.effects(failing, files, executor=spark, **asked)
+    have = statistic_of("effects", failing, files, executor=spark, **asked)
     assert failing.marks == 2
     same(have, paribus.effects(target, files, **asked))
 
@@ -416,18 +424,18 @@ def test_model_that_always_fails_is_one_error_that_names_rows(spark, files):
         return target(table)
 
     with pytest.raises(paribus.errors.ModelError, match=r"failed on rows \d+ to \d+ of X.*no such row"):
-        paribus.effects(fails, files, ["b"], executor=spark, **QUIET)
+        paribus.Explainer(fails, files, executor=spark, **QUIET).effects(["b"])
 
 
 def test_model_that_workers_cannot_load_is_one_error(spark, files):
     match = r"Spark failed in the job that starts with rows 0 to .*OSError: no such file on this machine"
     with pytest.raises(paribus.errors.ExecutorError, match=match):
-        paribus.effects(OnlyHere(), files, ["b"], executor=spark, **QUIET)
+        paribus.Explainer(OnlyHere(), files, executor=spark, **QUIET).effects(["b"])
 
 
 def test_model_that_kills_every_worker_is_one_error(spark, files, tmp_path):
     with pytest.raises(paribus.errors.ExecutorError, match="Spark failed in the job that starts with rows"):
-        paribus.effects(Dies(tmp_path, 10_000), files, ["b"], executor=spark, **QUIET)
+        paribus.Explainer(Dies(tmp_path, 10_000), files, executor=spark, **QUIET).effects(["b"])
 
 
 def test_damaged_file_is_named_or_skipped(spark, model, frame, tmp_path):
@@ -437,8 +445,8 @@ def test_damaged_file_is_named_or_skipped(spark, model, frame, tmp_path):
     place, whole = column.dictionary_page_offset or column.data_page_offset, victim.read_bytes()
     victim.write_bytes(whole[:place] + b"\xff" * 64 + whole[place + 64 :])
     with pytest.raises(paribus.errors.SourceError, match=r"part-002\.parquet"):
-        paribus.effects(model, str(folder), executor=spark, **QUIET)
-    have = paribus.effects(model, str(folder), executor=spark, on_error="skip", **QUIET)
+        paribus.Explainer(model, str(folder), executor=spark, **QUIET).effects()
+    have = paribus.Explainer(model, str(folder), executor=spark, on_error="skip", **QUIET).effects()
     assert "part-002.parquet" in have["a"].provenance.skipped[0]
     victim.unlink()
     same(have, paribus.effects(model, str(folder), **QUIET))
@@ -455,7 +463,7 @@ def test_interrupt_leaves_no_job_on_the_cluster(spark, files, tmp_path):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        paribus.effects(held, files, NAMES, executor=spark, **QUIET)
+        paribus.Explainer(held, files, executor=spark, **QUIET).effects(NAMES)
     thread.join()
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     (tmp_path / "released").touch()
@@ -471,7 +479,7 @@ def test_interrupted_run_resumes_anywhere_with_the_same_bits(
     where = {"here": None, "spark": spark}
     asked = {**QUIET, "checkpoint": tmp_path / "kept"}
     runs = [
-        lambda one=one: paribus.effects(model, files, executor=where[one], **asked)
+        lambda one=one: statistic_of("effects", model, files, executor=where[one], **asked)
         for one in (begun, finished)
     ]
     have, kept, rest = stopped_and_resumed(*runs, 20, monkeypatch)
@@ -496,7 +504,7 @@ def test_bar_counts_rows_on_spark(spark, model, files, monkeypatch):
 
     monkeypatch.setattr("tqdm.auto.tqdm", Bar)
     monkeypatch.setattr("paribus._executors.progress.has_bars", lambda: True)
-    paribus.effects(model, files, ["a"], executor=spark, progress=True)
+    paribus.Explainer(model, files, executor=spark, progress=True).effects(["a"])
     assert [(bar.total, bar.done) for bar in bars] == [(ROWS, ROWS)] * 2
     assert all(bar.steps >= cluster_of.LEAST_JOBS for bar in bars)
 
@@ -506,7 +514,7 @@ def test_model_is_unpickled_once_in_each_worker_process(spark, files, tmp_path, 
     file = tmp_path / "unpickled"
     file.touch()
     asked = {"custom_values": {"b": [0.0]}, **QUIET}
-    paribus.effects(Counted(str(file)), files, ["b"], executor=spark, **asked)
+    statistic_of("effects", Counted(str(file)), files, ["b"], executor=spark, **asked)
     pids = file.read_text().split()
     assert pids
     assert str(os.getpid()) not in pids
@@ -517,7 +525,7 @@ def test_model_is_unpickled_once_in_each_worker_process(spark, files, tmp_path, 
 
 def test_stream_is_refused_with_a_remedy(spark, frame):
     with pytest.raises(paribus.errors.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
-        paribus.effects(target, lambda: iter([frame[NAMES]]), executor=spark)
+        paribus.Explainer(target, lambda: iter([frame[NAMES]]), executor=spark).effects()
 
 
 # Other sessions and the command line

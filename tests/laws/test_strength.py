@@ -127,7 +127,7 @@ def test_strengths_of_crossed_rows_are_the_same_in_explain_with_many_features():
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(600, 9)), columns=list("abcdefghi"))
     model = lambda t: np.tanh(t["a"] + t["b"] * t["c"]) + 0.1 * t["d"]  # noqa: E731
-    explanation = paribus.explain(model, wide, pairs=0, progress=False)
+    explanation = paribus.explain(model, wide, progress=False)
     importance = paribus.feature_importance(model, wide, progress=False)
     effects = paribus.effects(model, wide, progress=False)
     assert explanation.interactions.provenance.sampled_rows < importance.provenance.sampled_rows == 500

@@ -42,6 +42,7 @@ from paribus._models.adapter import (
     as_model_list,
 )
 from paribus.errors import did_you_mean
+from statistic_of import statistic_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -52,7 +53,7 @@ WORDS = np.array(["low", "mid", "top"])[THREE]
 
 
 def at(estimator, value=0.3, table=X, **arguments):
-    return paribus.partial_dependence(estimator, table, 0, custom_values={0: [value]}, **arguments)
+    return statistic_of("partial_dependence", estimator, table, 0, custom_values={0: [value]}, **arguments)
 
 
 def changed(value=0.3):
@@ -473,14 +474,14 @@ def test_a_model_that_goes_wrong_later_is_one_error_that_names_the_feature(goes_
 
 def test_verify_names_the_feature_on_which_a_model_goes_wrong():
     model = Late(fails, after=10**9)
-    effect = paribus.partial_dependence(model, X, 0, grid_resolution=3, method="brute", verify=True)
+    effect = paribus.Explainer(model, X, verify=True).partial_dependence(0, grid_resolution=3, method="brute")
     assert effect.provenance.verified_difference is not None
     calls = model.calls
     with pytest.raises(
         paribus.errors.ModelError, match=r"failed on rows 0 to 119 of X with x0 replaced: RuntimeError"
     ):
-        paribus.partial_dependence(
-            Late(fails, after=calls - 1), X, 0, grid_resolution=3, method="brute", verify=True
+        paribus.Explainer(Late(fails, after=calls - 1), X, verify=True).partial_dependence(
+            0, grid_resolution=3, method="brute"
         )
 
 

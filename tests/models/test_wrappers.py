@@ -498,7 +498,7 @@ def test_boosting_gives_its_init_rows_in_single_precision():
     "model", [VotingRegressor(**of(light, extreme)), GradientBoostingRegressor(n_estimators=4, init=Ridge())]
 )
 def test_verification_allows_for_single_precision_of_a_part(model):
-    effect = paribus.partial_dependence(model.fit(X[NUMBERS], Y), X[NUMBERS], "a", verify=True)
+    effect = paribus.Explainer(model.fit(X[NUMBERS], Y), X[NUMBERS], verify=True).partial_dependence("a")
     assert 1e-12 < effect.provenance.verified_difference < 1e-6
     adapted = adapt(model, table_of(X[NUMBERS]))
     assert not reads_single(adapted)  # unknown before it is read

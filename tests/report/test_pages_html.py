@@ -111,7 +111,6 @@ def test_sections_have_what_they_are_for(page):
         "the pricing team",
         "few rows",
         "checks found nothing",
-        "Muted on request: PAR102",
         "declared: falling",
         "The strongest pairs",
         "mean squared error",
@@ -155,7 +154,7 @@ def test_parts_that_are_empty_are_said_to_be():
 def test_comparison_has_what_moved_since_an_earlier_explanation():
     X, y = rows_of()
     X = encoded(X)
-    other = paribus.explain(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, y), X, y, pairs=1)
+    other = paribus.explain(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, y), X, y)
     page = page_of(complete(), compare=other)
     outline = Outline(page)
     assert {link[1:] for link in outline.values("href")} <= set(outline.values("id"))
@@ -216,7 +215,7 @@ def test_folders_above_files_are_not_in_what_is_shown(tmp_path):
     numbers = np.random.default_rng(0).normal(size=60)
     pq.write_table(pa.table({"a": numbers}), folder / "good.parquet")
     (folder / "bad.parquet").write_bytes(b"no rows")
-    found = paribus.explain(lambda t: t["a"].to_numpy(), folder, on_error="skip", progress=False)
+    found = paribus.Explainer(lambda t: t["a"].to_numpy(), folder, on_error="skip", progress=False).explain()
     assert str(folder / "good.parquet") in found.provenance.source
     for sent in (page_of(found), found.to_markdown().replace("\\", "")):
         assert "good.parquet" in sent
@@ -302,7 +301,7 @@ from sklearn.tree import DecisionTreeRegressor
 X, y = examples.rows_of()
 X = examples.encoded(X)
 model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
-paribus.explain(model, X, y, pairs=2, n_jobs=2, max_memory="300MB").report("again.html", about={{"owner": "A"}})
+paribus.Explainer(model, X, y, n_jobs=2, max_memory="300MB").explain().report("again.html", about={{"owner": "A"}})
 """
 ELSEWHERE = """
 import sys

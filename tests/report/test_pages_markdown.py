@@ -15,7 +15,6 @@ def test_markdown_has_verdict_features_pairs_and_metrics():
     for words in (
         "## Verdict",
         "**Issue PAR",
-        "Muted on request: PAR102",
         "| income |",
         "| mean squared",
     ):

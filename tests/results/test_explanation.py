@@ -83,10 +83,7 @@ def test_the_verdict_prints_one_finding_on_each_line():
         f"{note.severity} {note.code.value}: {text}" for note, text in zip(made.verdict, escaped, strict=True)
     ]
     assert len(lines) > 2
-    quiet = paribus.explain(
-        lambda X: X[:, 0], np.arange(60.0)[:, None], mute=["PAR1xx", "PAR4xx"], progress=False
-    )
-    assert (quiet.verdict, repr(quiet.verdict)) == ((), "no findings")
+    assert repr(type(made.verdict)()) == "no findings"
 
 
 def test_shapes_are_found_by_feature_and_output(tmp_path):

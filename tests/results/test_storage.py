@@ -82,7 +82,7 @@ def test_results_are_frozen(X):
 
 def test_provenance_tells_how(X):
     weights = np.arange(60.0)
-    effect = paribus.partial_dependence(two_outputs, X, 0, sample_weight=weights, max_memory="1GB")
+    effect = paribus.Explainer(two_outputs, X, sample_weight=weights, max_memory="1GB").partial_dependence(0)
     p = effect.provenance
     assert isinstance(p, Provenance)
     assert (p.rows, p.columns, p.backend) == (60, 3, "numpy")

@@ -1,4 +1,4 @@
-"""The verdict: findings once each, grouped, worst first, without what is muted."""
+"""The verdict: findings once each, grouped, worst first."""
 
 import numpy as np
 import pandas as pd
@@ -6,9 +6,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
-from paribus.errors import OptionError
 from paribus.notes import Note, NoteCode
-from paribus.results.verdict import Sizes, distinct, muted_codes
+from paribus.results.verdict import Sizes, distinct
 
 CODES = {"PAR101", "PAR102", "PAR404", "PAR410"}
 
@@ -64,19 +63,6 @@ def test_checks_say_what_was_looked_for(found):
     assert checks[NoteCode.MISSING_VALUES].found == checks[NoteCode.EXTRAPOLATION].found == 2
     assert checks[NoteCode.THIN_SUPPORT].found == 0
     assert NoteCode.CELL_DIFFERS not in checks  # which needs y
-    assert not any(check.muted for check in found.checks)
-
-
-def test_muted_kinds_are_listed_and_left_out(X, found):
-    muted = paribus.explain(predict, X, monotone={"d": 1, "a": "rising"}, mute=["PAR1xx", "ALE_DIFFERS"])
-    checks = {check.code: check for check in muted.checks}
-    assert {note.code for note in muted.verdict} == {
-        note.code for note in found.verdict if not note.code.startswith("PAR1") and note.code != "PAR404"
-    }
-    assert checks[NoteCode.MISSING_VALUES].muted
-    assert checks[NoteCode.MISSING_VALUES].found == 2
-    assert checks[NoteCode.ALE_DIFFERS].muted
-    assert not checks[NoteCode.DIRECTION_VIOLATED].muted
 
 
 @pytest.mark.parametrize("rows", [179, 180])
@@ -97,30 +83,6 @@ def test_y_adds_checks(X):
     assert NoteCode.HIDDEN_INTERACTION not in {check.code for check in alone.checks}
     (note,) = (note for note in alone.verdict if note.code is NoteCode.CELL_DIFFERS)
     assert note.startswith("where c is missing, with 20% of the data, the observed average is 1.9")
-
-
-def test_codes_to_mute():
-    every = {NoteCode.EXTRAPOLATION}
-    for mute in ("PAR101", ["extrapolation"], {NoteCode.EXTRAPOLATION}, ("par101", "PAR101")):
-        assert muted_codes(mute) == every
-    assert muted_codes(["PAR5xx"]) == {code for code in NoteCode if code.startswith("PAR5")}
-    assert muted_codes(()) == frozenset()
-    with pytest.raises(OptionError, match=r"mute has 'EXTRAPOLATE', .* did you mean 'EXTRAPOLATION'\?"):
-        muted_codes(["EXTRAPOLATE"])
-    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is not a code of a note"):
-        muted_codes("PAR999")
-    with pytest.raises(OptionError, match="mute has '3'"):
-        muted_codes([3])
-    with pytest.raises(OptionError, match="mute=None must be a list of codes"):
-        muted_codes(None)
-
-
-def test_a_wrong_code_is_refused_before_anything_is_computed(X):
-    def never(t):
-        raise AssertionError
-
-    with pytest.raises(OptionError, match="mute has"):
-        paribus.explain(never, X, mute=["PAR000"])
 
 
 def test_of_parts_with_the_same_caveat_the_first_is_kept():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-import paribus
+from statistic_of import statistic_of
 
 ROWS = 90
 QUIET = {"progress": False}
@@ -46,8 +46,8 @@ def agree(model, X, *requests, tolerance=1e-9, evaluator="additive_exact", **opt
     """Compare averages, curves and errors with brute force, and check who evaluated."""
     for features, more in requests:
         given = {**QUIET, "grid_resolution": 4, **options, **more}
-        have = paribus.partial_dependence(model, X, features, **given)
-        want = paribus.partial_dependence(model, X, features, method="brute", **given)
+        have = statistic_of("partial_dependence", model, X, features, **given)
+        want = statistic_of("partial_dependence", model, X, features, method="brute", **given)
         assert have.provenance.evaluator == evaluator, have.provenance.refusals
         assert have.provenance.predictions == 0
         size = tolerance * max(1.0, float(np.abs(want.average).max()))

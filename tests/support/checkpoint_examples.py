@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import paribus
 from paribus._executors import checkpoint
+from statistic_of import statistic_of
 
 ROWS = 2_500
 
@@ -48,16 +48,20 @@ def many_levels(table):
 
 
 CALLS = {
-    "trees": partial(paribus.effects, trees(), features=["a", "b", ("a", "c")], grid_resolution=9),
+    "trees": partial(statistic_of, "effects", trees(), features=["a", "b", ("a", "c")], grid_resolution=9),
     "weighted trees": partial(
-        paribus.effects, trees(), features=["a", "c"], grid_resolution=9, sample_weight="w"
+        statistic_of, "effects", trees(), features=["a", "c"], grid_resolution=9, sample_weight="w"
     ),
-    "function": partial(paribus.effects, asked, features=["a", "b"], grid_resolution=5, sample_weight="w"),
-    "curves": partial(paribus.effects, asked, features=["c"], grid_resolution=4, kind="both"),
-    "text": partial(paribus.effects, many_levels, features=["city", "b"], grid_resolution=5),
-    "days as categories": partial(paribus.effects, asked, features=["day"], categorical_features=["day"]),
-    "interactions": partial(paribus.h_statistic, trees()),
-    "weighted interactions": partial(paribus.h_statistic, trees(), sample_weight="w", threeway=3),
+    "function": partial(
+        statistic_of, "effects", asked, features=["a", "b"], grid_resolution=5, sample_weight="w"
+    ),
+    "curves": partial(statistic_of, "effects", asked, features=["c"], grid_resolution=4, kind="both"),
+    "text": partial(statistic_of, "effects", many_levels, features=["city", "b"], grid_resolution=5),
+    "days as categories": partial(
+        statistic_of, "effects", asked, features=["day"], categorical_features=["day"]
+    ),
+    "interactions": partial(statistic_of, "h_statistic", trees()),
+    "weighted interactions": partial(statistic_of, "h_statistic", trees(), sample_weight="w", threeway=3),
 }
 
 

@@ -26,6 +26,7 @@ import paribus
 from paribus._data.scan import parquet
 from paribus._evaluators import survey
 from paribus._executors.checkpoint import COMMENT, DIGEST
+from statistic_of import statistic_of
 
 ROWS = 700
 BLOCK = 256  # rows of a block in a survey
@@ -68,21 +69,25 @@ def _calls():
     few = {"grid_resolution": 4}
     odd = ["a", "city", "text", "day"]
     return {
-        "effects": partial(paribus.effects, _trees(), features=["a", ("a", "c")], **few),
-        "weighted effects": partial(paribus.effects, _trees(), features=["b", "c"], sample_weight="w", **few),
-        "probabilities": partial(paribus.effects, _trees(True), features=["a", "c"], **few),
-        "curves": partial(paribus.effects, _trees(), features=["a"], kind="both", sample_weight="w", **few),
-        "spread": partial(
-            paribus.effects, _trees(), features=["a"], quantiles=True, sample_weight="w", **few
+        "effects": partial(statistic_of, "effects", _trees(), features=["a", ("a", "c")], **few),
+        "weighted effects": partial(
+            statistic_of, "effects", _trees(), features=["b", "c"], sample_weight="w", **few
         ),
-        "survey": partial(paribus.effects, _predict, features=odd, sample_weight="w", **few),
-        "brute curves": partial(paribus.effects, _predict, features=["c"], kind="both", **few),
-        "brute spread": partial(paribus.effects, _predict, features=["c"], quantiles=True, **few),
-        "local": partial(paribus.accumulated_local_effects, _trees(), features=["a", "b"]),
-        "brute local": partial(paribus.accumulated_local_effects, _predict, features=["a", "city"]),
-        "marginal": partial(paribus.marginal, _trees(), features=["a", "b"], y="y", **few),
-        "interactions": partial(paribus.h_statistic, _trees()),
-        "triples": partial(paribus.h_statistic, _trees(), threeway=3, sample_weight="w"),
+        "probabilities": partial(statistic_of, "effects", _trees(True), features=["a", "c"], **few),
+        "curves": partial(
+            statistic_of, "effects", _trees(), features=["a"], kind="both", sample_weight="w", **few
+        ),
+        "spread": partial(
+            statistic_of, "effects", _trees(), features=["a"], quantiles=True, sample_weight="w", **few
+        ),
+        "survey": partial(statistic_of, "effects", _predict, features=odd, sample_weight="w", **few),
+        "brute curves": partial(statistic_of, "effects", _predict, features=["c"], kind="both", **few),
+        "brute spread": partial(statistic_of, "effects", _predict, features=["c"], quantiles=True, **few),
+        "local": partial(statistic_of, "accumulated_local_effects", _trees(), features=["a", "b"]),
+        "brute local": partial(statistic_of, "accumulated_local_effects", _predict, features=["a", "city"]),
+        "marginal": partial(statistic_of, "marginal", _trees(), features=["a", "b"], y="y", **few),
+        "interactions": partial(statistic_of, "h_statistic", _trees()),
+        "triples": partial(statistic_of, "h_statistic", _trees(), threeway=3, sample_weight="w"),
     }
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 import paribus
 from handmade import importance, statistics
 from paribus.results.storage import _digest
+from statistic_of import statistic_of
 
 ODD_VALUES = (
     *(None, True, False, 0, -1, 1, 7, 2**31, 2**63, -(2**63) - 1, 2**64, 10**400, 0.5, -0.0, 1e308, 5e-324),
@@ -82,7 +83,9 @@ def prepared():
     )
     other = _classes(frame)[:, 0] + rng.normal(size=size)
     options = {"grid_resolution": 4, "progress": False}
-    every = paribus.effects(_model, frame, **options, sample_weight=np.arange(size) + 1.0, verify=True)
+    every = statistic_of(
+        "effects", _model, frame, **options, sample_weight=np.arange(size) + 1.0, verify=True
+    )
     polar = paribus.effects(_model, pl.from_pandas(frame.drop(columns="stamp")), **options, quantiles=True)
     arrow = pa.Table.from_pandas(frame[["x", "gap", "day"]])
     local = paribus.accumulated_local_effects(_model, frame, progress=False)

@@ -171,7 +171,7 @@ def of_classes():
     yield "classes-as-rows", some.figure(outputs="rows")
     men = load_linnerud(as_frame=True)
     line = LinearRegression().fit(men.data, men.target)
-    targets = paribus.effects(line, men.data, target_names=list(men.target.columns))
+    targets = paribus.Explainer(line, men.data, target_names=list(men.target.columns)).effects()
     yield "targets-as-rows", targets.figure(outputs="rows")
 
 

@@ -13,6 +13,7 @@ from sklearn import ensemble as forests
 from sklearn.svm import SVR
 
 import paribus
+from statistic_of import statistic_of
 
 N = 44
 RNG = np.random.default_rng(3)
@@ -208,7 +209,7 @@ def agree(found, want, rtol, statistics=STATISTICS):
 def asked(name, **arguments):
     response = MODELS[name][2]
     arguments.setdefault("response_method", "auto" if response is None else response)
-    return paribus.h_statistic(fitted(name), MODELS[name][1], **arguments)
+    return statistic_of("h_statistic", fitted(name), MODELS[name][1], **arguments)
 
 
 def bits(result):

@@ -41,7 +41,7 @@ def explained():
     """Return an explanation of a tree, as it is."""
     X, y = rows_of()
     X = encoded(X)
-    return paribus.explain(DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y), X, y, pairs=2)
+    return paribus.explain(DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y), X, y)
 
 
 @cache
@@ -58,18 +58,16 @@ def of_classes():
     """Return an explanation of six classes, more than are drawn."""
     X, y = rows_of(300)
     X, classes = encoded(X), pd.qcut(y, 6, labels=list("abcdef")).astype(str)
-    return paribus.explain(
-        DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, classes), X, classes, pairs=1
-    )
+    return paribus.explain(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, classes), X, classes)
 
 
 @cache
 def complete():
-    """Return an explanation with every part filled: a broken direction, a muted code."""
+    """Return an explanation with every part filled, also a broken direction."""
     X, y = rows_of()
     X = encoded(X)
     model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
-    return paribus.explain(model, X, y, pairs=2, monotone={"income": "falling"}, mute=["PAR102"])
+    return paribus.explain(model, X, y, monotone={"income": "falling"})
 
 
 @cache
@@ -87,7 +85,7 @@ def hostile():
         return model.predict(table[names[1:]]) + codes * table[names[1]].to_numpy()
 
     predict.__name__ = predict.__qualname__ = names[0]
-    explanation = paribus.explain(predict, X, pairs=2, target_names=[names[1]])
+    explanation = paribus.explain(predict, X, target_names=[names[1]])
     finding = Note(NoteCode.ROW_DEPENDENT, "; ".join(names), names[0], 1.0)
     model = replace(explanation.model, name=names[1], parameters={names[0]: names[2]})
     return replace(explanation, model=model, verdict=(finding, *explanation.verdict))

@@ -31,9 +31,9 @@ from dask.distributed import Client, LocalCluster
 from fsspec.implementations.local import LocalFileSystem
 from pyarrow import fs
 
-import paribus
 from paribus._api.runner import Runner
 from paribus._executors import LocalExecutor
+from statistic_of import statistic_of
 
 MILLIONS = float(sys.argv[1]) if __name__ == "__main__" and len(sys.argv) > 1 else 50.0
 COLUMNS, POINTS, TREES, FITTED, GROUPS = 20, 50, 100, 50_000, 4
@@ -78,7 +78,7 @@ def fitted():
 
 
 def asked(model, source, **arguments):
-    return paribus.effects(model, source, NAMES, custom_values=AXES, progress=False, **arguments)
+    return statistic_of("effects", model, source, NAMES, custom_values=AXES, progress=False, **arguments)
 
 
 def numbers(effects):

@@ -60,7 +60,7 @@ def timed(what, rows, model, X, executor=None, features=None):
     thread = threading.Thread(target=watch)
     thread.start()
     started, used = time.perf_counter(), cpu()
-    paribus.effects(model, X, features, custom_values=values, executor=executor, progress=False)
+    paribus.Explainer(model, X, executor=executor, progress=False).effects(features, custom_values=values)
     wall, used = time.perf_counter() - started, cpu() - used
     done.set()
     thread.join()
@@ -101,7 +101,7 @@ def by_rows(home, millions):
         write(file, FILE_ROWS, 5, 625_000, number)
     for engine, opened in ENGINES.items():
         with opened() as executor:
-            paribus.effects(model, files[:1], executor=executor, progress=False)
+            paribus.Explainer(model, files[:1], executor=executor, progress=False).effects()
             for some in (files[:4], files):
                 rows = FILE_ROWS * len(some)
                 timed(f"{rows / 1e6:.0f} million rows, {engine}", rows, model, some, executor)
@@ -135,7 +135,7 @@ def by_tasks(home):
     spark.TASK_ROWS = 10**9
     for engine, module in (("Dask", dask), ("Spark", spark)):
         with ENGINES[engine]() as executor:
-            paribus.effects(model, file, executor=executor, progress=False)
+            paribus.Explainer(model, file, executor=executor, progress=False).effects()
             for tasks in (8, 64, 256):
                 module.PER_THREAD = tasks // 2
                 timed(f"{tasks} tasks, {engine}", 131_072, model, file, executor)

@@ -15,6 +15,7 @@ import xgboost
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 import paribus
+from statistic_of import statistic_of
 
 ROWS = 2_400
 CUTS = (0, 700, 701, 1_300, 2_400)
@@ -136,7 +137,7 @@ def in_batches(convert=lambda batch: batch, size=333):
 
 def refused(error, *words, chosen=asked, X=None, **options):
     with pytest.raises(error) as raised:
-        paribus.partial_dependence(chosen, X, options.pop("features", "a"), **options)
+        statistic_of("partial_dependence", chosen, X, options.pop("features", "a"), **options)
     assert isinstance(raised.value, paribus.ParibusError)
     for word in words:
         assert word in str(raised.value)

@@ -207,8 +207,8 @@ def main():
         print(f"  {name}: numpy {ratio(model.fit(small, target), few, 100)}", flush=True)
     wide = RNG.normal(size=(400_000, 30))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    paribus.partial_dependence(
-        lambda t: t[:, 0], wide, 0, grid_resolution=50, max_memory="200MB", progress=False
+    paribus.Explainer(lambda t: t[:, 0], wide, max_memory="200MB", progress=False).partial_dependence(
+        0, grid_resolution=50
     )
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"400,000 rows x 30 columns, 50 points, max_memory 200MB: {grown:.0f} MB more at the peak")

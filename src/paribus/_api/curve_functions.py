@@ -12,7 +12,6 @@ from paribus._typing import (
     EffectMethod,
     GridResolution,
     Method,
-    OnError,
     ResponseMethod,
 )
 
@@ -30,28 +29,20 @@ def partial_dependence(
     X: Any,
     features: Features,
     *,
-    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
+    by: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
-    method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
-    target_names: Any = None,
-    n_jobs: int | None = None,
-    max_memory: float | str | None = None,
+    method: EffectMethod = "auto",
     subsample: int | None = None,
     random_state: Any = None,
+    n_jobs: int | None = None,
     progress: bool | None = None,
-    verify: bool = False,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> PartialDependence:
     r"""Compute the partial dependence of a model on one feature, or on several together.
 
@@ -74,49 +65,40 @@ def partial_dependence(
     ----------
     estimator : fitted model or callable, or a list or tuple of them
         A fitted estimator or pipeline, a booster, a function of a table, or a bound method such as
-        ``model.predict_proba``. For a list, the mean of the models' effects; see Notes.
+        ``model.predict_proba``. For a list, the mean of the models' effects.
     X : table, or where to read one
         Background data: array, pandas, polars or Arrow table; or out-of-core data, such as the path of
-        Parquet files. Columns are aligned with those of the fit; see Notes.
+        Parquet files. Columns are aligned with those of the fit.
     features : str, int, sequence of them, or mapping
         One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a two-way
-        effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns; see Notes.
-    by : str, array of shape (n,) or mapping, optional
-        Groups of rows: a column of X, a value for each row, or ``{name: cut points}``. The result is then a
-        `GroupedResults`; see Notes.
+        effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, or the name of their column in X. They apply to averages, standard errors,
         quantiles and support.
     categorical_features : sequence or mask, optional
         Numeric columns to treat as categorical. Text, categorical and boolean columns always are.
-    feature_names : sequence of str, optional
-        Names of the columns of an array.
+    response_method : {"auto", "predict", "predict_proba", "decision_function"} or of a survival model
+        Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
+        ``predict``. Binary classifiers report the positive class.
+    by : str, array of shape (n,) or mapping, optional
+        Groups of rows: a column of X, a value for each row, or ``{name: cut points}``. The result is then a
+        `GroupedResults`.
     percentiles : (float, float)
-        Quantiles between which the grid of a numeric feature is evenly spaced, weighted if there are weights.
-        Not used if each distinct value is a grid point.
+        Weighted quantiles between which the grid is evenly spaced, unless each distinct value is a point.
     grid_resolution : int or "splits"
         Number of evenly spaced grid points; a feature with fewer distinct values is evaluated at each.
-        ``"splits"`` uses every threshold of a tree ensemble; see Notes.
+        ``"splits"`` uses every threshold of a tree ensemble.
     custom_values : mapping, optional
         Grid values by feature, instead of a computed grid. Those of grouped columns are names of
         combinations: ``{"city": ["A", "none"]}``.
-    method : {"auto", "exact", "brute", "recursion"}
-        ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact one;
-        ``"brute"`` is brute force. ``"recursion"`` is a different estimand; see Notes.
     kind : {"average", "individual", "both"}
         The average, the individual (ICE) curves, or both. Lists of models support averages only.
     quantiles : bool or sequence of float, optional
         Probabilities of quantiles of the ICE curves at each grid point; True means 0.1, 0.25, 0.5, 0.75 and
-        0.9. They describe how differently rows respond; see Notes.
-    response_method : {"auto", "predict", "predict_proba", "decision_function"} or as in ``times``
-        Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
-        ``predict``. Binary classifiers report the positive class. ``"decision_function"`` is also the margin
-        of a booster.
-    times : float or sequence of float, optional
-        Times of survival models, with an output each, for ``"predict_survival_function"``, the default with
-        times, or ``"predict_cumulative_hazard_function"``; see Notes.
-    target_names : sequence of str, optional
-        Names of the outputs.
+        0.9. Lists of models do not support them.
+    method : {"auto", "exact", "brute", "recursion"}
+        ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact one;
+        ``"brute"`` is brute force. ``"recursion"`` is a different estimand; see Notes.
     subsample : int, optional
         Number of rows to use, if predictions are expensive; every row by default. Grid, support and errors
         are then of these rows.
@@ -125,22 +107,8 @@ def partial_dependence(
     n_jobs : int, optional
         Number of threads, -1 for all cores. By default all cores, but one for predictions, because models may
         use threads themselves. Results do not depend on it.
-    max_memory : float or str, optional
-        Limit on memory beyond X and the model, in bytes or as ``"200MB"``; default: half of the free memory.
-        Calls that cannot keep it are refused.
     progress : bool, optional
-        Whether to show a progress bar; by default if more than two seconds are expected. Without a terminal,
-        the logger ``paribus`` reports progress.
-    verify : bool
-        Recompute a few grid points by brute force on all rows. The provenance stores the largest difference.
-    executor : dask.distributed.Client or pyspark.sql.SparkSession, optional
-        Cluster to compute on. Unweighted sums of trees are bit-identical for any number of workers and tasks.
-    checkpoint : path, optional
-        Folder for intermediate states of out-of-core runs. An interrupted run resumes with a bit-identical
-        result. Checkpoints of other data, models or settings are refused.
-    on_error : {"raise", "skip"}
-        Handling of files that are unreadable or have different columns: raise an error, or skip them with a
-        note.
+        Whether to show a progress bar; by default if more than two seconds are expected.
 
     Returns
     -------
@@ -148,114 +116,43 @@ def partial_dependence(
         With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``, ``by_model``,
         ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
 
-    See Also
-    --------
-    effects : Many effects in one pass over the data.
-
     Notes
     -----
-    **Dependent features.** Partial dependence evaluates the model at combinations of values that may not
-    exist. ``extrapolation`` is the share of such combinations with the worst other feature; a note reports
-    5 % or more. Then use `accumulated_local_effects`, which moves rows within their bin only. ``support`` is
-    the amount of data around each grid point.
+    Other options of the run (memory, cluster, checkpoint, verification, times of survival models, names of
+    columns and outputs) are arguments of `Explainer`.
 
-    **Missing values** are excluded from quantiles and grids. The effect at a missing value is reported
-    separately as ``.missing``.
+    Partial dependence evaluates the model at combinations of values that may not exist; ``extrapolation`` is
+    their share. Then use `accumulated_local_effects`. Recursion averages along the paths of training data.
 
-    **Models.** A function maps a table to ``(n,)`` or ``(n, k)`` numbers. A bound method reports every output
-    of that method. A list contains folds of a cross-validation, bootstrap fits or members of an ensemble with
-    the same outputs. The result is the mean of their effects on a common grid; ``by_model`` has each effect
-    and the standard deviation.
-
-    **Survival models.** Models of scikit-survival are explained by their risk score, or, with ``times``, by
-    their survival function or cumulative hazard. These are step functions: the value at a time is that of the
-    last time of the training data up to it. Before the first one, survival is 1 and the cumulative hazard 0.
-    Times after the last one are refused.
-
-    **Data.** The model receives the kind of table that you pass, with the same dtypes. Columns are matched by
-    name, additional ones are dropped with a note, and text is converted to the categories of the fit.
-    Out-of-core data is read as often as needed and never loaded as a whole. It is a path, pattern or address
-    of Parquet files, a list of them, a ``deltalake.DeltaTable``, a table of ``pyiceberg``, a
-    ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask or
-    Spark data frame, or a function that returns an iterator of batches. Only columns of the model are read,
-    and it receives them as pandas (as polars from a ``LazyFrame``). Weights of pandas are aligned with X by
-    label; other labels are refused.
-
-    **Groups of columns.** A mapping from a name to columns makes one feature of them, whose values are the
-    observed combinations. Combinations of zeros and ones are named by their ones, ``"A"``, or ``"none"``;
-    others by their values, ``"(1.0, 2.5)"``. ``{"city": [...], "age": "age"}`` is a two-way effect. A row in
-    which all columns are missing has a missing value. Out-of-core data is read once more to find the
-    combinations. A boolean mask also selects columns, and a tuple may be a label of a pandas ``MultiIndex``.
-
-    **Groups of rows.** All groups use the grid of all rows. A numeric column with more than 12 values is cut
-    into four groups by quantiles. Of more than 12 categories, the 11 most frequent are groups, and the others
-    are the group ``"other"``. Missing values are the group ``"missing"``.
-
-    **Grids.** The grids of integers and dates are rounded. ``"splits"`` uses both sides of every threshold of
-    a tree ensemble within the range of the data, so that the line through these points is the exact step
-    function. Behind preprocessing, splits are in the units of X, and the columns made of a feature must rise
-    or fall with it.
-
-    **Recursion** averages along the paths of a tree ensemble's training data, baseline included. A note
-    reports a difference from the exact result that exceeds the standard error.
-
-    **Quantiles** use all rows with positive weight. They are exact while all predictions fit in a quarter of
-    ``max_memory`` (500 MB if not given). Beyond that, they are within ``quantiles.rank_error`` of their
-    ranks. Recursion and lists of models do not support them.
+    The guide explains :doc:`grids, missing values, quantiles </effects>`, :doc:`grouped columns </models>`,
+    :doc:`groups of rows </report>`, :doc:`lists of models </interpret>` and :doc:`data files </large-data>`.
 
     Examples
     --------
-    The numbers of a known function:
-
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> effect = paribus.partial_dependence(lambda X: 2 * X[:, 0] + X[:, 1], X, 0)
     >>> effect.grid_values[0], effect.average
     (array([0., 1., 2.]), array([[3., 5., 7.]]))
-
-    How much an effect depends on the fit:
-
-    >>> models = [lambda X: 2 * X[:, 0] + X[:, 1], lambda X: X[:, 0] + X[:, 1]]
-    >>> effect = paribus.partial_dependence(models, X, 0)
-    >>> effect.average, effect.by_model.standard_deviation.round(3)
-    (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
-
-    One-hot columns, as the feature that they encode:
-
-    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [2.0, 0.0, 0.0]])
-    >>> names = ["age", "city_A", "city_B"]
-    >>> effect = paribus.partial_dependence(
-    ...     lambda X: X[:, 1] + 2 * X[:, 2], X, {"city": ["city_A", "city_B"]}, feature_names=names
-    ... )
-    >>> effect.grid_values[0], effect.average
-    (array(['A', 'B', 'none'], dtype=object), array([[1., 2., 0.]]))
     """
     explainer = Explainer(
         estimator,
         X,
-        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.partial_dependence(
         features,
         percentiles=percentiles,
         grid_resolution=grid_resolution,
         custom_values=custom_values,
-        method=method,
         kind=kind,
         quantiles=quantiles,
-        verify=verify,
+        method=method,
         subsample=subsample,
         random_state=random_state,
     )
@@ -266,28 +163,20 @@ def effects(
     X: Any,
     features: Any = None,
     *,
-    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
+    by: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
-    method: EffectMethod = "auto",
     kind: Curves = "average",
     quantiles: Any = None,
-    target_names: Any = None,
-    n_jobs: int | None = None,
-    max_memory: float | str | None = None,
+    method: EffectMethod = "auto",
     subsample: int | None = None,
     random_state: Any = None,
+    n_jobs: int | None = None,
     progress: bool | None = None,
-    verify: bool = False,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Effects[PartialDependence]:
     """Compute many effects in one pass over the rows.
 
@@ -309,9 +198,8 @@ def effects(
     features : sequence or mapping, optional
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
-    by, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, custom_values, \
-method, kind, quantiles, response_method, times, target_names, subsample, random_state, n_jobs, max_memory, \
-progress, verify, executor, checkpoint, on_error
+    sample_weight, categorical_features, response_method, by, percentiles, grid_resolution, custom_values, \
+kind, quantiles, method, subsample, random_state, n_jobs, progress
         As for `partial_dependence`.
 
     Returns
@@ -322,7 +210,8 @@ progress, verify, executor, checkpoint, on_error
     Notes
     -----
     Columns that cannot be varied are skipped, with a note. In a list, tuples may refer to the names of a
-    mapping: ``[{"city": [...]}, ("city", "age")]`` is a curve and a surface.
+    mapping: ``[{"city": [...]}, ("city", "age")]`` is a curve and a surface. Other options of the run are
+    arguments of `Explainer`.
 
     Examples
     --------
@@ -337,29 +226,21 @@ progress, verify, executor, checkpoint, on_error
     explainer = Explainer(
         estimator,
         X,
-        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.effects(
         features,
         percentiles=percentiles,
         grid_resolution=grid_resolution,
         custom_values=custom_values,
-        method=method,
         kind=kind,
         quantiles=quantiles,
-        verify=verify,
+        method=method,
         subsample=subsample,
         random_state=random_state,
     )
@@ -370,25 +251,17 @@ def accumulated_local_effects(
     X: Any,
     features: Any = None,
     *,
-    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
+    by: Any = None,
     grid_resolution: int | None = None,
     custom_values: Mapping[Any, Any] | None = None,
     method: Method = "auto",
-    target_names: Any = None,
-    n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     subsample: int | None = None,
     random_state: Any = None,
+    n_jobs: int | None = None,
     progress: bool | None = None,
-    verify: bool = False,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Effects[AccumulatedLocalEffect]:
     r"""Compute accumulated local effects (ALE).
 
@@ -420,7 +293,7 @@ def accumulated_local_effects(
     features : str, int, tuple, sequence or mapping, optional
         Names, positions and pairs of them, one effect each; all columns by default. At least one feature of a
         pair must be numeric or a date. A mapping groups columns.
-    by, sample_weight, categorical_features, feature_names
+    sample_weight, categorical_features, response_method, by
         As for `partial_dependence`.
     grid_resolution : int, optional
         Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each of
@@ -431,12 +304,8 @@ def accumulated_local_effects(
     method : {"auto", "exact", "brute"}
         ``"auto"`` reads the structure of the model if possible, and else evaluates it. ``"exact"`` requires
         the former, ``"brute"`` the latter. The results are the same.
-    response_method, times, target_names
-        As for `partial_dependence`.
-    verify : bool
-        Compare with the model itself on up to 512 rows; the provenance stores the largest difference.
-    subsample, random_state, n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`.
+    subsample, random_state, n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -475,26 +344,18 @@ def accumulated_local_effects(
     explainer = Explainer(
         estimator,
         X,
-        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.accumulated_local_effects(
         features,
         grid_resolution=grid_resolution,
         custom_values=custom_values,
         method=method,
-        verify=verify,
         subsample=subsample,
         random_state=random_state,
     )
@@ -506,24 +367,17 @@ def marginal(
     features: Any = None,
     *,
     y: Any = None,
-    by: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
+    by: Any = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution = 20,
     custom_values: Mapping[Any, Any] | None = None,
-    target_names: Any = None,
-    n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     subsample: int | None = None,
     random_state: Any = None,
+    n_jobs: int | None = None,
     progress: bool | None = None,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Effects[Marginal]:
     r"""Average predictions and observed values over the rows near each value of a feature.
 
@@ -556,14 +410,12 @@ def marginal(
     y : array of shape (n,) or (n, n_outputs), or str, optional
         The target: numbers, or class labels for a classifier with probabilities. Or the name of its column in
         X, or a list of names, one for each output.
-    by, sample_weight, categorical_features, feature_names
+    sample_weight, categorical_features, response_method, by
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
         As for `partial_dependence`; fewer points by default, because each needs rows near it.
-    response_method, times, target_names
-        As for `partial_dependence`.
-    subsample, random_state, n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`.
+    subsample, random_state, n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -599,19 +451,12 @@ def marginal(
         estimator,
         X,
         y=y,
-        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.marginal(
         features,

@@ -25,7 +25,6 @@ from paribus._api.options import (
     Result,
     StatisticOptions,
     Subject,
-    options_from,
 )
 from paribus._api.run import RunContext, Statistic, Subsample, run
 from paribus._api.runner import Runner
@@ -49,7 +48,7 @@ from paribus._typing import (
     OnError,
     ResponseMethod,
 )
-from paribus.errors import OptionError, RefusalError, check_flags
+from paribus.errors import OptionError, RefusalError, check_choice, check_flags, did_you_mean
 
 if TYPE_CHECKING:
     from paribus.results import (
@@ -90,16 +89,48 @@ class Explainer:
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
         The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
-    by, sample_weight, categorical_features, feature_names
-        As for `partial_dependence`. With ``by``, every method returns a `GroupedResults`.
-    response_method, times, target_names
+    sample_weight, categorical_features
         As for `partial_dependence`.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
+    response_method
+        As for `partial_dependence`. For ``times`` also ``"predict_survival_function"``, which is then the
+        default, or ``"predict_cumulative_hazard_function"``.
+    by : str, array of shape (n,) or mapping, optional
+        As for `partial_dependence`. Every method returns a `GroupedResults`; `explain` compares groups.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
+    target_names : sequence of str, optional
+        Names of the outputs.
+    times : float or sequence of float, optional
+        Times of survival models, with an output each; see :doc:`/models`.
+    n_jobs : int, optional
         As for `partial_dependence`.
+    max_memory : float or str, optional
+        Limit on memory beyond X and the model, in bytes or as ``"200MB"``; default: half of the free memory.
+        Calls that cannot keep it are refused.
+    progress : bool, optional
+        As for `partial_dependence`. Without a terminal, the logger ``paribus`` reports progress.
+    executor : dask.distributed.Client or pyspark.sql.SparkSession, optional
+        Cluster to compute on. Unweighted sums of trees are bit-identical for any number of workers and tasks.
+    checkpoint : path, optional
+        Folder for intermediate states of out-of-core runs. An interrupted run resumes with a bit-identical
+        result. Checkpoints of other data, models or settings are refused.
+    on_error : {"raise", "skip"}
+        Handling of files that are unreadable or have different columns: raise an error, or skip them with a
+        note.
+    verify : bool
+        Whether to compare results with brute force. The provenance stores the largest difference; a larger
+        one than rounding explains is an error. See Notes.
 
     See Also
     --------
-    partial_dependence : Descriptions of the arguments.
+    partial_dependence : Descriptions of other arguments.
+
+    Notes
+    -----
+    Verification recomputes eight points of partial dependence on all rows (at least one of each effect), ALE
+    on up to 512 rows, and H-statistics and importance by effect on 40 rows that are crossed with each other.
+    `marginal` and importance by permutation are averages of predictions and need none. `regions` and
+    ``kind="model"`` are refused. `explain` verifies all its parts except regions and interactions of margins.
 
     Examples
     --------
@@ -119,21 +150,22 @@ class Explainer:
         X: Any,
         y: Any = None,
         *,
-        by: Any = None,
         sample_weight: Any = None,
         categorical_features: Any = None,
-        feature_names: Any = None,
         response_method: ResponseMethod = "auto",
-        times: Any = None,
+        by: Any = None,
+        feature_names: Any = None,
         target_names: Any = None,
+        times: Any = None,
         n_jobs: int | None = None,
         max_memory: float | str | None = None,
         progress: bool | None = None,
         executor: Any = None,
         checkpoint: Any = None,
         on_error: OnError = "raise",
+        verify: bool = False,
     ) -> None:
-        check_flags(progress=progress)
+        check_flags(progress=progress, verify=verify)
         self._threads = None if n_jobs is None else _budget.threads(n_jobs)
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
@@ -149,6 +181,7 @@ class Explainer:
             response_method=response_method,
             times=times,
             target_names=target_names,
+            verify=verify,
         )
         self._models: tuple[Model, ...] | None = None
         self._fingerprint: Future[str] | None = None
@@ -192,7 +225,6 @@ class Explainer:
         method: EffectMethod = "auto",
         kind: Curves = "average",
         quantiles: Any = None,
-        verify: bool = False,
         subsample: int | None = None,
         random_state: Any = None,
     ) -> PartialDependence:
@@ -205,7 +237,7 @@ class Explainer:
         features : str, int, sequence of them, or mapping
             One column by name or position, or several that are varied jointly: ``["age", "bmi"]`` is a
             two-way effect. A mapping such as ``{"city": ["city_A", "city_B"]}`` groups columns.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state, verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state
             As for `paribus.partial_dependence`.
 
         Returns
@@ -223,7 +255,6 @@ class Explainer:
             method=method,
             kind=kind,
             quantiles=quantiles,
-            verify=verify,
             subsample=subsample,
             random_state=random_state,
         )
@@ -239,7 +270,6 @@ class Explainer:
         method: EffectMethod = "auto",
         kind: Curves = "average",
         quantiles: Any = None,
-        verify: bool = False,
         subsample: int | None = None,
         random_state: Any = None,
     ) -> Effects[PartialDependence]:
@@ -252,7 +282,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names, positions and tuples of them, one effect each; all columns by default. A mapping has one
             effect for each entry.
-        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state, verify
+        percentiles, grid_resolution, custom_values, method, kind, quantiles, subsample, random_state
             As for `paribus.effects`.
 
         Returns
@@ -268,7 +298,6 @@ class Explainer:
             method=method,
             kind=kind,
             quantiles=quantiles,
-            verify=verify,
             subsample=subsample,
             random_state=random_state,
         )
@@ -281,7 +310,6 @@ class Explainer:
         grid_resolution: int | None = None,
         custom_values: Mapping[Any, Any] | None = None,
         method: Method = "auto",
-        verify: bool = False,
         subsample: int | None = None,
         random_state: Any = None,
     ) -> Effects[AccumulatedLocalEffect]:
@@ -294,7 +322,7 @@ class Explainer:
         features : str, int, tuple, sequence or mapping, optional
             Names, positions and pairs of them, one effect each; all columns by default. At least one feature
             of a pair must be numeric or a date.
-        grid_resolution, custom_values, method, subsample, random_state, verify
+        grid_resolution, custom_values, method, subsample, random_state
             As for `paribus.accumulated_local_effects`.
 
         Returns
@@ -307,7 +335,6 @@ class Explainer:
             grid_resolution=grid_resolution,
             custom_values=custom_values,
             method=method,
-            verify=verify,
             subsample=subsample,
             random_state=random_state,
         )
@@ -359,7 +386,6 @@ class Explainer:
         overall: bool = True,
         threeway: int = 0,
         method: Method = "auto",
-        verify: bool = False,
         subsample: int | str | None = "auto",
         random_state: Any = None,
     ) -> HStatistics:
@@ -372,7 +398,7 @@ class Explainer:
         features : sequence or mapping, optional
             Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
             columns, as for `effects`.
-        subsample, random_state, overall, threeway, method, verify
+        subsample, random_state, overall, threeway, method
             As for `paribus.h_statistic`.
 
         Returns
@@ -387,7 +413,6 @@ class Explainer:
             overall=overall,
             threeway=threeway,
             method=method,
-            verify=verify,
             subsample=subsample,
             random_state=random_state,
         )
@@ -481,11 +506,8 @@ class Explainer:
         features: Any = None,
         *,
         monotone: Any = None,
-        pairs: int = 10,
-        mute: Any = (),
         percentiles: tuple[float, float] = (0.05, 0.95),
         grid_resolution: GridResolution | None = None,
-        quantiles: Any = "auto",
         interactions: bool = True,
         subsample: int | str | None = "auto",
         random_state: Any = None,
@@ -498,9 +520,7 @@ class Explainer:
         ----------
         features : list of str or int, or mapping, optional
             Features to explain; all by default. A mapping groups columns, as for `effects`.
-        subsample, random_state, percentiles, grid_resolution, quantiles
-            As for `paribus.explain`.
-        monotone, interactions, pairs, mute
+        monotone, percentiles, grid_resolution, interactions, subsample, random_state
             As for `paribus.explain`.
 
         Returns
@@ -513,17 +533,14 @@ class Explainer:
         options = ExplainOptions(
             features=features,
             monotone=monotone,
-            pairs=pairs,
-            mute=mute,
             percentiles=percentiles,
             grid_resolution=grid_resolution,
-            quantiles=quantiles,
             interactions=interactions,
             subsample=subsample,
             random_state=random_state,
         )
         own, options = self._for(options)
-        found = own._run_named(options.statistics(own._subject), options.sample)
+        found = own._run_named(options.statistics(own, own._subject), options.sample)
         return explanation_of(found, options, own._subject, own._models or ())
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -569,8 +586,24 @@ class Explainer:
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        options = (options_from(STATISTICS, *request, EXPLAINER_ARGUMENTS) for request in requests)
-        return [self._for(one) for one in options]
+        return [self._for(self._options(*request)) for request in requests]
+
+    def _options(self, verb: str, arguments: Mapping[str, Any]) -> StatisticOptions[Any]:
+        """Return the options of a method from named arguments, or raise for arguments that it lacks."""
+        kinds = {options.verb: options for options in STATISTICS}
+        check_choice("verb", verb, tuple(kinds))
+        parameters = inspect.signature(getattr(self, verb)).parameters
+        for name in arguments:
+            if name in inspect.signature(Explainer).parameters:
+                raise OptionError(
+                    f"{name!r} is an argument of Explainer, not of its method {verb}; pass it there"
+                )
+            if name not in parameters:
+                raise OptionError(f"{verb} has no argument {name!r}{did_you_mean(name, parameters)}")
+        for name, parameter in parameters.items():
+            if parameter.default is parameter.empty and name not in arguments:
+                raise OptionError(f"{verb} needs {name!r}; pass ({verb!r}, {{{name!r}: ...}})")
+        return kinds[verb].of(self, **arguments)
 
     def _run_named(self, statistics: Mapping[str, Statistic], sample: Subsample) -> dict[str, Any]:
         """Return the result of each statistic, computed in shared passes."""
@@ -671,6 +704,3 @@ def _verb_requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
             f"nothing is requested; pass at least one of {', '.join(repr(one.verb) for one in STATISTICS)}"
         )
     return requests
-
-
-EXPLAINER_ARGUMENTS = frozenset(inspect.signature(Explainer).parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from paribus._api.options import (
     Options,
     RegionOptions,
     Subject,
-    check_int,
 )
 from paribus._api.run import STRONGEST_PAIRS, Statistic
 from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
@@ -37,16 +36,20 @@ from paribus._data.features import resolve_each
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.sums import ignore_fp_errors
-from paribus._typing import AUTO, GridResolution
+from paribus._typing import GridResolution
 from paribus.errors import check_flags
 from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
 from paribus.results.curve_values import root_mean_square
 from paribus.results.group_comparison import compare_groups
 from paribus.results.shape import shapes_of
-from paribus.results.verdict import Parts, muted_codes, verdict_of
+from paribus.results.verdict import Parts, verdict_of
+
+if TYPE_CHECKING:
+    from paribus._api.explainer import Explainer
 
 GRID = 20  # points of a curve, and of averages
 MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # number of features above which curves and ALE are coarser
+SURFACES = 10  # surfaces, of the pairs that interact most
 SURFACE_GRID = 12  # points of each axis of a surface
 PAIRED = 40  # features with most interaction, whose pairs are evaluated if rows are crossed
 QUANTILES = (0.1, 0.5, 0.9)
@@ -65,71 +68,67 @@ class ExplainOptions(Options[Explanation]):
     verb = "explain"
     called_rows = CALLED_ROWS
 
-    features: Any = None
-    monotone: Any = None
-    pairs: int = 10
-    mute: Any = ()
-    percentiles: tuple[float, float] = (0.05, 0.95)
-    grid_resolution: GridResolution | None = None
-    quantiles: Any = "auto"
-    interactions: bool = True
+    features: Any
+    monotone: Any
+    percentiles: tuple[float, float]
+    grid_resolution: GridResolution | None
+    interactions: bool
 
     def __post_init__(self) -> None:
-        """Check the options that no statistic checks."""
+        """Check the option that no statistic checks."""
         check_flags(interactions=self.interactions)
-        muted_codes(self.mute)
-        # As Python numbers, which do not overflow.
-        object.__setattr__(self, "pairs", check_int("pairs", self.pairs, 0))
 
-    def statistics(self, subject: Subject) -> dict[str, Statistic]:
+    def statistics(self, explainer: Explainer, subject: Subject) -> dict[str, Statistic]:
         """Return the statistics of an explanation by name, which run together."""
         wanted = self._wanted
         subject.check(self.verb, wanted)
         features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
-        surfaces, (points, bins) = paired and self.pairs > 0, self._points(len(features))
-        curves = self._curves(subject, wanted, points)
-        local = AleOptions(features=wanted, grid_resolution=bins)
-        averages = MarginalOptions(features=wanted, percentiles=self.percentiles, grid_resolution=points)
-        strong = ImportanceOptions(features=wanted, random_state=self.seed)
+        points, bins = self._points(len(features))
+        curves = self._curves(explainer, subject, wanted, points)
+        local = AleOptions.of(explainer, features=wanted, grid_resolution=bins).statistic(subject)
+        averages = MarginalOptions.of(
+            explainer, features=wanted, percentiles=self.percentiles, grid_resolution=points
+        ).statistic(subject)
+        strong = ImportanceOptions.of(explainer, features=wanted, random_state=self.seed).by_effect(subject)
+        pairs = HStatisticOptions.of(explainer, features=wanted, random_state=self.seed)
         crossed = crossed_rows(len(features), TREE_CROSSINGS) if paired else SUBSAMPLE
         found: dict[str, Statistic] = {
             "effects": curves,
             "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
-            **self._interactions(subject, wanted, crossed, paired, surfaces),
-            "ale": replace(local.statistic(subject), after=STRONGEST_PAIRS if surfaces else None),
+            **self._interactions(subject, pairs.statistic(subject) if paired else strong, crossed),
+            "ale": replace(local, after=STRONGEST_PAIRS if paired else None),
             # Averages share the axes of the curves, which are laid out once.
-            "averages": PerformanceStatistic.of(replace(averages.statistic(subject), axes=curves.axes)),
+            "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
         }
         if crossed < SUBSAMPLE:
             # Strengths use the default number of rows, even if fewer are crossed for pairs.
-            found["strengths"] = replace(strong.by_effect(subject), varied=VARIED, only_crossed=True)
+            found["strengths"] = replace(strong, varied=VARIED, only_crossed=True)
         found |= {} if subject.data.by is None else grouped_statistics(curves, found["averages"])
-        found |= self._regions(subject, points) if paired and models == 1 else {}
-        if surfaces:
+        found |= self._regions(explainer, subject, points) if paired and models == 1 else {}
+        if paired:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes = subject.axes(wanted, groups, grid, None)
-            found["surfaces"] = SurfaceStatistic(features, self.pairs, axes)
+            found["surfaces"] = SurfaceStatistic(features, SURFACES, axes, subject.verify)
         return found
 
-    def _curves(self, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
+    def _curves(self, explainer: Explainer, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
         """Return the statistic of curves, with points beyond the percentiles."""
-        curves = EffectsOptions(
+        curves = EffectsOptions.of(
+            explainer,
             features=features,
             percentiles=self.percentiles,
             grid_resolution=points,
-            quantiles=self._quantiles(subject),
+            quantiles=None if subject.several else QUANTILES,
         ).statistic(subject)
         full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
         return replace(curves, axes=full, strengths=False)
 
     def _interactions(
-        self, subject: Subject, features: Any, crossed: int, paired: bool, ranked: bool
+        self, subject: Subject, statistic: InteractionStatistic, crossed: int
     ) -> dict[str, Statistic]:
         """Return the statistics of interactions and of those of margins, or of strengths without pairs."""
-        kind = HStatisticOptions if paired else ImportanceOptions
-        statistic = kind(features=features, random_state=self.seed).statistic(subject)
-        assert isinstance(statistic, InteractionStatistic)
+        paired = statistic.pairwise
         predicted = crossed_rows(len(statistic.features), CALLED_CROSSINGS) if paired else SUBSAMPLE
         statistic = replace(statistic, varied=VARIED, predicted_rows=predicted)
         several = len(subject.estimators) > 1  # the strongest pairs of each model differ
@@ -139,16 +138,17 @@ class ExplainOptions(Options[Explanation]):
                 crossed_rows=crossed,
                 paired=None if several else PAIRED,
                 with_importance=True,
-                ranks_pairs=ranked,
+                ranks_pairs=paired,
             )
         }
         if paired:
-            found["margins"] = replace(statistic, margins=True)
+            found["margins"] = replace(statistic, margins=True, verify=False)  # margins are not predicted
         return found
 
-    def _regions(self, subject: Subject, points: Any) -> dict[str, Statistic]:
-        """Return the search of regions."""
-        statistic = RegionOptions(random_state=self.seed).statistic(subject)
+    def _regions(self, explainer: Explainer, subject: Subject, points: Any) -> dict[str, Statistic]:
+        """Return the search of regions, which is not verified."""
+        options = RegionOptions.of(explainer, random_state=self.seed)
+        statistic = options.statistic(replace(subject, verify=False))
         if self.features is not None:
             chosen, _ = resolve_each(self._wanted, subject.data.header, subject.data.named)
             statistic = replace(statistic, searched=chosen)
@@ -161,12 +161,6 @@ class ExplainOptions(Options[Explanation]):
         """The features as a list, or None for all."""
         single = isinstance(self.features, (str, int, np.integer))
         return [self.features] if single else self.features
-
-    def _quantiles(self, subject: Subject) -> Any:
-        """Return the quantiles of individual curves to compute."""
-        if isinstance(self.quantiles, str) and self.quantiles == AUTO:
-            return None if subject.several else QUANTILES
-        return self.quantiles
 
     def _points(self, features: int) -> tuple[Any, int | None]:
         """Return the number of points of curves, and of bins of local effects (None for the default)."""
@@ -220,7 +214,7 @@ def explanation_of(
     )
     if "by effects" in found:
         parts = replace(parts, by_group=compare_groups(found["by effects"], found["by performance"]))
-    verdict, checks = verdict_of(parts, options.mute)
+    verdict, checks = verdict_of(parts)
     return Explanation(
         **{one.name: getattr(parts, one.name) for one in fields(parts)},
         model=model_record(subject.estimators, models, subject.data.rows, effects.provenance),

@@ -10,7 +10,6 @@ from paribus._typing import (
     ImportanceKind,
     LossName,
     Method,
-    OnError,
     ResponseMethod,
 )
 from paribus.errors import OptionError
@@ -29,24 +28,16 @@ def h_statistic(
     X: Any,
     features: Any = None,
     *,
-    by: Any = None,
     sample_weight: Any = None,
-    subsample: int | str | None = "auto",
-    random_state: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
+    by: Any = None,
     overall: bool = True,
     threeway: int = 0,
     method: Method = "auto",
-    target_names: Any = None,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
     n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     progress: bool | None = None,
-    verify: bool = False,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> HStatistics:
     r"""Compute Friedman and Popescu's H-statistics of interaction strength.
 
@@ -76,32 +67,24 @@ def h_statistic(
     features : sequence or mapping, optional
         Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
         columns, as for `effects`.
-    by : str, array of shape (n,) or mapping, optional
-        Groups of rows, as for `partial_dependence`.
-    sample_weight : array of shape (n,), or str, optional
-        Weights of the rows, used in all averages and standard errors. For out-of-core data the name of a
-        column.
-    feature_names : sequence of str, optional
-        Names of the columns of an array.
-    subsample : int, None or "auto"
-        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows for sums of
-        trees, and 500 to 4,000 where rows are crossed with each other; see Notes.
-    random_state : int or numpy Generator, optional
-        Seed of the subsample; None means 0, so that results are reproducible.
+    sample_weight, by
+        As for `partial_dependence`.
+    response_method
+        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
+        probability scale; ``response_method="decision_function"`` explains the margin.
     overall : bool
         Whether to compute each feature's interaction with all others, and the total.
     threeway : int
         Number of features, those with the strongest interactions, whose triples are computed.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    response_method, times, target_names
-        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
-        probability scale; ``response_method="decision_function"`` explains the margin.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`.
-    verify : bool
-        Compare strengths with the definition on 40 rows, all crossed with each other; the provenance stores
-        the largest difference.
+    subsample : int, None or "auto"
+        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows for sums of
+        trees, and 500 to 4,000 where rows are crossed with each other; see Notes.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample; None means 0, so that results are reproducible.
+    n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -141,25 +124,17 @@ def h_statistic(
     explainer = Explainer(
         estimator,
         X,
-        by=by,
         sample_weight=sample_weight,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.h_statistic(
         features,
         overall=overall,
         threeway=threeway,
         method=method,
-        verify=verify,
         subsample=subsample,
         random_state=random_state,
     )
@@ -171,23 +146,16 @@ def feature_importance(
     features: Any = None,
     *,
     y: Any = None,
-    kind: ImportanceKind = "effect",
-    by: Any = None,
     sample_weight: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
-    target_names: Any = None,
+    by: Any = None,
+    kind: ImportanceKind = "effect",
     loss: LossName | None = None,
     n_repeats: int = 5,
     subsample: int | str | None = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     progress: bool | None = None,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Importance:
     r"""Compute the importance of features: by effect, by permutation, or as recorded by the model.
 
@@ -212,19 +180,14 @@ def feature_importance(
     Parameters
     ----------
     estimator, X
-        As for `partial_dependence`.
+        As for `partial_dependence`. By permutation, and by the model, X must be in memory.
     features : sequence or mapping, optional
         Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
         jointly. A mapping groups columns, as for `effects`.
     y : array of shape (n,), or str, optional
         The target, or the name of its column in X; for permutation only.
-    by, sample_weight, feature_names
+    sample_weight, response_method, by
         As for `partial_dependence`.
-    subsample : int, None or "auto"
-        Number of rows; None for all. ``"auto"`` means all rows, but 500 where rows are crossed with each
-        other: effects by brute force, or of probabilities of boosted trees.
-    random_state : int or numpy Generator, optional
-        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
     kind : {"effect", "permutation", "model"}
         Definition of importance. A list of models has the mean of theirs; ``"model"`` requires a single
         model.
@@ -233,12 +196,13 @@ def feature_importance(
         of a regressor and log loss of a classifier by default.
     n_repeats : int
         Number of permutations of a feature.
-    response_method, times, target_names
-        As for `partial_dependence`.
-    n_jobs, max_memory, progress
-        As for `partial_dependence`.
-    executor, checkpoint, on_error
-        As for `partial_dependence`. By permutation, and by the model, X must be in memory.
+    subsample : int, None or "auto"
+        Number of rows; None for all. ``"auto"`` means all rows, but 500 where rows are crossed with each
+        other: effects by brute force, or of probabilities of boosted trees.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
+    n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -266,18 +230,11 @@ def feature_importance(
         estimator,
         X,
         y=y,
-        by=by,
         sample_weight=sample_weight,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
+        by=by,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.feature_importance(
         features,
@@ -302,19 +259,12 @@ def regions(
     min_rows: int = 20,
     grid_resolution: int = 20,
     categorical_features: Any = None,
-    feature_names: Any = None,
     response_method: ResponseMethod = "auto",
-    times: Any = None,
-    target_names: Any = None,
     method: Method = "auto",
     subsample: int | str | None = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     progress: bool | None = None,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Regions:
     r"""Find regions of the data in which the individual curves of a feature are alike.
 
@@ -344,7 +294,7 @@ def regions(
         Names or positions of features. By default the five whose individual curves differ most.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in all sums. For out-of-core data the name of a column.
-    categorical_features, feature_names
+    categorical_features, response_method
         As for `partial_dependence`.
     subsample : int, None or "auto"
         Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows if the structure
@@ -365,10 +315,8 @@ def regions(
         Least number of rows on each side of a split, in each half of the rows.
     method : {"auto", "exact", "brute"}
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
-    response_method, times, target_names
-        As for `partial_dependence`.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`.
+    n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -399,16 +347,9 @@ def regions(
         X,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
-        target_names=target_names,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.regions(
         features,
@@ -430,34 +371,26 @@ def explain(
     y: Any = None,
     *,
     features: Any = None,
+    sample_weight: Any = None,
+    categorical_features: Any = None,
+    response_method: ResponseMethod = "auto",
+    by: Any = None,
+    target_names: Any = None,
     monotone: Any = None,
-    pairs: int = 10,
-    mute: Any = (),
     percentiles: tuple[float, float] = (0.05, 0.95),
     grid_resolution: GridResolution | None = None,
-    quantiles: Any = "auto",
     interactions: bool = True,
     subsample: int | str | None = "auto",
     random_state: Any = None,
-    by: Any = None,
-    sample_weight: Any = None,
-    categorical_features: Any = None,
-    feature_names: Any = None,
-    response_method: ResponseMethod = "auto",
-    times: Any = None,
-    target_names: Any = None,
     n_jobs: int | None = None,
-    max_memory: float | str | None = None,
     progress: bool | None = None,
-    executor: Any = None,
-    checkpoint: Any = None,
-    on_error: OnError = "raise",
 ) -> Explanation:
     """Explain a model: every statistic of every feature, in shared passes over the rows.
 
-    Partial dependence with quantiles of the individual curves, accumulated local effects, averages over the
-    rows near each value, importance by effect, H-statistics of all pairs, and surfaces of the strongest
-    pairs. Each equals the result of the function of that name with the same arguments.
+    Partial dependence with the quantiles 0.1, 0.5 and 0.9 of the individual curves (none for a list of
+    models), accumulated local effects, averages over the rows near each value, importance by effect,
+    H-statistics of all pairs, and surfaces of the ten strongest pairs. Each equals the result of the function
+    of that name with the same arguments.
 
     >>> import paribus
     >>> from sklearn.datasets import load_diabetes
@@ -478,13 +411,10 @@ def explain(
     features : list of str or int, or mapping, optional
         Features to explain; all by default. A mapping groups columns, as for `effects`:
         ``{"city": ["city_A", "city_B"], "age": "age"}``.
-    by, sample_weight, categorical_features, feature_names
+    sample_weight, categorical_features, response_method, by
         As for `partial_dependence`.
-    subsample : int, "auto" or None
-        Number of rows to use, None for every row. ``"auto"`` means every row of a model that is read, and
-        1,000 of one that has to be called; see Notes.
-    random_state : int, Generator, RandomState or None
-        Seed of the subsample; None means 0.
+    target_names : sequence of str, optional
+        Names of the outputs.
     monotone : mapping, optional
         Required directions by feature: 1 or ``"rising"``, -1 or ``"falling"``. Other features are compared
         with their prevailing direction.
@@ -494,20 +424,16 @@ def explain(
     grid_resolution : int or "splits", optional
         Maximum number of points of curves and averages between the percentiles. By default 20, and 12 for
         more than 100 features, whose ALE have 20 bins instead of 40.
-    quantiles : "auto", None or sequence of float
-        Quantiles of the individual curves. ``"auto"`` means (0.1, 0.5, 0.9) for a single model and none for a
-        list.
     interactions : bool
         Whether to compute H-statistics and surfaces, which take most of the time where the model itself is
         evaluated; see Notes.
-    pairs : int
-        Number of surfaces, for the pairs that interact most.
-    mute : list of str or NoteCode
-        Codes of notes, such as ``"PAR101"``, to leave out of the verdict.
-    response_method, times, target_names
-        As for `partial_dependence`.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
-        As for `partial_dependence`.
+    subsample : int, "auto" or None
+        Number of rows to use, None for every row. ``"auto"`` means every row of a model that is read, and
+        1,000 of one that has to be called; see Notes.
+    random_state : int, Generator, RandomState or None
+        Seed of the subsample; None means 0.
+    n_jobs, progress
+        As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
     Returns
     -------
@@ -542,28 +468,19 @@ def explain(
         estimator,
         X,
         y,
-        by=by,
         sample_weight=sample_weight,
         categorical_features=categorical_features,
-        feature_names=feature_names,
         response_method=response_method,
-        times=times,
+        by=by,
         target_names=target_names,
         n_jobs=n_jobs,
-        max_memory=max_memory,
         progress=progress,
-        executor=executor,
-        checkpoint=checkpoint,
-        on_error=on_error,
     )
     return explainer.explain(
         features,
         monotone=monotone,
-        pairs=pairs,
-        mute=mute,
         percentiles=percentiles,
         grid_resolution=grid_resolution,
-        quantiles=quantiles,
         interactions=interactions,
         subsample=subsample,
         random_state=random_state,

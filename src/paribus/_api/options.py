@@ -1,12 +1,13 @@
-"""Options of the statistics: types, defaults and checks."""
+"""Options of the statistics: types and checks; their defaults are in the methods of `Explainer`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -33,9 +34,10 @@ from paribus._typing import (
     Method,
     ResponseMethod,
 )
-from paribus.errors import ModelError, OptionError, check_choice, check_flags, did_you_mean
+from paribus.errors import ModelError, OptionError, check_choice, check_flags
 
 if TYPE_CHECKING:
+    from paribus._api.explainer import Explainer
     from paribus._api.statistics.ale_statistic import AleStatistic
     from paribus._api.statistics.effects_statistic import EffectsStatistic
     from paribus._api.statistics.interaction_statistic import InteractionStatistic
@@ -129,6 +131,7 @@ class Subject:
     response_method: ResponseMethod
     times: Any
     target_names: Any
+    verify: bool
 
     def check(self, verb: str, features: Any, *, needs_model: bool = True) -> None:
         """Raise if a target is passed as features, or if a model is needed and missing."""
@@ -164,8 +167,15 @@ class Options(ABC, Generic[Result]):
     called_rows: ClassVar[int | None] = None  # rows of ``subsample="auto"`` if a model is called
 
     features: Any
-    subsample: int | str | None = AUTO
-    random_state: Any = None
+    subsample: int | str | None
+    random_state: Any
+
+    @classmethod
+    def of(cls, explainer: Explainer, **arguments: Any) -> Self:
+        """Return the options of a call of the method ``verb``, with the defaults of its signature."""
+        parameters = signature(getattr(explainer, cls.verb)).parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return cls(**defaults | arguments)
 
     @cached_property
     def seed(self) -> int:
@@ -196,14 +206,13 @@ class StatisticOptions(Options[Result]):
 class CurveOptions(StatisticOptions[Result]):
     """Options shared by `partial_dependence` and `effects`."""
 
-    percentiles: tuple[float, float] = (0.05, 0.95)
-    grid_resolution: GridResolution = 100
-    custom_values: Mapping[Any, Any] | None = None
-    method: EffectMethod = "auto"
-    kind: Curves = "average"
-    quantiles: Any = None
-    verify: bool = False
-    subsample: int | None = None
+    percentiles: tuple[float, float]
+    grid_resolution: GridResolution
+    custom_values: Mapping[Any, Any] | None
+    method: EffectMethod
+    kind: Curves
+    quantiles: Any
+    subsample: int | None
 
     def _statistic(self, subject: Subject, features: Any, groups: Groups, alone: bool) -> EffectsStatistic:
         """Check the options, and return the statistic; ``alone`` is True for a single result."""
@@ -211,7 +220,6 @@ class CurveOptions(StatisticOptions[Result]):
 
         grid = GridOptions.of(self.percentiles, self.grid_resolution)
         check_choice("kind", self.kind, Curves)
-        check_flags(verify=self.verify)
         probabilities = probabilities_of(self.quantiles)
         check_choice("method", self.method, EffectMethod)
         if subject.several and (self.kind != "average" or probabilities is not None):
@@ -221,14 +229,14 @@ class CurveOptions(StatisticOptions[Result]):
                 f"{given} needs a single model, but estimator is a list of {len(subject.estimators)}; pass "
                 f"one model or {way_out}"
             )
-        if self.verify and self.method == "recursion":
+        if subject.verify and self.method == "recursion":
             raise OptionError("verify=True compares with brute force, and recursion estimates something else")
         return EffectsStatistic(
             groups,
             subject.axes(features, groups, grid, self.custom_values),
             self.kind,
             self.method,
-            self.verify,
+            subject.verify,
             probabilities,
             alone,
             self.verb,
@@ -256,7 +264,7 @@ class EffectsOptions(CurveOptions["Effects[PartialDependence]"]):
 
     verb = "effects"
 
-    features: Any = None
+    features: Any
 
     def statistic(self, subject: Subject) -> EffectsStatistic:
         """Check the options, and return the statistic of several effects."""
@@ -271,25 +279,23 @@ class AleOptions(StatisticOptions["Effects[AccumulatedLocalEffect]"]):
 
     verb = "accumulated_local_effects"
 
-    features: Any = None
-    grid_resolution: int | None = None
-    custom_values: Mapping[Any, Any] | None = None
-    method: Method = "auto"
-    verify: bool = False
-    subsample: int | None = None
+    features: Any
+    grid_resolution: int | None
+    custom_values: Mapping[Any, Any] | None
+    method: Method
+    subsample: int | None
 
     def statistic(self, subject: Subject) -> AleStatistic:
         """Check the options, and return the statistic of accumulated local effects."""
         from paribus._api.statistics.ale_statistic import AleStatistic
 
         subject.check(self.verb, self.features)
-        check_flags(verify=self.verify)
         bins = self._bins()
         check_choice("method", self.method, Method)
         single = isinstance(self.features, (str, int, np.integer))
         groups = groups_of([self.features] if single else self.features, subject.data.header)
         axes = subject.axes(self.features, groups, GridOptions(), self.custom_values, bins)
-        return AleStatistic(groups, axes, self.method, self.verify)
+        return AleStatistic(groups, axes, self.method, subject.verify)
 
     def _bins(self) -> tuple[int, int]:
         """Return the number of bins for one feature, and for each of two."""
@@ -309,11 +315,11 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
 
     verb = "marginal"
 
-    features: Any = None
-    percentiles: tuple[float, float] = (0.05, 0.95)
-    grid_resolution: GridResolution = 20
-    custom_values: Mapping[Any, Any] | None = None
-    subsample: int | None = None
+    features: Any
+    percentiles: tuple[float, float]
+    grid_resolution: GridResolution
+    custom_values: Mapping[Any, Any] | None
+    subsample: int | None
 
     def statistic(self, subject: Subject) -> MarginalStatistic:
         """Check the options, and return the statistic of averages near each value."""
@@ -334,18 +340,17 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
 
     verb = "h_statistic"
 
-    features: Any = None
-    overall: bool = True
-    threeway: int = 0
-    method: Method = "auto"
-    verify: bool = False
+    features: Any
+    overall: bool
+    threeway: int
+    method: Method
 
     def statistic(self, subject: Subject) -> InteractionStatistic:
         """Check the options, and return the statistic of interactions."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
         subject.check(self.verb, self.features)
-        check_flags(overall=self.overall, verify=self.verify)
+        check_flags(overall=self.overall)
         check_choice("method", self.method, Method)
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         if len(chosen) < 2:
@@ -364,7 +369,7 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
             overall=self.overall,
             threeway=most,
             method=self.method,
-            verify=self.verify,
+            verify=subject.verify,
             every=self.every,
             crossed_rows=None,
         )
@@ -376,10 +381,10 @@ class ImportanceOptions(StatisticOptions["Importance"]):
 
     verb = "feature_importance"
 
-    features: Any = None
-    kind: ImportanceKind = "effect"
-    loss: LossName | None = None
-    n_repeats: int = 5
+    features: Any
+    kind: ImportanceKind
+    loss: LossName | None
+    n_repeats: int
 
     def statistic(self, subject: Subject) -> Statistic:
         """Check the options, and return the statistic of the chosen kind."""
@@ -401,7 +406,9 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
-        return InteractionStatistic(self.verb, chosen, tokens, self.seed, pairwise=False, every=self.every)
+        return InteractionStatistic(
+            self.verb, chosen, tokens, self.seed, pairwise=False, verify=subject.verify, every=self.every
+        )
 
     def _permuted(self, subject: Subject) -> Statistic:
         """Return the statistic of permutation importance."""
@@ -430,6 +437,7 @@ class ImportanceOptions(StatisticOptions["Importance"]):
             "n_repeats": kind != "permutation" and self.n_repeats != 5,
             "response_method": kind == "model" and subject.response_method != AUTO,
             "subsample": kind == "model" and self.subsample != AUTO,
+            "verify": kind == "model" and subject.verify,
         }
         if kind == "permutation" and subject.y is None:
             raise OptionError("kind='permutation' needs y, to compute losses of predictions")
@@ -449,14 +457,14 @@ class RegionOptions(StatisticOptions["Regions"]):
 
     verb = "regions"
 
-    features: Any = None
-    max_depth: int = 2
-    min_gain: float = 0.2
-    min_variance: float = 0.01
-    min_errors: float = 2.0
-    min_rows: int = 20
-    grid_resolution: int = 20
-    method: Method = "auto"
+    features: Any
+    max_depth: int
+    min_gain: float
+    min_variance: float
+    min_errors: float
+    min_rows: int
+    grid_resolution: int
+    method: Method
 
     def statistic(self, subject: Subject) -> RegionStatistic:
         """Check the options, and return the statistic of regions."""
@@ -466,6 +474,8 @@ class RegionOptions(StatisticOptions["Regions"]):
 
         subject.check(self.verb, self.features)
         check_choice("method", self.method, Method)
+        if subject.verify:
+            raise OptionError("verify=True has no meaning for regions; leave it out")
         if subject.several:
             many = len(subject.estimators)
             raise OptionError(f"regions are of a single model, but estimator is a list of {many}; pass one")
@@ -501,23 +511,3 @@ STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (
     ImportanceOptions,
     RegionOptions,
 )
-Requested = TypeVar("Requested", bound=Options[Any])
-
-
-def options_from(
-    kinds: Sequence[type[Requested]], verb: str, arguments: Mapping[str, Any], others: Collection[str]
-) -> Requested:
-    """Return the options of a verb from named arguments; ``others`` are arguments of `Explainer`."""
-    by_verb = {kind.verb: kind for kind in kinds}
-    check_choice("verb", verb, tuple(by_verb))
-    own = fields(by_verb[verb])
-    known = {one.name: one for one in sorted(own, key=lambda one: one.name != "features")}
-    for name in arguments:
-        if name in others:
-            raise OptionError(f"{name!r} is an argument of Explainer, not of {verb}; pass it there")
-        if name not in known:
-            raise OptionError(f"{verb} has no argument {name!r}{did_you_mean(name, tuple(known))}")
-    for name, one in known.items():
-        if one.default is MISSING and name not in arguments:
-            raise OptionError(f"{verb} needs {name!r}; pass ({verb!r}, {{{name!r}: ...}})")
-    return by_verb[verb](**arguments)

@@ -23,7 +23,7 @@ examples:
       --about owner=pricing --about period=2025
   paribus explain model.json data.csv -o report.html --compare old.json
   paribus explain model.json data.csv --target claims --by region -o report.html
-  paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
+  paribus explain model.txt data.csv --features age region --monotone age=rising
   paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
 
 The suffix of -o selects the format:
@@ -103,13 +103,6 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=DIRECTION",
         help="required direction of an effect, rising or falling; repeatable",
-    )
-    parser.add_argument(
-        "--mute",
-        action="append",
-        default=[],
-        metavar="CODE",
-        help="code of notes to leave out, such as PAR101; repeatable",
     )
 
 
@@ -197,7 +190,6 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
     options: dict[str, Any] = {
         "features": arguments.features,
         "monotone": monotone or None,
-        "mute": tuple(arguments.mute),
         "percentiles": tuple(arguments.percentiles),
     }
     if arguments.verbose:

@@ -495,7 +495,7 @@ def _check_same_outputs(first: Model, model: Model, index: int) -> None:
         way_out = "fit them all on the same classes or targets"
     elif model.output_names != first.output_names:
         differs, other = (f"outputs named {', '.join(one.output_names)}" for one in (model, first))
-        way_out = "name them with target_names if they are the same"
+        way_out = "name them with target_names of Explainer if they are the same"
     else:
         return
     raise ModelError(

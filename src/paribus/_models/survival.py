@@ -56,7 +56,9 @@ class SurvivalPredictor(Predictor):
     def of(cls, estimator: Any, method: str, name: str, times: Any) -> SurvivalPredictor:
         """Return the predictor of a survival model, or raise for other models and times out of range."""
         if times is None:
-            raise OptionError(f"response_method={method!r} is a function of time; pass times=[...]")
+            raise OptionError(
+                f"response_method={method!r} is a function of time; pass times=[...] to Explainer"
+            )
         if method not in SURVIVAL_METHODS:
             raise OptionError(f"times={times!r} has no meaning for response_method={method!r}; omit it")
         if not hasattr(estimator, method):

@@ -210,7 +210,7 @@ class References:
 
     @cached_property
     def notes(self) -> list[Note]:
-        """All notes that the verdict counts, without muted ones."""
+        """All notes that the verdict counts."""
         return notes_of(self.explanation)
 
     @cached_property

@@ -185,9 +185,7 @@ def _limits_line(explanation: Explanation, limitations: Sequence[Markup]) -> Mar
     checked = f"; {clear} of {count(len(explanation.checks), 'check')} found nothing"
     text = ": curves show the model, not causes" + checked * bool(explanation.checks)
     head = joined(element("strong", "Limits"), text)
-    return folded(
-        head, *limitations, not_shown(), _muted_checks(explanation), _clear_checks(explanation), class_="line"
-    )
+    return folded(head, *limitations, not_shown(), _clear_checks(explanation), class_="line")
 
 
 def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
@@ -221,18 +219,6 @@ def note_item(refs: References, note: Note, *, with_code: bool = False) -> Marku
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
     code = joined(badge(note.code), " ", code_link(note.code), " ") if with_code else None
     return element("li", code, long_text(note.text), panel)
-
-
-def _muted_checks(explanation: Explanation) -> Markup | None:
-    """Return the list of muted codes, if there are any."""
-    muted = [check for check in explanation.checks if check.muted]
-    if not muted:
-        return None
-    listed = (
-        joined("; " * (place > 0), code_link(check.code), f" {check.code.meaning} ({check.found} found)")
-        for place, check in enumerate(muted)
-    )
-    return element("p", element("strong", "Muted on request: "), *listed, ".", class_="muted")
 
 
 def _clear_checks(explanation: Explanation) -> Markup | None:

@@ -278,9 +278,6 @@ def _markdown_verdict(refs: References) -> Iterable[str]:
         yield from (f"  - {plain(note.text)}" for note in notes[:SHOWN])
         if len(notes) > SHOWN:
             yield f"  - {count(len(notes) - SHOWN, 'further note')} of this kind"
-    muted = [f"{check.code.value} ({check.found})" for check in explanation.checks if check.muted]
-    if muted:
-        yield f"- Muted on request: {plain(', '.join(muted))}"
     yield ""
 
 

@@ -81,7 +81,7 @@ class Explanation(ReportMixin):
     columns : tuple of ColumnRecord
         Records of the features, in the order of X.
     verdict : tuple of Note
-        Notes of all parts, worst first, without muted ones; it prints one on each line.
+        Notes of all parts, worst first; it prints one on each line.
     checks : tuple of Check
         All checks, with and without findings.
     target : tuple of TargetRecord

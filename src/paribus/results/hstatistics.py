@@ -109,7 +109,8 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     --------
     >>> import numpy as np, paribus
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> H = paribus.h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X, feature_names=["a", "b", "c"])
+    >>> explainer = paribus.Explainer(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X, feature_names=["a", "b", "c"])
+    >>> H = explainer.h_statistic()
     >>> H["b", "a"].features, H["b", "a"].strength == H["strength_pairwise"].tolist()[0]
     (('a', 'b'), True)
     """

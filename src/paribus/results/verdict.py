@@ -13,7 +13,6 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._text import at_value, count, number, percent, with_error
-from paribus.errors import OptionError, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.effects import Effects, compare
@@ -408,21 +407,18 @@ class Check(Record):
         The kind.
     found : int
         Number of features, or of other things, that it was found of.
-    muted : bool
-        Whether they are left out of the verdict.
 
     Examples
     --------
     >>> import numpy as np, paribus
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> found = paribus.explain(lambda X: X[:, 0], X, mute=["NO_EFFECT"])
-    >>> [(check.code.name, check.found, check.muted) for check in found.checks if check.found]
-    [('NO_EFFECT', 1, True)]
+    >>> found = paribus.explain(lambda X: X[:, 0], X)
+    >>> [(check.code.name, check.found) for check in found.checks if check.found]
+    [('NO_EFFECT', 1)]
     """
 
     code: NoteCode
     found: int
-    muted: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -514,41 +510,26 @@ class Parts:
 
 
 def notes_of(explanation: Any) -> list[Note]:
-    """Return every note that the verdict of an explanation counts, without muted ones."""
+    """Return every note that the verdict of an explanation counts."""
     known = {name: getattr(explanation, name) for name in Parts.__dataclass_fields__}
-    muted = {check.code for check in explanation.checks if check.muted}
-    return [note for note in distinct(Parts(**known).notes()) if note.code not in muted]
+    return distinct(Parts(**known).notes())
 
 
-def verdict_of(parts: Parts, mute: Any = ()) -> tuple[Verdict, tuple[Check, ...]]:
+def verdict_of(parts: Parts) -> tuple[Verdict, tuple[Check, ...]]:
     """Return findings, worst first, and what was looked for.
 
     A caveat that several parts have of one feature is one finding, and so is one kind of caveat of several
     features: it has the words of the worst, and counts the others. Issues come before tips, first among them
     a target among the features, violations of declared directions and a model without skill. Others are in
     the order of their number: in units of the prediction, or a share times the strength of the feature.
-    Calibration comes last, as nothing says whether the model was fitted to these rows.
-
-    Parameters
-    ----------
-    parts : Parts
-        What was computed.
-    mute : sequence of str or NoteCode
-        Kinds to leave out, by code (``"PAR101"``), name (``"EXTRAPOLATION"``) or all of a hundred
-        (``"PAR1xx"``).
-
-    Returns
-    -------
-    Verdict, tuple of Check
-        Checks by code; those that were muted say so.
+    Calibration comes last, as nothing says whether the model was fitted to these rows. Checks are sorted by
+    code.
     """
-    muted = muted_codes(mute)
     notes, sizes = distinct(parts.notes()), Sizes(parts.strengths, parts.unit)
     found = Counter(note.code for note in notes)
-    codes = sorted({*parts.looked_for(), *found, *muted}, key=str)
-    checks = tuple(Check(code, found[code], code in muted) for code in codes)
-    kept = [note for note in notes if note.code not in muted]
-    kinds = [[note for note in kept if note.code is code] for code in codes]
+    codes = sorted({*parts.looked_for(), *found}, key=str)
+    checks = tuple(Check(code, found[code]) for code in codes)
+    kinds = [[note for note in notes if note.code is code] for code in codes]
     grouped = [_grouped(same, sizes) for same in kinds if same]
     ranked = sorted(grouped, key=lambda note: (note.severity != "issue", -sizes.of(note)))
     return Verdict(ranked), checks
@@ -617,20 +598,3 @@ def _named(note: Note) -> str:
 def _extrapolates_little(note: Note) -> bool:
     """Return whether a note on extrapolation changes no reading."""
     return note.code is NoteCode.EXTRAPOLATION and note.value is not None and note.value < EXTRAPOLATES
-
-
-def muted_codes(mute: Any) -> frozenset[NoteCode]:
-    """Return the kinds that are muted; refuse what names none."""
-    given = [mute] if isinstance(mute, str) else mute
-    if not isinstance(given, Iterable):
-        raise OptionError(f"mute={mute!r} must be a list of codes, such as ['PAR101', 'EXTRAPOLATION']")
-    found: set[NoteCode] = set()
-    for one in given:
-        word = str(one.value if isinstance(one, NoteCode) else one).strip()
-        upper = word.upper()
-        named = {code for code in NoteCode if upper in (code.value, code.name, f"{code.value[:4]}XX")}
-        if not named:
-            known = [*(code.name for code in NoteCode), *(code.value for code in NoteCode)]
-            raise OptionError(f"mute has {word!r}, which is not a code of a note{did_you_mean(upper, known)}")
-        found |= named
-    return frozenset(found)

@@ -114,7 +114,9 @@ def test_all_statistics_go_through_its_terms():
     assert local.provenance.evaluator == "tree_ale"
     for key, effect in local.items():
         same(effect, brute[key], 1e-9)
-    splits = partial_dependence(model, X, "b", grid_resolution="splits", verify=True, **QUIET)
+    splits = paribus.Explainer(model, X, verify=True, **QUIET).partial_dependence(
+        "b", grid_resolution="splits"
+    )
     assert splits.provenance.evaluator == "tree_exact"
 
 

@@ -19,6 +19,8 @@ pytest.importorskip("sksurv")
 from sksurv import ensemble, linear_model, meta, tree
 from sksurv.util import Surv
 
+from statistic_of import statistic_of
+
 SURVIVAL, HAZARD = "predict_survival_function", "predict_cumulative_hazard_function"
 TIMES = [1.5, 2.0, 3.5]
 
@@ -67,12 +69,14 @@ def test_forests_are_exact_at_times_and_as_risk_scores(name, missing):
         requests = (("a", {"kind": "both"}), (["b", "flag"], {"sample_weight": weights}))
         agree(model, X, *requests, evaluator="tree_exact", tolerance=1e-12, **options)
         ale = [
-            paribus.accumulated_local_effects(model, X, ["b"], method=method, **options, **QUIET)["b"]
+            statistic_of("accumulated_local_effects", model, X, ["b"], method=method, **options, **QUIET)["b"]
             for method in ("exact", "brute")
         ]
         same(*ale, tolerance=1e-12)
     H = [
-        paribus.h_statistic(model, X, ["a", "b", "flag"], times=TIMES, subsample=10, method=method, **QUIET)
+        paribus.Explainer(model, X, times=TIMES, **QUIET).h_statistic(
+            ["a", "b", "flag"], subsample=10, method=method
+        )
         for method in ("exact", "brute")
     ]
     np.testing.assert_allclose(H[0].numerator_pairwise, H[1].numerator_pairwise, rtol=0, atol=1e-12)
@@ -85,8 +89,8 @@ def test_values_are_those_of_step_functions():
     between = (model.unique_times_[3] + model.unique_times_[4]) / 2
     for response in (SURVIVAL, HAZARD):
         times = [first, model.unique_times_[3], between, last]
-        have = paribus.partial_dependence(
-            model, X, "a", times=times, response_method=response, custom_values={"a": [0.5]}, **QUIET
+        have = paribus.Explainer(model, X, times=times, response_method=response, **QUIET).partial_dependence(
+            "a", custom_values={"a": [0.5]}
         )
         np.testing.assert_allclose(have.average[:, 0], naive(model, X, "a", 0.5, times, response), rtol=1e-12)
         np.testing.assert_allclose(have.average[1], have.average[2], rtol=1e-12)
@@ -100,7 +104,7 @@ def test_before_the_first_time_nobody_has_died(name, method):
     start = model.unique_times_[0] / 2
     for response, value in ((SURVIVAL, 1.0), (HAZARD, 0.0)):
         options = {"times": [0, start], "response_method": response, "method": method}
-        have = paribus.partial_dependence(model, X, "a", **options, **QUIET)
+        have = statistic_of("partial_dependence", model, X, "a", **options, **QUIET)
         np.testing.assert_allclose(have.average, value, rtol=0, atol=1e-15)
 
 
@@ -131,11 +135,13 @@ def test_proportional_hazards_are_functions_of_the_risk_score(name):
         options = {"times": TIMES, "response_method": response}
         agree(model, X, *requests, evaluator="combined_exact", tolerance=1e-12, **options)
         ale = [
-            paribus.accumulated_local_effects(model, X, ["b"], method=method, **options, **QUIET)["b"]
+            statistic_of("accumulated_local_effects", model, X, ["b"], method=method, **options, **QUIET)["b"]
             for method in ("exact", "brute")
         ]
         same(*ale, tolerance=1e-12)
-    have = paribus.partial_dependence(model, X, "b", times=TIMES, custom_values={"b": [2.0]}, **QUIET)
+    have = paribus.Explainer(model, X, times=TIMES, **QUIET).partial_dependence(
+        "b", custom_values={"b": [2.0]}
+    )
     np.testing.assert_allclose(have.average[:, 0], naive(model, X, "b", 2.0, TIMES), rtol=1e-12)
 
 
@@ -147,7 +153,7 @@ def test_losses_of_times_have_a_logarithmic_link():
         component = ensemble.ComponentwiseGradientBoostingSurvivalAnalysis(loss=loss, n_estimators=5)
         agree(component.fit(X, y), X, ("a", {"kind": "both"}))
         with pytest.raises(ModelError, match="no unique_times_"):
-            paribus.partial_dependence(boosted, X, "a", times=TIMES)
+            paribus.Explainer(boosted, X, times=TIMES).partial_dependence("a")
     agree(linear_model.IPCRidge().fit(X, y), X, ("b", {"kind": "both"}))
 
 
@@ -180,14 +186,14 @@ def test_pipelines_tables_and_bound_methods():
         chain = make_pipeline(StandardScaler(), last).fit(X, y)
         agree(chain, X, ("a", {"kind": "both"}), evaluator=evaluator, times=TIMES)
     forest.fit(X, y)
-    one = paribus.partial_dependence(forest, X, "a", times=TIMES, **QUIET)
+    one = paribus.Explainer(forest, X, times=TIMES, **QUIET).partial_dependence("a")
     for other in (
-        paribus.partial_dependence(forest.predict_survival_function, X, "a", times=TIMES, **QUIET),
-        paribus.partial_dependence(forest, pl.from_pandas(X), "a", times=TIMES, **QUIET),
+        paribus.Explainer(forest.predict_survival_function, X, times=TIMES, **QUIET).partial_dependence("a"),
+        paribus.Explainer(forest, pl.from_pandas(X), times=TIMES, **QUIET).partial_dependence("a"),
     ):
         np.testing.assert_allclose(one.average, other.average, rtol=0, atol=1e-15)
         assert other.provenance.evaluator == "tree_exact"
-    alone = paribus.partial_dependence(forest, X, "a", times=2, **QUIET)
+    alone = paribus.Explainer(forest, X, times=2, **QUIET).partial_dependence("a")
     np.testing.assert_array_equal(alone.average, one.average[1:2])
 
 
@@ -201,8 +207,8 @@ def test_models_that_are_not_read_are_evaluated_with_a_reason():
     ).fit(X, y)
     projected = make_pipeline(PCA(2), linear_model.CoxPHSurvivalAnalysis(alpha=0.1)).fit(X, y)
     for model, reason in ((stack, "Stacking is not among"), (projected, "PCA")):
-        have = paribus.partial_dependence(
-            model, X, "b", times=TIMES, custom_values={"b": [2.0]}, kind="both", **QUIET
+        have = paribus.Explainer(model, X, times=TIMES, **QUIET).partial_dependence(
+            "b", custom_values={"b": [2.0]}, kind="both"
         )
         assert have.provenance.evaluator == "brute"
         assert reason in str(list(have.provenance.refusals.values()))
@@ -213,10 +219,10 @@ def test_models_that_are_not_read_are_evaluated_with_a_reason():
 
     custom = Customized(2, random_state=0).fit(X, y)
     with pytest.raises(RefusalError, match="Customized is not a class of scikit-survival"):
-        paribus.partial_dependence(custom, X, "a", times=TIMES, method="exact")
+        paribus.Explainer(custom, X, times=TIMES).partial_dependence("a", method="exact")
     forest = FORESTS["RandomSurvivalForest"]().fit(X, y)
     forest.predict_survival_function = lambda X, return_array: np.ones((len(X), len(forest.unique_times_)))
-    have = paribus.partial_dependence(forest, X, "a", times=TIMES, **QUIET)
+    have = paribus.Explainer(forest, X, times=TIMES, **QUIET).partial_dependence("a")
     assert have.provenance.evaluator == "brute"
     assert (have.average == 1.0).all()
 
@@ -226,10 +232,10 @@ def test_brute_force_predicts_in_portions(monkeypatch):
     forest = FORESTS["RandomSurvivalForest"](random_state=0).fit(X, y)
     tables = X.set_axis(np.linspace(0.0, 1.0, len(X))), pl.from_pandas(X)
     options = {"times": TIMES, "method": "brute", "grid_resolution": 3, **QUIET}
-    wanted = [paribus.partial_dependence(forest, table, 0, **options) for table in tables]
+    wanted = [statistic_of("partial_dependence", forest, table, 0, **options) for table in tables]
     monkeypatch.setattr("paribus._models.survival.PORTION", 7 * len(forest.unique_times_))
     for table, want in zip(tables, wanted, strict=True):
-        have = paribus.partial_dependence(forest, table, 0, **options)
+        have = statistic_of("partial_dependence", forest, table, 0, **options)
         np.testing.assert_allclose(have.average, want.average, rtol=0, atol=1e-14)
 
 
@@ -240,28 +246,32 @@ def test_every_function_accepts_times():
     explainer = paribus.Explainer(forest, X, times=TIMES, **QUIET)
     found = (
         explainer.effects()["a"],
-        paribus.effects(forest, X, ["a"], times=TIMES, **QUIET)["a"],
-        paribus.accumulated_local_effects(forest, X, ["a"], times=TIMES, **QUIET)["a"],
-        paribus.marginal(forest, X, features=["a"], times=TIMES, **QUIET)["a"],
-        paribus.h_statistic(forest, X, ["a", "b"], times=TIMES, **QUIET),
-        paribus.feature_importance(forest, X, times=TIMES, **QUIET),
-        paribus.explain(forest, X, times=TIMES, **QUIET).effects["a"],
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).effects(["a"])["a"],
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).accumulated_local_effects(["a"])["a"],
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).marginal(features=["a"])["a"],
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).h_statistic(["a", "b"]),
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).feature_importance(),
+        paribus.Explainer(forest, X, times=TIMES, **QUIET).explain().effects["a"],
     )
     for one in found:
         assert one.output_names == names
         assert one.provenance.scale.base == "survival"
         assert one.provenance.response == SURVIVAL
-    paribus.regions(forest, X, ["a"], times=TIMES, **QUIET)
-    hazards = paribus.partial_dependence(forest, X, "a", times=TIMES, response_method=HAZARD, **QUIET)
+    paribus.Explainer(forest, X, times=TIMES, **QUIET).regions(["a"])
+    hazards = paribus.Explainer(forest, X, times=TIMES, response_method=HAZARD, **QUIET).partial_dependence(
+        "a"
+    )
     assert hazards.output_names[0] == "cumulative hazard at 1.5"
-    named = paribus.partial_dependence(forest, X, "a", times=[2], target_names=["two years"], **QUIET)
+    named = paribus.Explainer(forest, X, times=[2], target_names=["two years"], **QUIET).partial_dependence(
+        "a"
+    )
     assert named.output_names == ("two years",)
 
 
 def test_plots_have_one_line_for_each_time():
     X, y = patients()
     forest = FORESTS["RandomSurvivalForest"](random_state=0).fit(X, y)
-    result = paribus.partial_dependence(forest, X, "a", times=TIMES, **QUIET)
+    result = paribus.Explainer(forest, X, times=TIMES, **QUIET).partial_dependence("a")
     (panel,) = result.figure().panels
     assert [mark.label for mark in panel.marks if type(mark).__name__ == "Line" and mark.label] == list(
         result.output_names
@@ -277,7 +287,7 @@ def test_importance_of_the_model_and_targets():
     own = paribus.feature_importance(boosted, X, kind="model")
     assert "decrease of impurity" in str(own)
     with pytest.raises(OptionError, match="times has no meaning for kind='model'"):
-        paribus.feature_importance(boosted, X, kind="model", times=TIMES)
+        paribus.Explainer(boosted, X, times=TIMES).feature_importance(kind="model")
     with pytest.raises(paribus.errors.InputError, match="or no y for a survival model"):
         paribus.explain(boosted, X, y, **QUIET)
 
@@ -287,26 +297,26 @@ def test_times_must_be_distinct_numbers(times):
     X, y = patients()
     model = PROPORTIONAL["CoxPHSurvivalAnalysis"]().fit(X, y)
     with pytest.raises(OptionError, match=r"^times=.* must be one or more distinct numbers"):
-        paribus.partial_dependence(model, X, "a", times=times)
+        paribus.Explainer(model, X, times=times).partial_dependence("a")
 
 
 def test_times_out_of_range_and_other_models_are_refused():
     X, y = patients()
     model = PROPORTIONAL["CoxPHSurvivalAnalysis"]().fit(X, y)
     with pytest.raises(OptionError, match=r"end at .*, the last time of its training data; omit 1000.0"):
-        paribus.partial_dependence(model, X, "a", times=[1, 1000])
+        paribus.Explainer(model, X, times=[1, 1000]).partial_dependence("a")
     with pytest.raises(OptionError, match="is a function of time; pass times="):
         paribus.partial_dependence(model, X, "a", response_method=SURVIVAL)
     with pytest.raises(OptionError, match="no meaning for response_method='predict'"):
-        paribus.partial_dependence(model, X, "a", response_method="predict", times=[1])
+        paribus.Explainer(model, X, response_method="predict", times=[1]).partial_dependence("a")
     with pytest.raises(OptionError, match="pass a survival model, or omit times"):
-        paribus.partial_dependence(lambda t: t["a"], X, "a", times=[1])
+        paribus.Explainer(lambda t: t["a"], X, times=[1]).partial_dependence("a")
     with pytest.raises(OptionError, match=r"times=\[1\] requires a model"):
-        paribus.marginal(None, X, ["a"], y=y["time"], times=[1])
+        paribus.Explainer(None, X, y=y["time"], times=[1]).marginal(["a"])
     search = GridSearchCV(linear_model.CoxPHSurvivalAnalysis(), {"alpha": [0.1, 1.0]}, cv=2).fit(X, y)
     with pytest.raises(OptionError, match="pass its best_estimator_"):
-        paribus.partial_dependence(search, X, "a", times=[1])
+        paribus.Explainer(search, X, times=[1]).partial_dependence("a")
     low = ensemble.RandomSurvivalForest(3, low_memory=True, random_state=0).fit(X, y)
     with pytest.raises(ModelError, match="not implemented in low memory mode"):
-        paribus.partial_dependence(low, X, "a", times=TIMES)
+        paribus.Explainer(low, X, times=TIMES).partial_dependence("a")
     agree(low, X, ("a", {"kind": "both"}), evaluator="tree_exact")

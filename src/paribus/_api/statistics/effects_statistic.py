@@ -357,6 +357,7 @@ class SurfaceStatistic:
     features: tuple[int, ...]
     count: int
     axes: AxisOptions
+    verify: bool
     verb: str = "surfaces"
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
@@ -376,7 +377,7 @@ class SurfaceStatistic:
             return lambda: None
         features = tuple(sorted({feature for pair in pairs for feature in pair}))
         axes = replace(self.axes, features=features, surveyed=self.axes.features)
-        effects = EffectsStatistic(pairs, axes, verb=self.verb)
+        effects = EffectsStatistic(pairs, axes, verify=self.verify, verb=self.verb)
         build: Callable[[], object] = yield from effects.evaluate(context)
         return build
 

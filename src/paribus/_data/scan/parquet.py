@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 HASHED_AT_ONCE, HASHED_BYTES = 4, 2**22  # files digested in parallel, and bytes read at a time
 FOOTERS_AT_ONCE = 16  # read in parallel, because object stores respond slowly
 TRIES, PAUSE = 3, 0.2  # attempts to read, and seconds before the second, then doubled
-WAY_OUT = "; on_error='skip' leaves such files out, and says so"
+WAY_OUT = "; Explainer(..., on_error='skip') leaves such files out, and says so"
 HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups of the head, and rows of each
 
 
