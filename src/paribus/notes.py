@@ -126,16 +126,10 @@ class NoteCode(StrEnum):
     POOR_CALIBRATION = (
         "PAR310",
         "issue",
-        "poor calibration: the slope, or the ratio of observed to predicted, differs from 1",
+        "poor calibration: the observed average differs from the predicted one",
         LAST,
     )
     NO_SKILL = "PAR311", "issue", "the model predicts these rows no better than a constant does", FIRST
-    SHRUNKEN_PREDICTIONS = (
-        "PAR312",
-        "tip",
-        "predictions vary too little, which is typical of training rows",
-        LAST,
-    )
     AMPLIFIED_ROUNDING = (
         "PAR313",
         "tip",
@@ -208,7 +202,7 @@ class NoteCode(StrEnum):
     SHARED_RANKS = (
         "PAR602",
         "tip",
-        "close predictions share a rank, which adds a bounded error to metrics",
+        "close predictions share a rank in AUC, calibration and standard errors",
         LAST,
     )
 

@@ -68,7 +68,7 @@ def test_text_and_table_have_every_metric(performance):
         value = measured(metric.value, metric.standard_error)
         assert any(line.strip().startswith(metric.name) and value in line for line in lines)
     frame = performance.to_frame(backend="pyarrow")
-    assert frame.column_names == ["metric", "output", "value", "standard_error", "better"]
+    assert frame.column_names == ["metric", "output", "value", "standard_error", "constant", "better"]
     assert frame["metric"].to_pylist() == [one.name for one in performance.metrics]
     assert performance["R²"].better == "higher"
     with pytest.raises(KeyError, match="there is no metric 'R2'"):

@@ -16,7 +16,8 @@ def test_markdown_has_verdict_features_pairs_and_metrics():
         "## Verdict",
         "**Issue PAR",
         "| income |",
-        "| mean squared",
+        "| root mean squared error |",
+        "| Constant prediction |",
     ):
         assert words in text
     assert complete().to_markdown() == complete().to_markdown()

@@ -134,9 +134,9 @@ def test_models_that_agree_and_lists_of_one_have_no_spread():
 
 def performance():
     metrics = (
-        Metric("R²", None, 0.5, 0.1, "higher"),
-        Metric("mean squared error", "a", 2.0, 0.2, "lower"),
-        Metric("mean squared error", "b", 3.0, 0.3, "lower"),
+        Metric("R²", None, 0.5, 0.1, 0.0, "higher"),
+        Metric("mean absolute error", "a", 2.0, 0.2, 2.5, "lower"),
+        Metric("mean absolute error", "b", 3.0, 0.3, 3.5, "lower"),
     )
     return Performance(metrics, (), (Note(NoteCode.SINGLE_ROW, "few"),), provenance())
 
@@ -144,13 +144,20 @@ def performance():
 def test_metric_is_found_by_its_name_and_the_first_output_comes_first():
     found = performance()
     assert found["R²"].value == 0.5
-    assert found["mean squared error"].output == "a"
+    assert found["mean absolute error"].output == "a"
+    assert list(found) == list(found.keys()) == ["R²", "mean absolute error"]
+    assert [metric.value for metric in found.values()] == [0.5, 2.0]
+    assert len(found) == 2
+    assert "R²" in found
+    assert "AUC" not in found
+    assert found.get("AUC") is None
     with pytest.raises(
-        KeyError, match=r"there is no metric 'mean squared eror'.*did you mean 'mean squared error'"
+        KeyError, match=r"there is no metric 'mean absolute eror'.*did you mean 'mean absolute error'"
     ):
-        found["mean squared eror"]
+        found["mean absolute eror"]
     table = found.to_frame()
     assert table["value"].tolist() == [0.5, 2.0, 3.0]
+    assert table["constant"].tolist() == [0.0, 2.5, 3.5]
     assert table["better"].tolist() == ["higher", "lower", "lower"]
     assert found.output_names == ()
     assert found.to_xarray() == {}

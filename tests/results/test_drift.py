@@ -272,7 +272,9 @@ def test_metrics_of_both_are_compared(old):
     one, two = (
         dataclasses.replace(
             old,
-            performance=Performance((Metric("AUC", None, value, 0.03, "higher"),), (), (), old.provenance),
+            performance=Performance(
+                (Metric("AUC", None, value, 0.03, 0.5, "higher"),), (), (), old.provenance
+            ),
         )
         for value in (0.8, 0.7)
     )
@@ -587,7 +589,6 @@ def test_standard_error_of_a_metric_on_the_same_rows_is_paired():
     metrics = {one.name: one for one in old.compare(new).metrics}
     f, g = old.predictions.predicted[0], new.predictions.predicted[0]
     statistics = {
-        "mean squared error": lambda y, f: np.mean((y - f) ** 2),
         "root mean squared error": lambda y, f: np.sqrt(np.mean((y - f) ** 2)),
         "mean absolute error": lambda y, f: np.mean(np.abs(y - f)),
         "mean residual": lambda y, f: np.mean(y - f),
@@ -598,7 +599,6 @@ def test_standard_error_of_a_metric_on_the_same_rows_is_paired():
         assert metrics[name].standard_error == pytest.approx(jackknife(statistic, y, f, g), rel=0.06), name
         parts = [one.performance[name].standard_error for one in (old, new)]
         assert metrics[name].standard_error < 0.5 * sum(parts)
-    assert not metrics["calibration slope"].paired
     assert "R² and AUC are of differences row by row" in old.compare(new).notes[0]
     itself = {one.name: one for one in old.compare(old).metrics}
     assert itself["R²"].standard_error == pytest.approx(0, abs=1e-9)
@@ -620,6 +620,7 @@ def test_standard_error_of_scores_of_classes_on_the_same_rows_is_paired():
         assert metrics[name].paired
         want = jackknife(statistic, target, f, g)
         assert metrics[name].standard_error == pytest.approx(want, rel=0.06), name
+    assert not metrics["observed / predicted"].paired
 
 
 def test_metric_that_gets_worse_counts_beyond_its_bound_and_its_error():
@@ -630,14 +631,14 @@ def test_metric_that_gets_worse_counts_beyond_its_bound_and_its_error():
     assert loss.worse == pytest.approx(old.performance["R²"].value - new.performance["R²"].value)
     assert drift.worse(loss.worse * 1.01) == []
     assert new.compare(old).worse(0.0) == []
-    assert [one.name for one in drift.worse(0.01, "mean squared error")] == ["mean squared error"]
+    assert [one.name for one in drift.worse(0.01, "mean absolute error")] == ["mean absolute error"]
     near = explained(lambda t: t[:, 0] + 0.1 * t[:, 1], table, y)
     metric = next(one for one in old.compare(near).metrics if one.name == "R²")
     assert abs(metric.worse) > 0
     assert old.compare(near).worse(0.0) == near.compare(old).worse(0.0) == []  # less than its error
     assert drift.worse(0.01, "R2") == [loss]
     with pytest.raises(
-        paribus.errors.OptionError, match="metric='AUC' is not reported by both; known: 'mean sq"
+        paribus.errors.OptionError, match="metric='AUC' is not reported by both; known: 'root mean sq"
     ):
         drift.worse(0.01, "AUC")
     with pytest.raises(paribus.errors.OptionError, match="have no metric in common; explain both with y"):

@@ -13,7 +13,7 @@ from paribus.results import Effects
 from paribus.results.performance import Metric, Performance
 from paribus.results.shape import Monotonicity, Shape
 from paribus.results.verdict import (
-    calibration_notes,
+    bias_notes,
     cell_notes,
     comparison_notes,
     direction_notes,
@@ -226,31 +226,42 @@ def test_cells_whose_rows_all_have_one_outcome_are_no_certainty():
     assert len(list(cell_notes(averages(far, X, y), np.full(1, 0.1)))) == 1
 
 
-def test_calibration(X):
+def test_bias_is_a_ratio_or_of_negative_targets_a_difference(X):
     provenance = paribus.partial_dependence(lambda t: t["a"], X, "a").provenance
 
     def notes(*metrics):
-        return list(calibration_notes(Performance(metrics, (), (), provenance)))
+        return list(bias_notes(Performance(metrics, (), (), provenance)))
 
-    slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
-    (note,) = notes(slope)
-    overfitted = ": predictions vary too much, which is typical of an overfitted model on held-out rows"
-    assert note == f"the calibration slope is 0.7 ± 0.05, not 1{overfitted}"
-    assert notes(slope, replace(slope, output="no", value=1.0)) == [
-        f"the calibration slope of yes is 0.7 ± 0.05, not 1{overfitted}"
+    ratio = Metric("observed / predicted", "yes", 1.2, np.nan, 1.0, "near 1")
+    (note,) = notes(ratio)
+    assert note == "the observed / predicted is 1.2, not 1"
+    assert (note.code, note.value) == (NoteCode.POOR_CALIBRATION, pytest.approx(0.2))
+    assert notes(ratio, replace(ratio, output="no", value=1.0)) == [
+        "the observed / predicted of yes is 1.2, not 1"
     ]
-    (steep,) = notes(replace(slope, value=1.3))
-    assert (steep.code, steep.severity) == (NoteCode.SHRUNKEN_PREDICTIONS, "tip")
-    assert "typical of training rows" in steep
-    assert (note.code, note.value) == (NoteCode.POOR_CALIBRATION, pytest.approx(0.3))
-    (ratio,) = notes(Metric("observed / predicted", None, 1.2, np.nan, "near 1"))
-    assert ratio == "the observed / predicted is 1.2, not 1"
+    spread = Metric("root mean squared error", "yes", 1.0, 0.1, 2.0, "lower")
+    residual = Metric("mean residual", "yes", -0.3, 0.05, 0.0, "near 0")
+    assert notes(spread, residual) == ["the mean residual is -0.3 ± 0.05, not 0"]
+    assert len(notes(spread, residual, ratio)) == 1  # one number of one fact
     assert not notes(
-        Metric("observed / predicted", None, 1.04, 0.001, "near 1"),  # too little to matter
-        Metric("calibration slope", None, 0.7, 0.11, "near 1"),  # within three errors
-        Metric("AUC", None, 0.7, 0.01, "higher"),
-        Metric("calibration slope", None, np.nan, np.nan, "near 1"),
+        replace(ratio, value=1.04, standard_error=0.001),  # too little to matter
+        Metric("AUC", None, 0.7, 0.01, 0.5, "higher"),
     )
+    assert not notes(replace(ratio, standard_error=0.07))  # within three errors
+    assert not notes(replace(ratio, value=np.nan))
+    assert not notes(spread, replace(residual, standard_error=0.11))
+    assert not notes(spread, replace(residual, value=-0.09, standard_error=0.001))
+    assert not notes(replace(spread, value=np.inf), replace(residual, value=np.inf))
+
+
+def test_bias_of_a_target_with_negative_values_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = X[:, 0] + rng.normal(size=600)
+    for shift, looked in ((0.3, 1), (0.0, 0)):
+        found = paribus.explain(lambda t: t[:, 0], X, y + shift, interactions=False)
+        checks = {check.code: check.found for check in found.checks}
+        assert checks[NoteCode.POOR_CALIBRATION] == looked
 
 
 def test_model_without_skill(X):
@@ -259,11 +270,12 @@ def test_model_without_skill(X):
     def notes(*metrics):
         return list(skill_notes(Performance(metrics, (), (), provenance)))
 
-    none = Metric("R²", "y", -0.01, 0.004, "higher")
+    none = Metric("R²", "y", -0.01, 0.004, 0.0, "higher")
     (note,) = notes(none)
     assert note == "R² is -0.01 ± 0.004: the average of these rows predicts them as well as the model does"
     assert (note.code, note.severity, note.value) == (NoteCode.NO_SKILL, "issue", -0.01)
-    loss, chance = Metric("log loss", None, 0.7, 0.01, "lower"), Metric("AUC", "1", 0.51, 0.01, "higher")
+    loss = Metric("log loss", None, 0.7, 0.01, 0.69, "lower")
+    chance = Metric("AUC", "1", 0.51, 0.01, 0.5, "higher")
     (ranked,) = notes(loss, chance)
     assert ranked == "AUC is 0.51 ± 0.01: the model ranks these rows no better than chance does"
     (of_class,) = notes(loss, chance, replace(chance, output="2", value=0.8))

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
 from paribus.notes import Note, NoteCode
@@ -157,24 +156,10 @@ def test_other_features_have_their_numbers_in_units():
     assert note.endswith(f"; also found for 2 other features: {listed}")
 
 
-@pytest.mark.parametrize("made", [HistGradientBoostingRegressor, HistGradientBoostingClassifier])
-def test_calibration_does_not_lead_on_rows_of_the_training(made):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3))
-    y = X[:, 0] + X[:, 1] + rng.normal(size=600)
-    y = y > 0 if made is HistGradientBoostingClassifier else y
-    found = paribus.explain(made(max_iter=40, random_state=0).fit(X, y), X, y, interactions=False)
-    codes = [note.code for note in found.verdict]
-    assert NoteCode.SHRUNKEN_PREDICTIONS in codes  # predictions vary too little
-    assert NoteCode.POOR_CALIBRATION not in codes
-    assert codes[0] is not NoteCode.SHRUNKEN_PREDICTIONS
-    assert NoteCode.SHRUNKEN_PREDICTIONS.severity == "tip"
-
-
 def test_calibration_stands_after_other_issues():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
-    y = 0.2 * X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=600)
+    y = 0.2 * X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=600) + 0.5
     found = paribus.explain(lambda t: 3 * t[:, 0] * t[:, 1] + t[:, 2], X, y, monotone={2: "falling"})
     issues = [note.code for note in found.verdict if note.severity == "issue"]
     assert len(issues) >= 3

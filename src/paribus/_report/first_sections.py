@@ -31,6 +31,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.performance import Metric
 from paribus.results.shape import Shape
+from paribus.results.verdict import SKILL
 
 SHOWN = 3  # notes of one code that are not folded, at most
 CURVES = 6  # curves in the summary, at most
@@ -101,9 +102,11 @@ def _fit_tile(explanation: Explanation, rows: Content) -> tuple[Content, ...]:
 
 
 def _score_text(metrics: Sequence[Metric]) -> str:
-    """Return a metric with its standard error as text, over several outputs its range."""
+    """Return a metric with its standard error and value of a constant, over several outputs its range."""
     if len(metrics) == 1:
-        return f"{metrics[0].name} {measured(metrics[0].value, metrics[0].standard_error)}"
+        (metric,) = metrics
+        constant = "" if metric.name in SKILL else f" ({brief(metric.constant)} for a constant)"
+        return f"{metric.name} {measured(metric.value, metric.standard_error)}{constant}"
     values = [metric.value for metric in metrics]
     ends = dict.fromkeys(brief(end) for end in (min(values), max(values)))
     return f"{metrics[0].name} {' to '.join(ends)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._models.scoring.losses import log_losses, right_classes
 from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import percent
@@ -46,7 +46,6 @@ SOME_ROWS = (
 REFITS = "standard errors are of the rows, not of fitting a model again"
 PAIRED = "those of losses, accuracy, R² and AUC are of differences row by row"
 STEPS = 20  # toward the level of a change
-SQUARED = ("mean squared error", "root mean squared error", "Brier score")  # of one output
 
 
 @ignore_fp_errors()
@@ -261,26 +260,28 @@ def _metrics(
 def _influences(kept: RowPredictions, outputs: tuple[str, ...]) -> dict[tuple[str, str | None], Floats]:
     """Return the influence of each kept row on metrics, up to a factor and times its weight.
 
-    Metrics that are missing here, such as Gini coefficients and lines of calibration, are not paired.
+    Deviances and ratios, which are missing here, are not paired.
     """
     assert kept.observed is not None
-    losses = RowLosses(len(outputs), exclusive=True)
-    values = dict(zip(losses.names, losses.of(kept.observed.T, kept.predicted.T), strict=True))
-    found: dict[tuple[str, str | None], Floats] = {
-        (name, None): values[name, None] for name in ("log loss", "Brier score", "accuracy")
-    }
-    for o, output in enumerate(outputs):
-        y, squared = kept.observed[o], values["squared", o]
-        found |= {(name, output): squared for name in SQUARED}
-        found["mean absolute error", output] = values["absolute", o]
-        found["mean residual", output] = values["residual", o]
+    observed, predicted = kept.observed.T, kept.predicted.T
+    everything = (None, observed, predicted)
+    single = ((output, observed[:, [o]], predicted[:, [o]]) for o, output in enumerate(outputs))
+    influences: dict[tuple[str, str | None], Floats] = {}
+    for output, y, f in (everything, *single):
+        influences["log loss", output] = log_losses(y, f)
+        influences["accuracy", output] = right_classes(y, f)
+    for output, y, f in zip(outputs, kept.observed, kept.predicted, strict=True):
+        squared = np.square(y - f)
+        influences["root mean squared error", output] = squared
+        influences["mean absolute error", output] = np.abs(y - f)
+        influences["mean residual", output] = y - f
         variance = np.square(y - np.average(y, weights=kept.weights))
         unexplained = np.average(squared, weights=kept.weights) / np.average(variance, weights=kept.weights)
-        found["R²", output] = unexplained * variance - squared
-        found["AUC", output] = _auc_influence(y, kept.predicted[o], kept.weights)
+        influences["R²", output] = unexplained * variance - squared
+        influences["AUC", output] = _auc_influence(y, f, kept.weights)
     centered = {
         key: kept.weights * (values - np.average(values, weights=kept.weights))
-        for key, values in found.items()
+        for key, values in influences.items()
     }
     return {key: values for key, values in centered.items() if np.isfinite(values).all()}
 

@@ -27,7 +27,7 @@ from paribus.results.tidy import native
 LEVEL = 0.05  # probability of any false difference among all comparisons
 TESTED_ROWS = 30  # rows of a group below which it is not compared, because errors are not reliable
 ROUNDING = 1e-9  # relative difference that counts as rounding
-RESIDUAL = "mean residual"  # metric of calibration in each group
+RESIDUAL = "mean residual"  # metric of the bias of each group
 
 
 @dataclass(frozen=True)

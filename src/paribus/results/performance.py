@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,14 @@ class Metric(Record):
     Attributes
     ----------
     name : str
-        Such as ``"mean squared error"``, ``"log loss"``, ``"AUC"``.
+        Such as ``"root mean squared error"``, ``"log loss"``, ``"AUC"``.
     output : str or None
         The output it is of; None for all together.
     value, standard_error : float
         The number and its sampling error; NaN where there is none.
+    constant : float
+        The number for a constant prediction of the same rows: the mean of the target, or the shares of its
+        classes, of which accuracy takes the most frequent one.
     better : {"lower", "higher", "near 1", "near 0"}
         Which values are good.
     """
@@ -44,6 +48,7 @@ class Metric(Record):
     output: str | None
     value: float
     standard_error: float
+    constant: float
     better: Better
 
     def __str__(self) -> str:
@@ -77,21 +82,22 @@ class Calibration(Record):
 
 
 @record
-class Performance(NotebookReprMixin):
-    """How well a model predicts the rows that it is explained on.
+class Performance(NotebookReprMixin, Mapping[str, Metric]):
+    """How well a model predicts the rows that it is explained on: a mapping from names to metrics.
 
+    A metric of each of several outputs is one entry, that of the first output; ``metrics`` has all of them.
     A metric that is not defined for the target or the model is left out, and a note gives the reason.
     Standard errors treat the rows as a random sample, with their weights, and the model as fixed.
 
     Attributes
     ----------
     metrics : tuple of Metric
-        Losses first, then ranking, then calibration.
+        Losses first, then AUC, then observed / predicted; of each output.
     calibration : tuple of Calibration
         For each output.
     notes : tuple of Note
-        Features that alone predict the target, metrics that were left out, and errors of metrics due to close
-        predictions that share a rank.
+        Features that alone predict the target, metrics that were left out, and whether close predictions
+        share a rank.
     provenance : Provenance
         How the predictions were made.
 
@@ -104,6 +110,10 @@ class Performance(NotebookReprMixin):
     >>> performance = paribus.explain(lambda X: X[:, 0], X, y).performance
     >>> print(performance["R²"])
     0.5031 ± 0.032
+    >>> list(performance)[:2]
+    ['root mean squared error', 'mean absolute error']
+    >>> round(performance["root mean squared error"].constant, 2)  # the standard deviation of y
+    1.43
     """
 
     stored = "performance"
@@ -118,16 +128,28 @@ class Performance(NotebookReprMixin):
         """Names of the outputs that have a calibration table."""
         return tuple(one.output for one in self.calibration)
 
+    @property
+    def _first_by_name(self) -> dict[str, Metric]:
+        first: dict[str, Metric] = {}
+        for metric in self.metrics:
+            first.setdefault(metric.name, metric)
+        return first
+
     def __getitem__(self, name: str) -> Metric:
         """Return the metric of a name: of the model as a whole, or of the first output."""
-        found = [metric for metric in self.metrics if metric.name == name]
-        if not found:
-            known = tuple(dict.fromkeys(metric.name for metric in self.metrics))
-            raise KeyError(f"there is no metric {name!r}{did_you_mean(str(name), known)}")
-        return found[0]
+        metrics = self._first_by_name
+        if name not in metrics:
+            raise KeyError(f"there is no metric {name!r}{did_you_mean(str(name), tuple(metrics))}")
+        return metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._first_by_name)
+
+    def __len__(self) -> int:
+        return len(self._first_by_name)
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a table with the name, output, value, standard error and better direction of each metric.
+        """Return a table of the fields of each metric, each of every output.
 
         Parameters
         ----------
@@ -143,6 +165,7 @@ class Performance(NotebookReprMixin):
             "output": [one.output for one in self.metrics],
             "value": np.array([one.value for one in self.metrics]),
             "standard_error": np.array([one.standard_error for one in self.metrics]),
+            "constant": np.array([one.constant for one in self.metrics]),
             "better": [one.better for one in self.metrics],
         }
 

@@ -12,6 +12,7 @@ from paribus._text import NONE, brief, measured, shown_of
 
 HEADS = {
     "ale": "ALE",
+    "constant": "constant prediction",
     "feature_2": "with",
     "feature_3": "and",
     "h_squared": "H²",

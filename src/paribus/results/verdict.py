@@ -16,7 +16,7 @@ from paribus._text import at_value, count, number, percent, with_error
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.effects import Effects, compare
-from paribus.results.group_comparison import GroupComparison
+from paribus.results.group_comparison import RESIDUAL, GroupComparison
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
@@ -44,16 +44,15 @@ DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to cha
 DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
 DOMINANT = 0.8  # share of the mean square of all features' effects that one has
 DOMINANT_OF = 3  # features at least: of two, one has often most
-ERRORS = 3.0  # standard errors by which a single cell, or a calibration, must be off
+ERRORS = 3.0  # standard errors by which a single cell, or the average of all rows, must be off
 CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
 CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
-MISCALIBRATED = 0.05  # distance from 1 of a slope or a ratio that is worth a note
-SLOPE = "calibration slope"
-CALIBRATION = (SLOPE, "observed / predicted")  # metrics whose ideal is 1
-# Metrics that show whether a model predicts at all: their value for a constant, and what that does as well.
+BIASED = 0.05  # difference worth a note: of observed / predicted from 1, or of a residual per deviation of y
+RATIO, ROOT = "observed / predicted", "root mean squared error"
+# Metrics that show whether a model predicts at all, and what predicts as well as one without skill.
 SKILL = {
-    "R²": (0.0, "the average of these rows predicts them as well as the model does"),
-    "AUC": (0.5, "the model ranks these rows no better than chance does"),
+    "R²": "the average of these rows predicts them as well as the model does",
+    "AUC": "the model ranks these rows no better than chance does",
 }
 
 
@@ -330,11 +329,9 @@ def skill_notes(performance: Performance) -> Iterator[Note]:
     """Yield notes on metrics that are within noise of those of a constant, or worse."""
     for metric in performance.metrics:
         if metric.name in SKILL:
-            constant, instead = SKILL[metric.name]
             error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
-            if metric.value - constant <= NOISE * error:
-                known = with_error(metric.value, metric.standard_error)
-                text = f"{metric.name}{_output_of(metric, performance)} is {known}: {instead}"
+            if metric.value - metric.constant <= NOISE * error:
+                text = f"{metric.name}{_output_of(metric, performance)} is {metric}: {SKILL[metric.name]}"
                 yield Note(NoteCode.NO_SKILL, text, value=metric.value)
 
 
@@ -342,29 +339,28 @@ def _output_of(metric: Metric, performance: Performance) -> str:
     """Return which output a metric is of, where there are several."""
     if metric.output is None or len({one.output for one in performance.metrics} - {None}) < 2:
         return ""
-    classes = any(one.name == "log loss" for one in performance.metrics)
+    classes = any((one.name, one.output) == ("log loss", None) for one in performance.metrics)
     return f" of class {metric.output}" if classes else f" of {metric.output}"
 
 
-def calibration_notes(performance: Performance) -> Iterator[Note]:
-    """Yield notes on slopes and ratios of calibration that are not 1.
+def bias_notes(performance: Performance) -> Iterator[Note]:
+    """Yield a note for each output whose observed average differs from the predicted one.
 
-    A slope above 1 is a tip: predictions for the rows that a model was fitted to vary too little, and nothing
-    says whether these are such rows. A slope below 1, or another total, does not come from training.
+    Of a target that has negative values, the mean residual is compared with the standard deviation of y.
     """
-    for metric in performance.metrics:
-        off = abs(metric.value - 1)
-        error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
-        if metric.name not in CALIBRATION or not off > max(MISCALIBRATED, ERRORS * error):
+    by_output = {(metric.name, metric.output): metric for metric in performance.metrics}
+    for (name, output), metric in by_output.items():
+        if name == RATIO:
+            ideal, least = 1.0, BIASED
+        elif name == RESIDUAL and (RATIO, output) not in by_output:
+            ideal, least = 0.0, BIASED * by_output[ROOT, output].constant
+        else:
             continue
-        text = f"the {metric.name}{_output_of(metric, performance)} is {metric}, not 1"
-        code = NoteCode.POOR_CALIBRATION
-        if metric.name == SLOPE and metric.value > 1:
-            code = NoteCode.SHRUNKEN_PREDICTIONS
-            text += ": predictions vary too little, which is typical of training rows; check held-out rows"
-        elif metric.name == SLOPE:
-            text += ": predictions vary too much, which is typical of an overfitted model on held-out rows"
-        yield Note(code, text, value=off)
+        off = abs(metric.value - ideal)
+        error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
+        if max(least, ERRORS * error) < off < np.inf:
+            text = f"the {name}{_output_of(metric, performance)} is {metric}, not {ideal:g}"
+            yield Note(NoteCode.POOR_CALIBRATION, text, value=off)
 
 
 NAMED = 3  # other features that a finding lists by name
@@ -478,7 +474,7 @@ class Parts:
             found += region_notes(self.regions)
         found += cell_notes(self.averages, self._deviation())
         if self.performance is not None:
-            found += [*skill_notes(self.performance), *calibration_notes(self.performance)]
+            found += [*skill_notes(self.performance), *bias_notes(self.performance)]
         return found
 
     def _deviation(self) -> Any:
@@ -500,8 +496,7 @@ class Parts:
         codes += [NoteCode.CELL_DIFFERS] * any(one.residual is not None for one in self.averages.effects)
         metrics = () if self.performance is None else self.performance.metrics
         codes += [NoteCode.NO_SKILL] * any(metric.name in SKILL for metric in metrics)
-        if any(metric.name in CALIBRATION for metric in metrics):
-            codes += [NoteCode.POOR_CALIBRATION, NoteCode.SHRUNKEN_PREDICTIONS]
+        codes += [NoteCode.POOR_CALIBRATION] * any(metric.name in (RATIO, RESIDUAL) for metric in metrics)
         codes += [NoteCode.TARGET_AMONG_FEATURES] * bool(metrics)
         codes += [NoteCode.REGIONS_FOUND] * (self.regions is not None)
         if self.by_group is not None:

@@ -13,19 +13,18 @@ from paribus._api.run import ModelEstimates, RunContext
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._data.rows import Rows
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
+from paribus._evaluators.performance.leaks import Leak
 from paribus._evaluators.performance.measure import (
     LeftOut,
     PerformanceEstimate,
     PerformanceMeasure,
-    SingleFeatureScore,
+    RowLosses,
     TargetEstimate,
 )
-from paribus._evaluators.performance.row_losses import RowLosses
 from paribus._grid import Grid
 from paribus._models import Model
 from paribus._models.scoring import Outcome, family_of, other_scale, predicts_probability
 from paribus._states import PairedMoments
-from paribus._text import number, short
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, Marginal
 from paribus.results.curve_parts import mean_of
@@ -33,9 +32,6 @@ from paribus.results.model_record import ColumnRecord, RowPredictions
 from paribus.results.performance import Calibration, Metric, Performance
 
 SHOWN = 3  # outputs that a note lists
-# R² of a single feature from which a note warns of target leakage. The threshold is higher for numbers,
-# because one measured quantity may determine another.
-PERFECT_CLASSES, PERFECT_NUMBERS = 0.9, 0.99
 KEPT_ROWS = 2_000  # rows whose predictions an explanation stores for comparisons row by row
 
 
@@ -112,33 +108,23 @@ class PerformanceStatistic(MarginalStatistic):
             note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
             return Performance((), (), (note,), provenance), ()
         measure, names = self._measure(model, request), model.output_names
-        found = measure.finish(estimated.state)
+        estimate = measure.finish(estimated.state)
         features = [grid.axes[0].name for grid in request.grids]
         unit = context.rows.weight_scale
-        measured = Performance(
-            tuple(
-                Metric(
-                    one.name,
-                    None if one.output is None else names[one.output],
-                    one.measured.value,
-                    one.measured.error,
-                    one.better,
-                )
-                for one in found.metrics
-            ),
-            tuple(
-                Calibration(names[one.output], one.predicted, one.observed, *one.interval, one.weight * unit)
-                for one in found.calibration
-            ),
-            (
-                *_target_notes(
-                    measure.single_feature_scores(estimated.state, len(features)), features, names
-                ),
-                *_metric_notes(found, names),
-            ),
-            provenance,
+        metrics = (
+            Metric(metric.name, None if metric.output is None else names[metric.output], *metric[2:])
+            for metric in estimate.metrics
         )
-        return measured, found.target
+        tables = (
+            Calibration(
+                names[table.output], table.predicted, table.observed, *table.interval, table.weight * unit
+            )
+            for table in estimate.calibration
+        )
+        leaks = _leak_notes(measure.leaks(estimated.state, len(features)), features, names)
+        notes = (*leaks, *_metric_notes(estimate, names))
+        performance = Performance(tuple(metrics), tuple(tables), notes, provenance)
+        return performance, estimate.target
 
 
 def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> RowPredictions:
@@ -173,39 +159,35 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
     )
 
 
-def _target_notes(
-    scores: list[SingleFeatureScore], features: list[str], names: tuple[str, ...]
-) -> Iterator[Note]:
+def _leak_notes(leaks: Iterator[Leak], features: list[str], names: tuple[str, ...]) -> Iterator[Note]:
     """Yield a note for each feature that predicts the target by itself."""
-    for one in scores:
-        if one.value >= (PERFECT_CLASSES if one.classes else PERFECT_NUMBERS):
-            name = features[one.feature]
-            of = "" if one.output is None or len(names) == 1 else f" {names[one.output]}"
-            text = (
-                f"{name} alone predicts the target{of}: the average of y near each of its values has R² "
-                f"{number(one.value)}; check that {name} is known before the target is"
-            )
-            yield Note(NoteCode.TARGET_AMONG_FEATURES, text, name, one.value)
+    for leak in leaks:
+        name = features[leak.feature]
+        outputs = ", ".join(names[o] for o in leak.outputs[:SHOWN]) + ", ..." * (len(leak.outputs) > SHOWN)
+        target = "the target" if len(leak.outputs) == len(names) else outputs
+        rows = "all rows" if leak.data == 1 else f"the {leak.data:.1%} of the data where it has a value"
+        text = (
+            f"{name} alone predicts {target}: averages of y near its values explain {leak.share:.1%} of the "
+            f"variance that such averages can, over {rows}; check that {name} is known before the target is"
+        )
+        yield Note(NoteCode.TARGET_AMONG_FEATURES, text, name, leak.share)
 
 
-def _metric_notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
+def _metric_notes(estimate: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
     """Return notes on omitted metrics, and on metrics of grouped predictions."""
     reasons: dict[str, list[LeftOut]] = {}
-    for one in found.left_out:
-        reasons.setdefault(one.why, []).append(one)
+    for omitted in estimate.left_out:
+        reasons.setdefault(omitted.why, []).append(omitted)
     notes = [
-        Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(some, why, names)) for why, some in reasons.items()
+        Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(omitted, why, names))
+        for why, omitted in reasons.items()
     ]
-    if found.groups is not None:
-        text = f"too many predictions are distinct: ranks, calibration and errors use {found.groups:,} groups"
-        notes.append(Note(NoteCode.SHARED_RANKS, f"{text} of close ones", value=found.groups))
-    bounds: dict[str, float] = {}
-    for metric in found.metrics:
-        bounds[metric.name] = max(bounds.get(metric.name, 0.0), metric.measured.bound)
-    for name, bound in bounds.items():
-        if bound:
-            text = f"{name} may be off by {short(bound)} at most, as predictions that are close share a rank"
-            notes.append(Note(NoteCode.SHARED_RANKS, text, value=bound))
+    if estimate.groups is not None:
+        text = (
+            "too many predictions are distinct: AUC, calibration and standard errors rank "
+            f"{estimate.groups:,} groups of close ones"
+        )
+        notes.append(Note(NoteCode.SHARED_RANKS, text, value=estimate.groups))
     return notes
 
 

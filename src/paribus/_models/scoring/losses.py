@@ -157,6 +157,15 @@ def log_losses(observed: Floats, predicted: Floats) -> Floats:
     return np.asarray(-(observed * logs).sum(axis=1))
 
 
+def right_classes(observed: Floats, predicted: Floats) -> Floats:
+    """Return 1 if the most probable class is observed, else 0; NaN if a prediction is not finite."""
+    if predicted.shape[1] == 1:
+        right = (predicted[:, 0] > 0.5) == (observed[:, 0] > 0.5)
+    else:
+        right = predicted.argmax(axis=1) == observed.argmax(axis=1)
+    return np.where(np.isfinite(predicted).all(axis=1), right, np.nan)
+
+
 def _labels_of_outputs(estimator: Any, target: Array, outputs: int) -> tuple[Any, ...]:
     """Return the label of each probability of a function: integers, or the sorted labels in ``y``."""
     labels = sorted(set(target.tolist()))
