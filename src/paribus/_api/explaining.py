@@ -68,7 +68,6 @@ class ExplainOptions(Options[Explanation]):
     verb = "explain"
     called_rows = CALLED_ROWS
 
-    features: Any
     monotone: Any
     percentiles: tuple[float, float]
     grid_resolution: GridResolution | None

@@ -264,8 +264,6 @@ class EffectsOptions(CurveOptions["Effects[PartialDependence]"]):
 
     verb = "effects"
 
-    features: Any
-
     def statistic(self, subject: Subject) -> EffectsStatistic:
         """Check the options, and return the statistic of several effects."""
         subject.check(self.verb, self.features)
@@ -279,7 +277,6 @@ class AleOptions(StatisticOptions["Effects[AccumulatedLocalEffect]"]):
 
     verb = "accumulated_local_effects"
 
-    features: Any
     grid_resolution: int | None
     custom_values: Mapping[Any, Any] | None
     method: Method
@@ -315,7 +312,6 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
 
     verb = "marginal"
 
-    features: Any
     percentiles: tuple[float, float]
     grid_resolution: GridResolution
     custom_values: Mapping[Any, Any] | None
@@ -340,7 +336,6 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
 
     verb = "h_statistic"
 
-    features: Any
     overall: bool
     threeway: int
     method: Method
@@ -381,7 +376,6 @@ class ImportanceOptions(StatisticOptions["Importance"]):
 
     verb = "feature_importance"
 
-    features: Any
     kind: ImportanceKind
     loss: LossName | None
     n_repeats: int

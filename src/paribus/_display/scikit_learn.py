@@ -81,10 +81,11 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
 
         Parameters
         ----------
-        estimator, X, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, \
-n_jobs
+        estimator, X, sample_weight, categorical_features, percentiles, grid_resolution, n_jobs
             As for `paribus.partial_dependence`. Of an array with more columns than the model was fitted on,
             the first are used, with a warning.
+        feature_names : sequence of str, optional
+            Names of the columns of an array.
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map.
         target : label, int or str, optional
