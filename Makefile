@@ -70,7 +70,8 @@ site: kernels  ## the documentation in build/site, with every example run; a war
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
 	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests/site/test_built_site.py -m 'not nightly'
 
-wheel:  ## wheel and sdist, inspected, and the wheel used in a clean environment
+# The part of `make dist` that `make ci` runs: wheel and sdist, inspected, and the wheel in one clean environment.
+wheel:
 	$(PYTHON) tools/distribution.py --without-extras
 
 ci:  ## all that a change must pass, with the time of each stage

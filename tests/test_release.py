@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import distribution
 import paribus
@@ -110,6 +111,41 @@ def test_version_changelog_and_citation_are_of_one_release():
     assert f"version = {{{paribus.__version__}}}" in re.sub(
         " +", " ", (ROOT / "docs/how-it-works.md").read_text()
     )
+
+
+def test_numba_is_left_out_where_it_has_no_wheel():
+    (numba,) = (Requirement(line) for line in PROJECT["dependencies"] if line.startswith("numba"))
+    machines = {
+        ("darwin", "x86_64"): False,
+        ("darwin", "arm64"): True,
+        ("linux", "x86_64"): True,
+        ("win32", "AMD64"): True,
+        ("emscripten", "wasm32"): False,
+    }
+    for (system, machine), installed in machines.items():
+        environment = {"sys_platform": system, "platform_machine": machine, "python_version": "3.13"}
+        assert numba.marker.evaluate(environment) is installed, (system, machine)
+
+
+def floors(lines):
+    """Return the oldest version of each package in a list of requirements."""
+    parsed = (Requirement(line) for line in lines if isinstance(line, str))
+    return {own.name: next((one.version for one in own.specifier), None) for own in parsed}
+
+
+def test_constraints_and_conda_recipe_have_the_floors_of_pyproject():
+    text = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = (*PROJECT["optional-dependencies"].values(), *text["dependency-groups"].values())
+    required = floors(PROJECT["dependencies"])
+    declared = required | {name: floor for group in groups for name, floor in floors(group).items()}
+    constraints = (ROOT / "tests/support/floors.txt").read_text().splitlines()[1:]
+    assert len(constraints) > 15
+    for line in constraints:
+        name, _, version = line.removesuffix(".*").partition("==")
+        assert version in (declared[name], f"{declared[name]}.0"), line
+    recipe = yaml.safe_load((ROOT / "conda/recipe.yaml").read_text())["requirements"]["run"]
+    lines = {line.removeprefix("python-") for line in recipe} - {f"python {PROJECT['requires-python']}"}
+    assert lines == {f"{name} >={floor}" for name, floor in required.items()}
 
 
 def test_all_is_every_extra():
