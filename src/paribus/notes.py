@@ -89,7 +89,12 @@ class NoteCode(StrEnum):
         ALWAYS,
     )
     TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction", ALWAYS
-    TARGET_AMONG_FEATURES = "PAR118", "issue", "a single feature predicts the target nearly perfectly", FIRST
+    TARGET_AMONG_FEATURES = (
+        "PAR118",
+        "issue",
+        "a single feature predicts the target, or one of its classes, nearly perfectly",
+        FIRST,
+    )
     GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column were combined into one group"
     SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
     ONE_HOT_COLUMNS = "PAR121", "tip", "columns look like a one-hot encoding of one feature", LAST

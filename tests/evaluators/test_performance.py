@@ -467,7 +467,7 @@ def test_feature_that_tells_one_class_of_several_apart_is_found(rows):
     X = np.column_stack([y == "b", rng.normal(size=600) + (y == "b")]).astype(float)
     model = LogisticRegression().fit(X, y)
     (note,) = (note for note in performance(model, X, y).notes if note.feature is not None)
-    assert note.startswith("x0 alone predicts b: averages of y")
+    assert note.startswith("x0 alone predicts class b: averages of y")
     X[::4, 0] = np.nan
     partial = performance(lambda t: np.full((len(t), 3), 1 / 3), X, np.column_stack([y == k for k in "abc"]))
     assert {note.feature for note in partial.notes if note.code is NoteCode.TARGET_AMONG_FEATURES} == {"x0"}

@@ -121,7 +121,8 @@ class PerformanceStatistic(MarginalStatistic):
             )
             for table in estimate.calibration
         )
-        leaks = _leak_notes(measure.leaks(estimated.state, len(features)), features, names)
+        classes = measure.losses.exclusive
+        leaks = _leak_notes(measure.leaks(estimated.state, len(features)), features, names, classes)
         notes = (*leaks, *_metric_notes(estimate, names))
         performance = Performance(tuple(metrics), tuple(tables), notes, provenance)
         return performance, estimate.target
@@ -159,12 +160,14 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
     )
 
 
-def _leak_notes(leaks: Iterator[Leak], features: list[str], names: tuple[str, ...]) -> Iterator[Note]:
+def _leak_notes(
+    leaks: Iterator[Leak], features: list[str], names: tuple[str, ...], classes: bool
+) -> Iterator[Note]:
     """Yield a note for each feature that predicts the target by itself."""
     for leak in leaks:
         name = features[leak.feature]
         outputs = ", ".join(names[o] for o in leak.outputs[:SHOWN]) + ", ..." * (len(leak.outputs) > SHOWN)
-        target = "the target" if len(leak.outputs) == len(names) else outputs
+        target = "the target" if len(leak.outputs) == len(names) else "class " * classes + outputs
         rows = "all rows" if leak.data == 1 else f"the {leak.data:.1%} of the data where it has a value"
         text = (
             f"{name} alone predicts {target}: averages of y near its values explain {leak.share:.1%} of the "
