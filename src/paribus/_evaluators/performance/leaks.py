@@ -99,12 +99,15 @@ def _explained(rows: Integers, weights: Floats, mean: Floats, variance: Floats) 
 
 def _in_order(weights: Floats, mean: Floats, ordered: RankedRows) -> tuple[Floats, Floats]:
     """Return mean and variance of the target in cells that are filled in its order, by their mean."""
-    y, share = ordered.moments.mean[0], ordered.moments.weight / ordered.moments.weight.sum()
-    y = y - np.average(y, weights=share)
+    rows = ordered.moments
+    share, squares = rows.weight / rows.weight.sum(), rows.weight_sq / rows.weight_sq.sum()
+    y = rows.mean[0] - np.average(rows.mean[0], weights=share)
     order = np.argsort(mean, kind="stable")
     shares = weights[order] / weights.sum()
     reached, ends = np.append(0.0, np.cumsum(share)), np.cumsum(shares)
-    sums = [np.interp(ends, reached, np.append(0.0, np.cumsum(share * power))) for power in (y, y**2)]
-    filled = np.empty((2, len(mean)))
-    filled[:, order] = np.diff(sums, prepend=0.0) / shares
-    return filled[0], np.maximum(0.0, filled[1] - filled[0] ** 2)
+    parts = share * y, squares, squares * y, squares * y**2
+    sums = [np.interp(ends, reached, np.append(0.0, np.cumsum(part))) for part in parts]
+    filled, total, linear, square = np.diff(sums, prepend=0.0)
+    center, back = filled / shares, np.argsort(order)
+    variance = np.maximum(0.0, (square - 2 * center * linear) / total + center**2)
+    return center[back], variance[back]
