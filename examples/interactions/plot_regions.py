@@ -53,7 +53,7 @@ for region in found["distance"].regions:
     print(f"{region.text}: {region.rows:,} rows")
 
 # %%
-# Every split reports its gain in three ways, and must exceed a bound in each.
+# Every split reports its gain in three ways, and must be large enough in each.
 
 (split, *_) = found["distance"].splits
 print(f"{split.share_of_heterogeneity:.0%} of the heterogeneity")

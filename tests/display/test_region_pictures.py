@@ -45,7 +45,7 @@ def deep(table):
     def steps(frame):
         return np.floor(2 * np.clip(frame["b"], -1.9, 1.9)) * frame["a"]
 
-    return paribus.regions(steps, table, ["a"], max_depth=3, min_gain=0.01, min_variance=0.0, **QUIET)
+    return paribus.regions(steps, table, ["a"], max_depth=3, min_gain=0.01, **QUIET)
 
 
 def lines(panel):

@@ -9,19 +9,30 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import paribus
+from paribus._api.statistics import region_statistic
 from paribus._data.read import table_of
 from paribus._data.rows import Block, sample_numbers, uniform
 from paribus._data.summary import edges_of
-from paribus._evaluators.region_cells import CUT_BINS, NodeSplit, RegionGrouping, SplitCells, _by_direction
-from paribus._evaluators.region_search import HALVES
+from paribus._evaluators.region_search import (
+    CUT_BINS,
+    HALVES,
+    LEAST_ERRORS,
+    LEAST_ROWS,
+    LEAST_VARIANCE,
+    NodeSplit,
+    RegionGrouping,
+    SplitCells,
+    _by_direction,
+)
 from selection import nightly
 
 lightgbm = pytest.importorskip("lightgbm")
 QUIET = {"progress": False}
-LOOSE = {"min_gain": 0.03, "min_variance": 0.001, "min_errors": 0.5, "min_rows": 8, "grid_resolution": 6}
+LOOSE = {"min_gain": 0.03}
+POINTS = 20  # bins of a feature at whose edges curves are compared
 
 
-def example(seed, rows=320):
+def example(seed, rows=600):
     """Return rows with numbers, missing values, categories and integers, a target, and weights."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
@@ -78,7 +89,7 @@ def points_of(column, weight):
         numbers = column.to_numpy()[known]
         order = np.argsort(numbers, kind="stable")
         equal = None if (weight == 1).all() else weight[known][order]
-        values = edges_of(numbers[order], equal, LOOSE["grid_resolution"])
+        values = edges_of(numbers[order], equal, POINTS)
         nearest = np.searchsorted((values[:-1] + values[1:]) / 2, numbers)
         shares = [weight[known][nearest == place].sum() for place in range(len(values))]
         values = list(values)
@@ -139,7 +150,7 @@ def naive_split(X, curves, shares, weight, here, half, candidates):
         select, measure = here & ~half, here & half
         for threshold, categories, side, left in possible(X[name], weight, select):
             parts = [half_rows & own for half_rows in (select, measure) for own in (left, ~left)]
-            if min(map(np.sum, parts)) < LOOSE["min_rows"]:
+            if min(map(np.sum, parts)) < LEAST_ROWS:
                 continue
             inner = [heterogeneity(curves[own], shares, weight[own]) for own in parts]
             gain = heterogeneity(curves[select], shares, weight[select]) - inner[0] - inner[1]
@@ -167,8 +178,9 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
     The sums of squared distances of all rows and of each region follow, divided by their weights.
     """
     curves, shares = curves_of(predict, X, feature, weight)
-    half = (uniform(np.arange(len(X)), HALVES) > 0.5) & (weight > 0)
     counted = weight > 0
+    half = np.zeros(len(X), bool)  # rows of weight zero are left out first
+    half[counted] = uniform(np.arange(counted.sum()), HALVES) > 0.5
     predictions = predict(X)[counted]
     mean = np.average(predictions, axis=0, weights=weight[counted])
     variance = np.average(((predictions - mean) ** 2).sum(axis=1), weights=weight[counted])
@@ -183,8 +195,8 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
         _, values, left, gain = best
         whole = heterogeneity(curves[here & half], shares, weight[here & half])
         error = naive_error(curves, shares, weight, here, left, half)
-        large = gain >= LOOSE["min_gain"] * whole and gain >= LOOSE["min_variance"] * variance * total
-        if large and gain / total > LOOSE["min_errors"] * error:
+        large = gain >= LOOSE["min_gain"] * whole and gain >= LEAST_VARIANCE * variance * total
+        if large and gain / total > LEAST_ERRORS * error:
             found.append((node, values, gain / total, error, gain / whole))
             sides = {2 * node: here & left, 2 * node + 1: here & ~left}
             regions = {key: own for key, own in regions.items() if key != node} | sides
@@ -268,22 +280,32 @@ def test_planted_region_is_found_and_additive_data_has_none(seeds):
 
 
 def test_each_bound_rejects_a_split_and_says_why():
-    X, turning, _ = planted(0, 1_000)
-    model = boosted(X, turning)
+    X, turning, additive = planted(0, 1_000)
+    model, plain = boosted(X, turning), boosted(X, additive)
     kept = paribus.regions(model, X, ["a"], max_depth=1, **QUIET)["a"]
     (split,) = kept.splits
     assert (kept.rejected, kept.why_rejected(split)) == ((), "")
-    for bound, text in (
-        ({"min_gain": 0.999}, "of the heterogeneity, below"),
-        ({"min_variance": 0.9}, "of the prediction variance, below 90 %"),
-        ({"min_errors": 1e6}, "standard errors, at most"),
-    ):
-        one = paribus.regions(model, X, ["a"], max_depth=1, **bound, **QUIET)["a"]
-        assert (one.splits, len(one.rejected), len(one.regions)) == ((), 1, 1)
-        assert one.rejected[0].gain == split.gain
-        assert text in one.why_rejected(one.rejected[0])
-        assert "no split was kept" in repr(one)
     assert split.gain / kept.prediction_variance == pytest.approx(split.share_of_variance, rel=1e-9)
+    heavy = X[["a", "b"]].to_numpy(copy=True)
+    heavy[np.argmax(uniform(np.arange(1_000), HALVES) > 0.5), 1] = 1e3  # a row that measures
+    for found, texts in (
+        (
+            paribus.regions(model, X, ["a"], min_gain=0.999, **QUIET)["a"],
+            ["of the heterogeneity, below 99.9 %"],
+        ),
+        (
+            paribus.regions(plain, X, ["a"], min_gain=0.0, **QUIET)["a"],
+            ["of the prediction variance, below 1 %"],
+        ),
+        (
+            paribus.regions(lambda t: t[:, 0] * t[:, 1], heavy, [0], min_gain=0.0, **QUIET)["x0"],
+            ["standard errors, at most 2"],
+        ),
+    ):
+        assert (found.splits, len(found.rejected), len(found.regions)) == ((), 1, 1)
+        why = found.why_rejected(found.rejected[0])
+        assert [text in why for text in texts] == [True] * len(texts), why
+        assert "no split was kept" in repr(found)
 
 
 @pytest.mark.parametrize("measures", [False, True])
@@ -305,18 +327,19 @@ def test_heterogeneity_and_prediction_variance_of_a_search_are_of_the_same_sampl
     sample = X[sample_numbers(np.arange(2_000), 0, 400)]
     found = paribus.regions(lambda t: t[:, 0] * t[:, 1], X, [0], subsample=400, **QUIET)["x0"]
     assert found.prediction_variance == pytest.approx((sample[:, 0] * sample[:, 1]).var())
-    share = X[:, 0].mean()
+    share = sample[:, 0].mean()
     assert found.heterogeneity == pytest.approx(share * (1 - share) * sample[:, 1].var())
     assert found.heterogeneity < found.prediction_variance
 
 
-def test_a_side_needs_enough_rows():
-    X, turning, _ = planted(1, 600)
-    model = boosted(X, turning)
-    regions = paribus.regions(model, X, ["a"], min_rows=80, min_gain=0, min_variance=0, **QUIET)["a"].regions
-    assert len(regions) > 1
-    assert min(region.rows for region in regions) >= 160
-    assert not paribus.regions(model, X, ["a"], min_rows=400, **QUIET)["a"].splits
+@pytest.mark.parametrize(("turned", "kept"), [(15, False), (60, True)])
+def test_a_side_has_enough_rows(turned, kept):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    X[:, 1] = np.arange(400) < turned
+    found = paribus.regions(lambda t: np.where(t[:, 1] == 1, -9.0, 1.0) * t[:, 0], X, [0], **QUIET)["x0"]
+    assert bool(found.splits) == kept
+    if kept:
+        assert [region.rows for region in found.regions] == [400 - turned, turned]
 
 
 def test_features_that_share_no_path_are_no_candidates():
@@ -326,7 +349,7 @@ def test_features_that_share_no_path_are_no_candidates():
     y = np.where(X["b"] > 0, 1, -1) * X["a"] + X["copy"]
     model = HistGradientBoostingRegressor(interaction_cst=[{0, 1}, {2}], max_iter=30).fit(X, y)
     assert paribus.regions(model, X, ["a"], **QUIET)["a"].splits[0].feature == "b"
-    assert paribus.regions(model, X, ["copy"], min_gain=0, min_variance=0, **QUIET)["copy"].rejected == ()
+    assert paribus.regions(model, X, ["copy"], min_gain=0, **QUIET)["copy"].rejected == ()
 
 
 def test_sum_of_terms_has_no_candidates_but_its_probability_has():
@@ -337,7 +360,7 @@ def test_sum_of_terms_has_no_candidates_but_its_probability_has():
     model = LogisticRegression(C=100).fit(X, X[:, 0] + 3 * X[:, 1] > 0)
     two = paribus.regions(model, X, [0], min_gain=0.1, **QUIET)["x0"]
     assert two.splits[0].feature == "x1"
-    assert two.provenance.evaluator == "exact_regions"
+    assert two.provenance.evaluator == "additive_exact"
 
 
 @pytest.mark.parametrize("levels", [3, 6, 8])
@@ -376,18 +399,24 @@ def test_many_categories_are_split_by_their_order():
     assert one.regions[0].text.startswith("city in (c")
 
 
-def test_rows_are_in_the_regions_that_texts_name():
-    X, y, _ = example(0, 900)
-    model, _ = model_of(0, X, y)
-    one = paribus.regions(model, X, ["a"], min_gain=0.05, min_variance=0.001, **QUIET)["a"]
-    assert len(one.regions) > 2
+def nodes_of(found, X):
+    """Return the node of each row after the kept splits."""
     nodes = np.ones(len(X), int)
-    for split in one.splits:
+    for split in found.splits:
         column = X[split.feature]
         left = column.isin(split.categories) if split.threshold is None else column <= split.threshold
         left = left | (column.isna() & (split.missing == "left"))
         here = nodes == split.node
         nodes[here] = 2 * split.node + ~left.to_numpy()[here]
+    return nodes
+
+
+def test_rows_are_in_the_regions_that_texts_name():
+    X, y, _ = example(0, 900)
+    model, _ = model_of(0, X, y)
+    one = paribus.regions(model, X, ["a"], min_gain=0.05, **QUIET)["a"]
+    assert len(one.regions) > 2
+    nodes = nodes_of(one, X)
     assert [(nodes == region.node).sum() for region in one.regions] == [region.rows for region in one.regions]
 
 
@@ -410,13 +439,47 @@ def test_sample_of_rows_is_reported_and_seeded():
     model = lambda t: np.where(t["b"] > 0.4, 1, -1) * t["a"].to_numpy()  # noqa: E731
     one = paribus.regions(model, X, ["a"], **QUIET)
     assert (one.provenance.sampled_rows, one.provenance.seed) == (4_000, 0)
-    assert any("4,000 of 5,000 rows" in note for note in one.notes)
+    assert one["a"].curves.groups[0].rows == one["a"].regions[0].rows
     assert repr(one["a"].splits) == repr(paribus.regions(model, X, ["a"], **QUIET)["a"].splits)
     other = paribus.regions(model, X, ["a"], subsample=1_000, random_state=1, **QUIET)["a"]
     assert sum(region.rows for region in other.regions) == 1_000
     whole = paribus.regions(model, X, ["a"], max_depth=1, subsample=None, **QUIET)
     assert (whole.provenance.sampled_rows, whole.notes) == (None, ())
-    assert whole.provenance.predictions == 5_000 * (1 + 21 * 2)  # one pass searches, one measures
+    assert whole.provenance.predictions == 5_000 * (1 + 21)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_splits_of_many_rows_are_searched_in_a_sample_and_curves_use_all(weighted, monkeypatch, tmp_path):
+    monkeypatch.setattr(region_statistic, "SEARCHED_ROWS", 700)
+    X, y, weight = example(1, 1_500)
+    model, _ = model_of(0, X, y)
+    weight = weight if weighted else np.ones(len(X))
+    given = weight if weighted else None
+    found = paribus.regions(model, X, ["a"], sample_weight=given, **QUIET)["a"]
+    assert len(found.regions) > 1
+    assert (found.provenance.sampled_rows, found.provenance.seed) == (700, 0)
+    assert any("searched for in 700 of" in note for note in found.notes)
+    counted = np.flatnonzero(weight)
+    sample = counted[sample_numbers(counted, 0, 700)]
+    assert found.prediction_variance == pytest.approx(
+        np.cov(model.predict(X.iloc[sample]), aweights=weight[sample], ddof=0), rel=1e-9
+    )
+    nodes = nodes_of(found, X)
+    for region, group in zip(found.regions, found.curves.groups, strict=True):
+        here = nodes == region.node
+        curve, rows, own = found.curves[region.text], X[here], weight[here]
+        assert (region.rows, group.rows) == (here[sample].sum(), (own > 0).sum())
+        assert region.weight == pytest.approx(weight[sample][here[sample]].sum(), rel=1e-9)
+        assert curve.provenance.sampled_rows is None
+        want = [
+            np.average(model.predict(rows.assign(a=value)), weights=own) for value in curve.grid_values[0]
+        ]
+        np.testing.assert_allclose(curve.average[0], want, rtol=1e-9)
+    X.assign(w=weight).to_parquet(tmp_path / "rows.parquet")
+    read = paribus.regions(model, str(tmp_path), ["a"], sample_weight="w" if weighted else None, **QUIET)["a"]
+    assert repr((read.splits, read.regions)) == repr((found.splits, found.regions))
+    for text, curve in found.curves.items():
+        np.testing.assert_allclose(read.curves[text].average, curve.average, rtol=1e-12)
 
 
 def test_named_features_and_the_five_most_heterogeneous():
@@ -465,10 +528,7 @@ def test_lists_of_models_and_bad_bounds_are_refused():
     for options, text in (
         ({"max_depth": 0}, "max_depth=0 must be an integer of at least 1"),
         ({"min_gain": 2}, "min_gain=2 must be a number of at least 0 and at most 1"),
-        ({"min_variance": "x"}, "min_variance='x'"),
-        ({"min_errors": -1}, "min_errors=-1"),
-        ({"min_rows": 0}, "min_rows=0"),
-        ({"grid_resolution": 1}, "grid_resolution=1"),
+        ({"min_gain": "x"}, "min_gain='x'"),
     ):
         with pytest.raises(paribus.errors.OptionError, match=text):
             paribus.regions(model, X, ["a"], **options, **QUIET)
@@ -486,8 +546,9 @@ def test_constant_predictions_and_constant_features_have_no_regions():
 def test_curves_of_regions_are_averages_over_their_rows(brute):
     X, turning, _ = planted(0, 1_200)
     model = boosted(X, turning)
-    options = {"method": "brute", "subsample": 500} if brute else {}
-    one = paribus.regions(model, X, ["a"], max_depth=1, **options, **QUIET)["a"]
+    called = (lambda t: model.predict(t)) if brute else model
+    subsample = 500 if brute else None
+    one = paribus.regions(called, X, ["a"], max_depth=1, subsample=subsample, **QUIET)["a"]
     assert list(one.curves) == [region.text for region in one.regions]
     assert [group.rows for group in one.curves.groups] == [region.rows for region in one.regions]
     assert np.isfinite(one.curves[one.regions[0].text].standard_error).all()

@@ -73,7 +73,7 @@ SINGLE = "list of one model", "it is of a single model, and refuses a list"
 SHUFFLED = (
     "the shuffles are drawn by the number and place of rows; their mean is compared in test_permutation"
 )
-HALVES = "the halves that select and measure splits are drawn by the numbers of rows"
+HALVES = "the halves that select and measure splits are drawn by the numbers of rows with positive weight"
 IN_MEMORY = "it needs rows in memory, and refuses others"
 
 
@@ -178,12 +178,13 @@ STATISTICS = {
     ),
     "regions": Statistic(
         "regions",
-        {"features": ["a", "kind"], "min_gain": 0.02, "min_variance": 0.0, "min_errors": 0.5, "min_rows": 8},
+        {"features": ["a", "kind"], "min_gain": 0.02},
         by_count=("error", "rows"),
         in_units=("weight", "support"),
         additive=no_regions,
-        laws_without=dict([NO_CURVES, SINGLE])
-        | dict.fromkeys(("integer weights", "zero weight", "order of rows"), HALVES),
+        tolerance_of_read=1e-12,
+        rows=200,
+        laws_without=dict([NO_CURVES, SINGLE]) | dict.fromkeys(("integer weights", "order of rows"), HALVES),
     ),
     "extrapolation": Statistic(
         "effects",

@@ -98,7 +98,7 @@ def prepared():
         paribus.Explainer(model, frame, other, progress=False).explain(grid_resolution=4)
         for model in (_model, lambda table: 2 * _model(table))
     )
-    turning = paribus.regions(_turning, pd.concat([frame] * 4), ["x"], min_rows=4, progress=False)
+    turning = paribus.regions(_turning, pd.concat([frame] * 8), ["x"], progress=False)
     return [
         *(turning, turning["x"], plain["x"].contrast(*plain["x"].grid_values[0][[0, -1]])),
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),

@@ -51,7 +51,7 @@ def results():
         _model, frame[["x", "gap"]], np.arange(12.0) / 4, grid_resolution=3, progress=False
     )
     moved = paribus.explain(lambda X: 2 * _model(X), frame[["x", "gap"]], grid_resolution=3, progress=False)
-    regions = paribus.regions(_turning, many, ["x"], min_rows=4, progress=False)
+    regions = paribus.regions(_turning, pd.concat([many] * 2), ["x"], progress=False)
     found = [
         *(regions, regions["x"], explanation, explanation.performance),
         *(explanation.observed_expected(), explanation.compare(moved)),

@@ -461,13 +461,8 @@ class Explainer:
         *,
         max_depth: int = 2,
         min_gain: float = 0.2,
-        min_variance: float = 0.01,
-        min_errors: float = 2.0,
-        min_rows: int = 20,
-        grid_resolution: int = 20,
         subsample: int | str | None = "auto",
         random_state: Any = None,
-        method: Method = "auto",
     ) -> Regions:
         """Find regions of the data in which the individual curves of a feature are alike.
 
@@ -477,9 +472,7 @@ class Explainer:
         ----------
         features : str, int or sequence of them, optional
             Names or positions of features. By default the five whose individual curves differ most.
-        subsample, random_state, grid_resolution
-            As for `paribus.regions`.
-        max_depth, min_gain, min_variance, min_errors, min_rows, method
+        max_depth, min_gain, subsample, random_state
             As for `paribus.regions`.
 
         Returns
@@ -491,13 +484,8 @@ class Explainer:
             features=features,
             max_depth=max_depth,
             min_gain=min_gain,
-            min_variance=min_variance,
-            min_errors=min_errors,
-            min_rows=min_rows,
-            grid_resolution=grid_resolution,
             subsample=subsample,
             random_state=random_state,
-            method=method,
         )
         return self._compute(options)
 

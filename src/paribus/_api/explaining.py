@@ -58,7 +58,6 @@ CALLED_ROWS = 1_000  # rows of every statistic if the model is called
 # are predictions; they take about as long as the curves, and suffice to find the strong pairs.
 CALLED_CROSSINGS, TREE_CROSSINGS = 2_000_000, 10_000_000
 FEWEST_CROSSED = 64
-REGION_ROWS = 20_000  # rows in which regions are searched
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,7 +152,7 @@ class ExplainOptions(Options[Explanation]):
             statistic = replace(statistic, searched=chosen)
         resolution = points if isinstance(points, int) else GRID
         axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
-        return {"regions": replace(statistic, axes=axes, sizes=(REGION_ROWS, REGION_ROWS), optional=True)}
+        return {"regions": replace(statistic, axes=axes, optional=True)}
 
     @property
     def _wanted(self) -> Any:

@@ -254,13 +254,8 @@ def regions(
     sample_weight: Any = None,
     max_depth: int = 2,
     min_gain: float = 0.2,
-    min_variance: float = 0.01,
-    min_errors: float = 2.0,
-    min_rows: int = 20,
-    grid_resolution: int = 20,
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
-    method: Method = "auto",
     subsample: int | str | None = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -277,7 +272,8 @@ def regions(
 
     The best split of R into A and B has the largest gain :math:`L(R) - L(A) - L(B)`. It is selected on one
     half of the rows, by a fixed hash of the row number. The other half measures its gain and the standard
-    error. A split is kept if the measured gain reaches all three bounds. No split is a valid result.
+    error. A split is kept if the measured gain is at least ``min_gain`` of :math:`L(R)`, exceeds two standard
+    errors, and is at least 1 % of the variance of the prediction. No split is a valid result.
 
     >>> import numpy as np, paribus
     >>> X = np.random.default_rng(0).normal(size=(2_000, 3))
@@ -296,25 +292,15 @@ def regions(
         Weights of the rows, used in all sums. For out-of-core data the name of a column.
     categorical_features, response_method
         As for `partial_dependence`.
-    subsample : int, None or "auto"
-        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows if the structure
-        of the model is read, and else 4,000, with a note.
-    random_state : int or numpy Generator, optional
-        Seed of the subsample; None means 0, so that results are reproducible.
-    grid_resolution : int
-        Maximum number of bins of a numeric feature or date, at whose edges curves are evaluated.
     max_depth : int
         Maximum number of splits that lead to a region.
     min_gain : float
         Least gain of a split, as a share of the heterogeneity of the rows that it splits.
-    min_variance : float
-        Least gain of a split, as a share of the variance of the prediction.
-    min_errors : float
-        Number of standard errors that the gain of a split must exceed.
-    min_rows : int
-        Least number of rows on each side of a split, in each half of the rows.
-    method : {"auto", "exact", "brute"}
-        ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
+    subsample : int, None or "auto"
+        Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows if the structure
+        of the model is read, and else 4,000.
+    random_state : int or numpy Generator, optional
+        Seed of the subsample; None means 0, so that results are reproducible.
     n_jobs, progress
         As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
@@ -335,7 +321,12 @@ def regions(
     with it. A sum of terms has none; for other models all other features are tried. Numbers and dates are
     split at up to 64 observed values, by ``x <= threshold``. Of up to eight categories every subset is
     tried. More are put in the order of the first principal direction of their average curves. Missing values
-    are tried on both sides. With several outputs, heterogeneity and variance are sums over outputs.
+    are tried on both sides. Each side has at least 20 rows of each half. With several outputs, heterogeneity
+    and variance are sums over outputs.
+
+    Splits are searched in at most 20,000 rows in memory, the first in the order of a hash of their number and
+    ``random_state``. Curves of regions are averages over all rows. Of a numeric feature or date, curves are
+    compared at the edges of 20 bins.
 
     Examples
     --------
@@ -355,13 +346,8 @@ def regions(
         features,
         max_depth=max_depth,
         min_gain=min_gain,
-        min_variance=min_variance,
-        min_errors=min_errors,
-        min_rows=min_rows,
-        grid_resolution=grid_resolution,
         subsample=subsample,
         random_state=random_state,
-        method=method,
     )
 
 

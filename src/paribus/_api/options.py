@@ -75,12 +75,11 @@ def check_int(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any, most: float) -> float:
-    """Validate a number between 0 and an upper bound."""
+def check_share(name: str, value: Any) -> float:
+    """Validate a number between 0 and 1."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= most:
-        up_to = f" and at most {most:g}" if np.isfinite(most) else ""
-        raise OptionError(f"{name}={value!r} must be a number of at least 0{up_to}")
+    if not number or not 0 <= value <= 1:
+        raise OptionError(f"{name}={value!r} must be a number of at least 0 and at most 1")
     return float(value)
 
 
@@ -116,6 +115,8 @@ def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
 
 
 CURVE_BINS, SURFACE_BINS = 40, 20  # bins of ALE of one feature, and of each of two
+REGION_BINS = 20  # bins of a feature at whose edges curves are compared within regions
+REGION_ROWS = 4_000  # rows of `regions` if the model is called
 Result = TypeVar("Result")
 
 
@@ -450,24 +451,17 @@ class RegionOptions(StatisticOptions["Regions"]):
     """Options of `regions`."""
 
     verb = "regions"
+    called_rows = REGION_ROWS
 
-    features: Any
     max_depth: int
     min_gain: float
-    min_variance: float
-    min_errors: float
-    min_rows: int
-    grid_resolution: int
-    method: Method
 
     def statistic(self, subject: Subject) -> RegionStatistic:
         """Check the options, and return the statistic of regions."""
         from paribus._api.statistics.region_statistic import RegionStatistic
-        from paribus._evaluators.region_cells import CUT_BINS
-        from paribus._evaluators.region_search import SplitBounds
+        from paribus._evaluators.region_search import CUT_BINS
 
         subject.check(self.verb, self.features)
-        check_choice("method", self.method, Method)
         if subject.verify:
             raise OptionError("verify=True has no meaning for regions; leave it out")
         if subject.several:
@@ -477,23 +471,9 @@ class RegionOptions(StatisticOptions["Regions"]):
         if self.features is not None:
             single = isinstance(self.features, (str, int, np.integer))
             chosen, _ = resolve_each([self.features] if single else self.features, header, subject.data.named)
-        bounds = SplitBounds(
-            check_number("min_gain", self.min_gain, 1.0),
-            check_number("min_variance", self.min_variance, 1.0),
-            check_number("min_errors", self.min_errors, np.inf),
-            check_int("min_rows", self.min_rows, 1),
-        )
-        bins = check_int("grid_resolution", self.grid_resolution, 2)
-        axes = subject.axes(None, groups_of(None, header), GridOptions(), None, (bins, CUT_BINS))
-        return RegionStatistic(
-            axes,
-            chosen,
-            check_int("max_depth", self.max_depth, 1),
-            bounds,
-            AUTO if self.subsample == AUTO else None,
-            self.seed,
-            self.method,
-        )
+        axes = subject.axes(None, groups_of(None, header), GridOptions(), None, (REGION_BINS, CUT_BINS))
+        max_depth = check_int("max_depth", self.max_depth, 1)
+        return RegionStatistic(axes, chosen, max_depth, check_share("min_gain", self.min_gain), self.seed)
 
 
 STATISTICS: tuple[type[StatisticOptions[Any]], ...] = (

@@ -346,21 +346,19 @@ def evaluate_model(
     *,
     additional: tuple[Evaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
-    sample: Callable[[int], Rounds] | None = None,
     observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Choose evaluators and run their passes; an evaluator that refuses the rows is replaced.
 
     ``additional`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
-    ``sample`` replaces `RunContext.subsample` if the request needs sampled rows. ``observe`` is called with
-    previews of the estimates before the last pass.
+    ``observe`` is called with previews of the estimates before the last pass.
     """
     refused: dict[str, Refusal] = {}
     while True:
         try:
             plans = choose(model, requested, method, refused)
         except RowsNeededError as needed:
-            yield from sample(needed.size) if sample else context.subsample(needed.size, needed.seed)
+            yield from context.subsample(needed.size, needed.seed)
             continue
         several = len(plans) > 1 or bool(refused)
         names = [f"{name}-{plan.evaluator.name}" if several else name for plan in plans]
@@ -525,14 +523,18 @@ def run(
     surveying = SurveyRequest(wanted, seeds, threads or _budget.threads(-1), max_memory)
     with ThreadPoolExecutor(surveying.threads) as pool:
         context = sample.of(prepare(pool, surveying))
-        rounds = lockstep([one.evaluate(context) for one in statistics])
-        states: list[StateOrRefusal] | None = None
-        while True:
-            try:
-                passes = rounds.send(states)  # type: ignore[arg-type]
-            except StopIteration as done:
-                return [build() for build in done.value]
-            states = context.runner.fold(passes, context.memory)
+        return [build() for build in folded(lockstep([one.evaluate(context) for one in statistics]), context)]
+
+
+def folded(rounds: Rounds, context: RunContext) -> Any:
+    """Run all rounds of passes, and return what they return."""
+    states: list[StateOrRefusal] | None = None
+    while True:
+        try:
+            passes = rounds.send(states)  # type: ignore[arg-type]
+        except StopIteration as done:
+            return done.value
+        states = context.runner.fold(passes, context.memory)
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:

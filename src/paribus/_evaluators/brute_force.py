@@ -233,18 +233,6 @@ class BruteForce(SinglePass):
         points = 2 if self.request.individual else 1
         return joined, products, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 
-    def row_curves(self, block: Block) -> Iterator[tuple[int, int, Floats]]:
-        """Yield the predictions ``(o, g, i)`` of some rows at the points of each grid.
-
-        They come with the number of the grid and the position of the first row.
-        """
-        first, last = block.start, block.start + len(block.table) - 1
-        for number, grid in enumerate(self.request.grids):
-            with reraise_with_rows(self.model, first, last, grid.names):
-                for rows in block.cut(self.stack_rows(grid)):
-                    predicted = np.concatenate(list(self._portions(grid, rows)), axis=1)
-                    yield number, rows.start - block.start, predicted
-
     def _portions(self, grid: Grid, block: Block) -> Iterator[Floats]:
         """Yield predictions ``(o, b, i)`` for as many points at a time as fit one call."""
         if not grid.n_points:

@@ -247,15 +247,6 @@ class ExactEffects(SinglePass):
             for mean, error, own_quantiles, covariance in estimates
         ]
 
-    def row_curves(self, block: Block) -> Iterator[tuple[int, int, Floats]]:
-        """Yield the outputs ``(o, g, i)`` of some rows at the points of each grid.
-
-        They come with the number of the grid and the position of the first row. `prepare_curves` comes first.
-        """
-        for group, first, computed in self._curves(self.read(block)):
-            for number, outputs in self._split(group, computed):
-                yield number, first, outputs
-
     def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
         """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
         for group, size in self.groups:

@@ -72,12 +72,6 @@ def _of_permutation() -> list[type[StatisticEvaluator]]:
     return [PermutationEvaluator]
 
 
-def _of_regions() -> list[type[StatisticEvaluator]]:
-    from paribus._evaluators.region_search import BruteRegions, ExactRegions
-
-    return [ExactRegions, BruteRegions]
-
-
 # Evaluators of each statistic in order of preference, imported when the statistic is requested. A faster
 # evaluator must give the same number as brute force: it may refuse, but not approximate.
 EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
@@ -86,7 +80,6 @@ EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
     "interactions": _of_interactions,
     "marginal": _of_marginal,
     "permutation": _of_permutation,
-    "regions": _of_regions,
 }
 
 

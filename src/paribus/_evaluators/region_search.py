@@ -1,515 +1,399 @@
-"""Search for regions in which the individual curves of a feature are alike."""
+"""Search for regions in which the individual curves of a feature are alike, and the region of each row."""
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus._budget import AHEAD, FLOAT, format_bytes
-from paribus._contracts import Array, Flags, Floats, Integers
-from paribus._data.rows import Block, uniform
-from paribus._evaluators.additive_exact import exact_of
-from paribus._evaluators.brute_force import BruteForce
-from paribus._evaluators.exact_effects import ExactEffects
-from paribus._evaluators.region_cells import (
-    CURVE,
-    ROWS,
-    SQUARES,
-    WEIGHT,
-    NodeSplit,
-    SplitCells,
-    below,
-)
-from paribus._evaluators.request import EvaluationRequest, Fold, Passes, StatisticEvaluator, plain
+from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers, Kind
+from paribus._data.rows import Block, Rows, uniform
+from paribus._data.summary import Summary
 from paribus._kernels import kernels
-from paribus._models import Model
-from paribus._states import Counts, Keyed
+from paribus._kernels.program import Ints
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import count
-from paribus.meaning import Estimand
+from paribus.notes import Note
 
+CUT_BINS = 64  # maximum number of bins of a number or date, whose upper ends are thresholds
+MOST_CATEGORIES = 64  # most frequent categories that may be told apart; the others stay together
+ALL_SUBSETS = 8  # maximum number of categories of which every subset is tried
+ROWS, WEIGHT, CURVE = 0, 1, 2  # places of the sums of a cell: a curve takes the places from 2
+SELECT, MEASURE = 0, 1  # the half of the rows that selects splits, and the half that measures them
 HALVES = 29  # seed of the hash of row numbers that halves the rows
 TIE = 1e-12  # relative difference of gains below which the first split is taken
-CELL_BYTES = 4  # of the cell of a row
-SELECT, MEASURE = 0, 1  # the half that selects splits, and the half that measures them
-
-
-@dataclass(frozen=True)
-class SplitBounds:
-    """Least gain of a split: in shares of heterogeneity and prediction variance, and in standard errors.
-
-    ``min_rows`` is the least number of rows of each side in each half.
-    """
-
-    min_gain: float
-    min_variance: float
-    min_errors: float
-    min_rows: int
+LEAST_ROWS = 20  # of each side in each half: on fewer rows the standard error of a gain is uncertain
+LEAST_ERRORS = 2.0  # standard errors that a gain exceeds: a split that gains nothing does so in 2 % of cases
+# Share of the variance of the prediction that a split gains. Models of additive data have interactions, which
+# are smaller; without this bound, half of their features are split.
+LEAST_VARIANCE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class RegionRequest(EvaluationRequest):
-    """Request of regions for the feature of each grid.
+class SplitCells:
+    """The cells of a feature by which regions may be split.
 
-    ``shares`` are the weights ``(g,)`` of the points of each grid. ``candidates`` are the numbers of the
-    features among ``cells`` by which the regions of each grid may be split. ``variance`` is that of the
-    predictions, summed over outputs. A gain of at most ``least_gain``, relative to the weight, is zero.
+    The cells of a number or date are bins that include their upper ends. ``thresholds`` are the upper ends of
+    all bins but the last; those of dates are integers, and ``unit`` is their dtype. The cells of a nominal
+    feature are its most frequent ``categories``, and one of all others. The last cell has missing values,
+    and ``missing`` says whether there are any.
     """
 
-    statistic: ClassVar[str] = "regions"
-    shares: tuple[Floats, ...] = ()
-    cells: tuple[SplitCells, ...] = ()
-    candidates: tuple[tuple[int, ...], ...] = ()
-    max_depth: int = 0
-    bounds: SplitBounds = SplitBounds(0.0, 0.0, 0.0, 1)
-    variance: float = 0.0
-    least_gain: float = 0.0
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
-        cells = [(one.name, one.categories) for one in self.cells]
-        options = self.candidates, self.max_depth, self.bounds, self.variance, self.least_gain, cells
-        thresholds = (plain(one.thresholds) for one in self.cells)
-        return *super().settings, options, *self.shares, *thresholds
-
-    def only(self, numbers: tuple[int, ...]) -> Self:
-        """Return the request for some of the grids."""
-        return replace(
-            super().only(numbers),
-            shares=tuple(self.shares[number] for number in numbers),
-            candidates=tuple(self.candidates[number] for number in numbers),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class NodeFacts:
-    """Facts about the rows of a node.
-
-    ``rows``, ``weight`` and ``heterogeneity``, a sum, are those of both halves. The measuring half, which
-    gains are compared with, has the weight ``measured`` and the sum ``measured_heterogeneity``.
-    ``mean (v,)`` is the average of its scaled curves.
-    """
-
-    rows: int
-    weight: float
-    heterogeneity: float
-    measured: float
-    measured_heterogeneity: float
-    mean: Floats
+    feature: int
+    name: str
+    kind: Kind
+    missing: bool
+    thresholds: Array
+    unit: np.dtype[Any] | None = None
+    categories: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, sums: Floats) -> NodeFacts:
-        """Return the facts from the sums ``(2, v)`` of both halves."""
-        whole, measuring = sums.sum(axis=0), sums[MEASURE]
-        return cls(
-            rows=int(whole[ROWS]),
-            weight=float(whole[WEIGHT]),
-            heterogeneity=_heterogeneity(whole),
-            measured=float(measuring[WEIGHT]),
-            measured_heterogeneity=_heterogeneity(measuring),
-            mean=_mean(measuring),
-        )
+    def of(cls, feature: int, summary: Summary) -> SplitCells:
+        """Return the cells that a summary with edges of `CUT_BINS` bins describes."""
+        own = feature, summary.name, summary.kind, summary.missing > 0
+        if summary.kind in NOMINAL:
+            assert summary.categories is not None
+            assert summary.category_weights is not None
+            kept = np.sort(np.argsort(-summary.category_weights, kind="stable")[:MOST_CATEGORIES])
+            return cls(*own, np.empty(0), None, tuple(summary.categories[kept].tolist()))
+        edges = summary.edges[-1] if summary.edges else np.empty(0)
+        return cls(*own, edges[:-1], summary.unit)
+
+    @property
+    def nominal(self) -> bool:
+        """Whether the cells are categories."""
+        return self.kind in NOMINAL
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, with that of missing values, and of other categories."""
+        return (len(self.categories) if self.nominal else len(self.thresholds)) + 2
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {category: code for code, category in enumerate(self.categories)}
+
+    def locate(self, block: Block) -> Ints:
+        """Return the cell of each row of a block."""
+        column = block.column(self.feature)
+        cells = np.full(len(column.missing), self.n_cells - 1, np.int32)
+        if self.nominal:
+            codes, occurring = column.factorized()
+            plain = (one.item() if isinstance(one, np.generic) else one for one in occurring)
+            known = (self._codes.get(category, len(self.categories)) for category in plain)
+            cells[~column.missing] = np.fromiter(known, np.int32, len(occurring))[codes]
+        else:
+            values = column.values
+            numbers = values.view(np.int64) if values.dtype.kind in "mM" else values
+            numbers = numbers.astype(self.thresholds.dtype, copy=False)
+            cells[~column.missing] = np.searchsorted(self.thresholds, numbers)
+        return cells
+
+    def sides(self, sums: Floats) -> Flags:
+        """Return the possible splits ``(s, c)``: whether each cell is on the left side.
+
+        ``sums (c, v)`` are those of the rows that select a split. With missing values, these are tried on
+        both sides, and against all others.
+        """
+        present = self._category_sides(sums) if self.nominal else self._threshold_sides
+        if sums[-1, ROWS] == 0:
+            return present
+        both = np.repeat(present, 2, axis=0)
+        both[1::2, -1] = True
+        against = np.ones((1, self.n_cells), bool)
+        against[0, -1] = False
+        return np.concatenate([both, against])
+
+    @cached_property
+    def _threshold_sides(self) -> Flags:
+        """The splits at each threshold, with missing values on the right."""
+        sides = np.arange(self.n_cells) <= np.arange(len(self.thresholds))[:, None]
+        return np.asarray(sides)
+
+    def _category_sides(self, sums: Floats) -> Flags:
+        """Return splits of the categories: every subset if there are few, else those of an order.
+
+        The order is that of the first principal direction of the mean curves. Listed categories are on the
+        left: never the cell of all others, and otherwise the fewer ones.
+        """
+        occurring = np.flatnonzero(sums[:-1, ROWS] > 0)
+        size = len(occurring)
+        if size < 2:
+            return np.zeros((0, self.n_cells), bool)
+        if size <= ALL_SUBSETS:
+            members = np.array(list(product([False, True], repeat=size - 1)))[1:]
+            chosen = np.concatenate([np.zeros((len(members), 1), bool), members], axis=1)
+        else:
+            order = _by_direction(sums[occurring])
+            chosen = np.zeros((size - 1, size), bool)
+            chosen[:, order] = np.arange(size) <= np.arange(size - 1)[:, None]
+        others = chosen[:, occurring == len(self.categories)].any(axis=1)
+        most = 2 * chosen.sum(axis=1) > size
+        chosen ^= (others | (most & ~(occurring == len(self.categories)).any()))[:, None]
+        sides = np.zeros((len(chosen), self.n_cells), bool)
+        sides[:, occurring] = chosen
+        return sides
+
+    def side_values(self, left: Flags) -> tuple[Any, tuple[Any, ...] | None]:
+        """Return the threshold of a side, or its categories; None for both if only missing values differ."""
+        known = left[:-1]
+        if known.all():
+            return None, None
+        if self.nominal:
+            return None, tuple(value for value, own in zip(self.categories, known, strict=False) if own)
+        last = self.thresholds[known.sum() - 1 :][:1]
+        return (last.item() if self.unit is None else last.view(self.unit)[0]), None
 
 
-def _mean(sums: Floats) -> Floats:
-    """Return the average of the scaled curves with the sums ``(v,)``, zero without rows."""
-    return sums[CURVE:] / sums[WEIGHT] if sums[WEIGHT] > 0 else np.zeros(len(sums) - CURVE)
+def _by_direction(sums: Floats) -> Integers:
+    """Return the order of categories by the first principal direction of their mean curves."""
+    weight, mean = sums[:, WEIGHT], sums[:, CURVE:] / sums[:, WEIGHT, None]
+    centered = mean - weight @ mean / weight.sum()
+    _, _, directions = np.linalg.svd(np.sqrt(weight)[:, None] * centered, full_matrices=False)
+    return np.argsort(centered @ directions[0], kind="stable")
 
 
-def _heterogeneity(sums: Floats) -> float:
-    """Return the weighted squared distance of scaled curves from their average, from their sums ``(v,)``."""
-    return max(0.0, float(sums[SQUARES] - sums[CURVE:] @ _mean(sums)))
+@dataclass(frozen=True, eq=False)
+class NodeSplit:
+    """A split of the rows of a node: those in the cells ``left (c,)`` of a feature, and all others.
+
+    The root is node 1, and the sides of node n are the nodes 2n (left) and 2n + 1. ``cells`` is the position
+    of the feature among all candidates.
+    """
+
+    node: int
+    cells: int
+    left: Flags
+
+
+def below(splits: Iterable[NodeSplit], cells: Mapping[int, Ints] | Ints, nodes: Integers) -> Integers:
+    """Return the node of each row after splits in the order of their nodes; ``nodes`` are those before."""
+    nodes = nodes.copy()
+    for split in splits:
+        here = nodes == split.node
+        nodes[here] = 2 * split.node + ~split.left[cells[split.cells][here]]
+    return nodes
 
 
 @dataclass(frozen=True, eq=False)
 class FoundSplit(NodeSplit):
-    """The best split of a node, with facts about the node and both sides.
+    """The best split of the rows of a node, of which there are ``rows``.
 
-    ``gain`` is a sum over the measuring half, and so is ``error``, its standard error.
+    ``gain``, its standard error ``error`` and ``heterogeneity``, that of the node, are of the measuring half,
+    divided by its weight.
     """
 
-    whole: NodeFacts
-    sides: tuple[NodeFacts, NodeFacts]
+    rows: int
     gain: float
-    error: float = np.nan
+    error: float
+    heterogeneity: float
+
+
+@dataclass(frozen=True, eq=False)
+class NodeFacts:
+    """The rows of a node: their number, weight and heterogeneity, a sum."""
+
+    rows: int
+    weight: float
+    heterogeneity: float
 
 
 @dataclass(frozen=True, eq=False)
 class RegionEstimate:
-    """The kept and rejected splits of a feature in the order of their nodes, and facts about all rows.
+    """The kept and rejected splits of a feature in the order of their nodes, and facts about nodes.
 
-    Gains are divided by the weight of the measuring half, and heterogeneity by that of all rows.
+    ``regions`` are the nodes that are not split, from left to right.
     """
 
     splits: tuple[FoundSplit, ...]
     rejected: tuple[FoundSplit, ...]
     whole: NodeFacts
+    regions: dict[int, NodeFacts]
 
 
 @dataclass(frozen=True, eq=False)
-class SearchTask:
-    """Work of one pass for one feature: splits whose errors are measured, and nodes to search.
+class RegionSearch:
+    r"""Rows in which regions are searched, and when a split is kept.
 
-    ``splits`` lead to the nodes of ``measured``, the best splits of the previous depth. Those of them that
-    are ``followed`` lead to the nodes in ``searched``. The sums of a node begin with one cell of all its
-    rows, followed by the cells of each candidate. ``first`` is where each of these begins, and the end.
-    """
-
-    share: Floats
-    candidates: tuple[int, ...]
-    first: Integers
-    splits: tuple[FoundSplit, ...] = ()
-    measured: tuple[FoundSplit, ...] = ()
-    followed: tuple[FoundSplit, ...] = ()
-    searched: tuple[int, ...] = (1,)
-
-    def scaled(self, outputs: Floats) -> Floats:
-        r"""Return centered curves ``(i, o * g)``, times :math:`\sqrt{p_x}`, from outputs ``(o, g, i)``."""
-        curves = np.ascontiguousarray(outputs.transpose(2, 0, 1))
-        curves -= np.einsum("iog,g->io", curves, self.share)[..., None]
-        curves *= np.sqrt(self.share)
-        return curves.reshape(len(curves), -1)
-
-
-@dataclass(frozen=True, eq=False)
-class BlockRows:
-    """Rows of a block: weights, whether they measure, and the cells ``(c + 1, i)`` of each feature.
-
-    The first feature stands for all rows, which are in one cell.
+    ``measures (n,)`` are the rows that measure gains; the others select splits. ``cells (c, n)`` are those of
+    the rows, for each of the ``candidates``. ``variance`` is that of the predictions, summed over outputs. A
+    gain of at most ``least_gain``, relative to the weight, is zero.
     """
 
     weights: Floats
-    half: Flags
-    cells: Array
+    measures: Flags
+    candidates: tuple[SplitCells, ...]
+    cells: Ints
+    max_depth: int
+    min_gain: float
+    variance: float
+    least_gain: float
 
     @classmethod
-    def of(cls, block: Block, cells: tuple[SplitCells, ...], used: set[int]) -> tuple[BlockRows, Block]:
-        """Return the rows of positive weight, and their block."""
-        kept = block.weighted()
-        positions = kept.positions
-        own = np.zeros((len(cells) + 1, len(positions)), np.int32)
-        for one in used if len(positions) else ():
-            own[one + 1] = cells[one].locate(kept)
-        weights = np.ones(len(positions)) if kept.weights is None else kept.weights
-        return cls(weights, uniform(positions, HALVES) > 0.5, own), kept
-
-    def half_weight(self) -> Counts:
-        """Return the number, the weight and the squared weights of the rows that measure."""
-        weights = self.weights[self.half]
-        return Counts(np.array([len(weights), weights.sum(), (weights**2).sum()]))
-
-
-class TaskSums:
-    """Sums of a task over the rows of a block, to which portions of rows are added."""
-
-    def __init__(self, task: SearchTask, rows: BlockRows, curve: int) -> None:
-        self.task, self.rows = task, rows
-        self.columns = np.array([0, *(one + 1 for one in task.candidates)], np.int32)
-        self.before = below(task.splits, rows.cells[1:], np.ones(len(rows.weights), np.int64))
-        after = below(task.followed, rows.cells[1:], self.before)
-        self.groups = np.full(len(after), -1, np.int32)
-        for position, node in enumerate(task.searched):
-            here = after == node
-            self.groups[here] = 2 * position + rows.half[here]
-        self.cells = np.zeros((2 * len(task.searched), int(task.first[-1]), CURVE + curve))
-        self.squares = np.zeros((len(task.measured), 3))
-
-    def add(self, first: int, outputs: Floats) -> None:
-        """Add the curves of some rows, from their outputs ``(o, g, i)``."""
-        some = slice(first, first + outputs.shape[-1])
-        curves, weights = self.task.scaled(outputs), self.rows.weights[some]
-        if self.task.searched:
-            squares = np.einsum("iv,iv->i", curves, curves)
-            summed = np.column_stack([np.ones(len(weights)), weights, weights * squares])
-            values = np.concatenate([summed, weights[:, None] * curves], axis=1)
-            cells = np.ascontiguousarray(self.rows.cells[:, some])
-            first_cells, groups = self.task.first[:-1], self.groups[some]
-            kernels().add_to_cells(values, cells, self.columns, first_cells, groups, self.cells)
-        for position, split in enumerate(self.task.measured):
-            here = self.rows.half[some] & (self.before[some] == split.node)
-            left = split.left[self.rows.cells[split.cells + 1, some][here]]
-            mean = np.where(left[:, None], split.sides[0].mean, split.sides[1].mean)
-            moved = (2 * curves[here] - mean - split.whole.mean) * (mean - split.whole.mean)
-            gains = weights[here] * moved.sum(axis=1)
-            self.squares[position] += gains.sum(), (gains**2).sum(), (gains * weights[here]).sum()
-
-
-@dataclass(frozen=True, eq=False)
-class RegionPass:
-    r"""One pass of a search: sums over the rows of each cell, and squares of the gains of rows.
-
-    With :math:`z_i` the scaled curve of row i, the gain of a split of R into two sides is a sum over rows,
-
-    .. math:: g_i = w_i (|z_i - m_R|^2 - |z_i - m_{S(i)}|^2)
-
-    where :math:`S(i)` is the side of the row and m are averages over the measuring half.
-    """
-
-    source: ExactEffects | BruteForce
-    cells: tuple[SplitCells, ...]
-    tasks: tuple[SearchTask, ...]
+    def of(
+        cls, rows: Rows, candidates: tuple[SplitCells, ...], used: Iterable[int], **bounds: Any
+    ) -> RegionSearch:
+        """Return the search among rows of positive weight; only the candidates ``used`` are located."""
+        block = Block(rows.table, rows.weights, 0)
+        cells = np.zeros((len(candidates), len(rows)), np.int32)
+        for number in used:
+            cells[number] = candidates[number].locate(block)
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        return cls(weights, uniform(block.positions, HALVES) > 0.5, candidates, cells, **bounds)
 
     @ignore_fp_errors()
-    def evaluate(self, block: Block) -> Keyed:
-        """Return the sums of a block."""
-        used = {one for task in self.tasks if task.searched for one in task.candidates}
-        used |= {split.cells for task in self.tasks for split in (*task.splits, *task.measured)}
-        rows, kept = BlockRows.of(block, self.cells, used)
-        if not len(rows.weights):
-            return Keyed({})
-        outputs = self.source.model.n_outputs
-        sums = [TaskSums(task, rows, outputs * len(task.share)) for task in self.tasks]
-        for number, first, computed in self.source.row_curves(kept):
-            sums[number].add(first, computed)
-        states: dict[tuple[str, int], Counts] = {("half", 0): rows.half_weight()}
-        for number, own in enumerate(sums):
-            states["cells", number] = Counts(own.cells)
-            states["squares", number] = Counts(own.squares)
-        return Keyed(states)
+    def find(self, curves: Floats, shares: Floats, among: tuple[int, ...]) -> RegionEstimate:
+        """Return the regions of a feature, from the curves ``(o, n, g)`` of the rows.
+
+        ``shares (g,)`` are the weights of the points, ``among`` the numbers of the candidates.
+        """
+        tree = _Tree(self, _scaled(curves, shares), among)
+        nodes = {1: np.ones(len(self.weights), bool)}
+        waiting, kept, rejected = ([1] if among else []), [], []
+        for node in waiting:
+            split = tree.best_split(node, nodes[node])
+            if split is None:
+                continue
+            if not self._keeps(split):
+                rejected.append(split)
+                continue
+            kept.append(split)
+            rows = nodes.pop(node)
+            left = split.left[self.cells[split.cells]]
+            sides = {2 * node: rows & left, 2 * node + 1: rows & ~left}
+            nodes |= sides
+            waiting += sides if node.bit_length() < self.max_depth else ()
+        regions = {node: tree.facts(nodes[node]) for node in sorted(nodes, key=bin)}
+        whole = tree.facts(np.ones(len(self.weights), bool)) if kept else regions[1]
+        return RegionEstimate(tuple(kept), tuple(rejected), whole, regions)
+
+    def _keeps(self, split: FoundSplit) -> bool:
+        """Return whether the measured gain of a split is large enough, and clearly above its error."""
+        least = max(self.min_gain * split.heterogeneity, LEAST_VARIANCE * self.variance)
+        return bool(split.gain >= least and split.gain > LEAST_ERRORS * split.error)
 
 
-class FeatureSearch:
-    """Search for the regions of one feature: the splits found so far, and the work of the next pass."""
+def _scaled(curves: Floats, shares: Floats) -> Floats:
+    r"""Return centered curves ``(n, o * g)``, times :math:`\sqrt{p_x}`, from those ``(o, n, g)`` of rows."""
+    scaled = curves.transpose(1, 0, 2).copy()
+    scaled -= (scaled @ shares)[..., None]
+    scaled *= np.sqrt(shares)
+    return scaled.reshape(len(scaled), -1)
 
-    def __init__(self, request: RegionRequest, number: int) -> None:
-        self.request = request
-        candidates = request.candidates[number] if request.max_depth else ()
-        sizes = [1, *(request.cells[one].n_cells for one in candidates)]
-        first = np.append(0, np.cumsum(sizes)).astype(np.int64)
-        self.task: SearchTask | None = SearchTask(request.shares[number], candidates, first)
-        self.found: list[FoundSplit] = []
-        self.half = np.zeros(3)
-        self.whole: NodeFacts | None = None
 
-    @ignore_fp_errors()
-    def update(self, cells: Floats, squares: Floats, half: Floats, depth: int) -> None:
-        """Add the states of a pass at a depth, and set the task of the next one, None without any."""
-        task, self.half = self.task, half
-        assert task is not None
-        for split, sums in zip(task.measured, squares, strict=True):
-            self.found.append(replace(split, error=_error(sums, half)))
-        best: list[FoundSplit] = []
-        for position, node in enumerate(task.searched):
-            sums = cells[2 * position : 2 * position + 2]
-            self.whole = self.whole or NodeFacts.of(sums[:, 0])
-            found = self._best(task, node, sums)
-            best += [] if found is None else [found]
-        deeper = depth + 1 < self.request.max_depth
-        followed = tuple(split for split in best if deeper and self._large(split))
-        searched = tuple(node for split in followed for node in (2 * split.node, 2 * split.node + 1))
-        splits = (*task.splits, *task.followed)
-        self.task = (
-            replace(task, splits=splits, measured=tuple(best), followed=followed, searched=searched)
-            if best
-            else None
-        )
+def heterogeneity(curves: Floats, shares: Floats, weights: Floats | None) -> float:
+    """Return the heterogeneity of rows, a sum, from their curves ``(o, n, g)`` and the weights of points."""
+    scaled = _scaled(curves, shares)
+    return float(_distances(scaled, np.ones(len(scaled)) if weights is None else weights).sum())
 
-    def _best(self, task: SearchTask, node: int, sums: Floats) -> FoundSplit | None:
+
+def _distances(curves: Floats, weights: Floats) -> Floats:
+    """Return the weighted squared distance of each of some scaled curves from their average."""
+    apart = curves - weights @ curves / weights.sum()
+    return np.asarray(weights * np.einsum("iv,iv->i", apart, apart))
+
+
+class _Tree:
+    """The scaled curves ``(n, v)`` of the rows of a search, and the splits among some candidates."""
+
+    def __init__(self, search: RegionSearch, curves: Floats, among: tuple[int, ...]) -> None:
+        self.search, self.curves, self.among = search, curves, among
+        weights = search.weights[:, None]
+        self.values = np.concatenate([np.ones_like(weights), weights, weights * curves], axis=1)
+        sizes = [search.candidates[number].n_cells for number in among]
+        self.first = np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+    def facts(self, rows: Flags) -> NodeFacts:
+        """Return the facts about some rows."""
+        distances = self._distances(rows)
+        return NodeFacts(len(distances), float(self.search.weights[rows].sum()), float(distances.sum()))
+
+    def _distances(self, rows: Flags) -> Floats:
+        return _distances(self.curves[rows], self.search.weights[rows])
+
+    def best_split(self, node: int, rows: Flags) -> FoundSplit | None:
         """Return the split of a node that gains most on the rows that select, None if there is none."""
+        search = self.search
+        sums = self._cell_sums(rows)
+        least = search.least_gain * search.weights[rows & ~search.measures].sum()
         best: tuple[float, int, Flags] | None = None
-        least = self.request.least_gain * sums[SELECT, 0, WEIGHT]
-        for one, first, stop in zip(task.candidates, task.first[1:-1], task.first[2:], strict=True):
+        for number, first, stop in zip(self.among, self.first, self.first[1:], strict=False):
             own = sums[:, first:stop]
-            sides = self.request.cells[one].sides(own[SELECT])
-            sides = sides[self._allowed(own, sides)]
+            sides = search.candidates[number].sides(own[SELECT])
+            sides = sides[_allowed(own, sides)]
             if not len(sides):
                 continue
             gains = _gains(own[SELECT], sides)
             at = int(np.argmax(gains >= gains.max() * (1 - TIE)))
             if gains[at] > least and (best is None or gains[at] > best[0] * (1 + TIE)):
-                best = float(gains[at]), one, sides[at]
-        if best is None:
-            return None
-        _, one, left = best
-        position = task.candidates.index(one)
-        own = sums[:, task.first[position + 1] : task.first[position + 2]]
-        whole, *parts = (NodeFacts.of(own[:, some].sum(axis=1)) for some in (left | True, left, ~left))
-        gain = float(_gains(own[MEASURE], left[None])[0])
-        return FoundSplit(node, one, left, whole, (parts[0], parts[1]), gain)
+                best = float(gains[at]), number, sides[at]
+        return None if best is None else self._measured(node, rows, *best[1:])
 
-    def _allowed(self, sums: Floats, sides: Flags) -> Flags:
-        """Return the splits with enough rows on both sides, in both halves."""
-        rows = sums[..., ROWS]
-        left, right = rows @ sides.T, rows @ ~sides.T
-        return np.asarray((np.minimum(left, right) >= self.request.bounds.min_rows).all(axis=0))
+    def _cell_sums(self, rows: Flags) -> Floats:
+        """Return the sums ``(2, c, 2 + v)`` of both halves of some rows in the cells of each candidate."""
+        search = self.search
+        groups = np.where(rows, search.measures, -1).astype(np.int32)
+        sums = np.zeros((2, int(self.first[-1]), self.values.shape[1]))
+        columns = np.array(self.among, np.int32)
+        kernels().add_to_cells(self.values, search.cells, columns, self.first[:-1], groups, sums)
+        return sums
 
-    def _large(self, split: FoundSplit) -> bool:
-        """Return whether the gain of a split is a large enough share of heterogeneity and variance."""
-        bounds, weight = self.request.bounds, self.half[1]
-        enough = split.gain >= bounds.min_gain * split.whole.measured_heterogeneity
-        return bool(enough and split.gain >= bounds.min_variance * self.request.variance * weight)
+    def _measured(self, node: int, rows: Flags, number: int, left: Flags) -> FoundSplit:
+        r"""Return a split with its gain on the measuring half, a sum over rows, and its standard error.
 
-    def estimate(self) -> RegionEstimate:
-        """Return the splits that pass every bound, and those that fail one below kept splits."""
-        kept: list[FoundSplit] = []
-        rejected: list[FoundSplit] = []
-        for split in sorted(self.found, key=lambda one: one.node):
-            if split.node > 1 and all(split.node // 2 != one.node for one in kept):
-                continue
-            clear = split.gain > self.request.bounds.min_errors * split.error
-            (kept if clear and self._large(split) else rejected).append(split)
-        assert self.whole is not None
-        return RegionEstimate(tuple(kept), tuple(rejected), self.whole)
+        With :math:`z_i` the scaled curve of row i, the gain of a split of R into two sides is the sum of
+
+        .. math:: g_i = w_i (|z_i - m_R|^2 - |z_i - m_{S(i)}|^2)
+
+        where :math:`S(i)` is the side of the row and m are averages over the measuring half.
+        """
+        measures, weights = self.search.measures, self.search.weights
+        here, goes_left = rows & measures, left[self.search.cells[number]]
+        gains = np.zeros(len(weights))
+        gains[here] = self._distances(here)
+        heterogeneity = gains.sum()
+        for side in (here & goes_left, here & ~goes_left):
+            gains[side] -= self._distances(side)
+        gains, weights = gains[measures], weights[measures]
+        gain, total, size = gains.sum(), weights.sum(), len(weights)
+        error = np.sqrt(((gains - weights * gain / total) ** 2).sum() * size / (size - 1)) / total
+        facts = int(rows.sum()), float(gain / total), float(error), float(heterogeneity / total)
+        return FoundSplit(node, number, left, *facts)
+
+
+def _allowed(sums: Floats, sides: Flags) -> Flags:
+    """Return the splits ``(s,)`` with enough rows on both sides, in both halves."""
+    rows = sums[..., ROWS]
+    return np.asarray((np.minimum(rows @ sides.T, rows @ ~sides.T) >= LEAST_ROWS).all(axis=0))
 
 
 def _gains(sums: Floats, sides: Flags) -> Floats:
     """Return the gain of each split ``(s, c)`` from the sums ``(c, v)`` of one half."""
-    left, right = (np.einsum("sc,cv->sv", some.astype(np.float64), sums) for some in (sides, ~sides))
+    left, right = (np.einsum("sc,cv->sv", side.astype(np.float64), sums) for side in (sides, ~sides))
     weights = [part[:, WEIGHT] for part in (left, right)]
     apart = left[:, CURVE:] / weights[0][:, None] - right[:, CURVE:] / weights[1][:, None]
     squares = np.einsum("sv,sv->s", apart, apart)
     return np.asarray(weights[0] * weights[1] / (weights[0] + weights[1]) * squares)
 
 
-def _error(sums: Floats, half: Floats) -> float:
-    """Return the standard error of a gain, from sums of the gains of rows and the weights of their half."""
-    (gain, squares, weighted), (rows, weight, weights) = sums, half
-    mean = gain / weight
-    spread = squares - 2 * mean * weighted + mean**2 * weights
-    return float(np.sqrt(max(0.0, spread) * rows / (rows - 1))) if rows > 1 else np.nan
-
-
-class RegionSearch(StatisticEvaluator):
-    """Base class of evaluators that search for regions: one pass for each depth, and one for errors.
-
-    ``predicted`` has the number of predictions of each pass.
-    """
-
-    model: Model
-    request: RegionRequest
-    predicted: list[int]
-
-    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
-
-    @property
-    @abstractmethod
-    def source(self) -> ExactEffects | BruteForce:
-        """The evaluator of individual curves, with the request of this one."""
-
-    @classmethod
-    def covers(cls, request: RegionRequest) -> tuple[int, ...]:
-        """Return the numbers of all grids."""
-        return tuple(range(len(request.grids)))
-
-    @property
-    def threaded(self) -> bool:
-        """Whether the evaluator uses every core by default."""
-        return self.source.threaded
-
-    @property
-    def block_rows(self) -> int:
-        """Rows per block."""
-        return self.source.block_rows
-
-    @property
-    def error_rows(self) -> int:
-        """Number of rows that the standard errors are computed from: about half of them."""
-        return self.request.n_weighted // 2
-
-    @property
-    def predictions(self) -> int:
-        """Number of rows that the model predicts, at most; after the search, the number it did predict."""
-        return sum(self.predicted) or self.source.predictions * (self.request.max_depth + 1)
-
-    @property
-    def state_bytes(self) -> int:
-        """Memory of the sums of one pass; the last depth has most nodes."""
-        request, halves = self.request, 2 ** max(1, self.request.max_depth)
-        total = 0
-        for grid, candidates in zip(request.grids, request.candidates, strict=True):
-            own = candidates if request.max_depth else ()
-            cells = 1 + sum(request.cells[one].n_cells for one in own)
-            total += halves * cells * (CURVE + grid.n_points * self.model.n_outputs) * FLOAT
-        return total
-
-    def memory(self, threads: int) -> int:
-        """Return the maximum memory: sums of the blocks that are evaluated, and that wait to be merged."""
-        rows, source = min(self.block_rows, self.request.rows), self.source
-        cells = rows * CELL_BYTES * (len(self.request.cells) + 4 * len(self.request.grids))
-        block = self.request.row_bytes * rows if self.request.out_of_core else 0
-        levels = math.ceil(math.log2(max(2, self.request.rows / self.block_rows))) + 2
-        waiting = (levels + AHEAD * threads) * self.state_bytes
-        return int(source.held_bytes + waiting + threads * (source.worker_bytes + cells + block))
-
-    def shortage(self, needed: float) -> str:
-        """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
-        return (
-            f"the sums of {count(len(self.request.grids), 'feature')} need {format_bytes(needed)} and "
-            f"max_memory is {format_bytes(self.request.max_memory)}; raise it, name fewer features or lower "
-            "max_depth"
-        )
-
-    def passes(self, threads: int) -> Passes:
-        """Yield a pass for each depth while there are splits to follow, and one for the last errors."""
-        searches = [FeatureSearch(self.request, number) for number in range(len(self.request.grids))]
-        for depth in range(self.request.max_depth + 1):
-            active = [number for number, search in enumerate(searches) if search.task is not None]
-            if not active:
-                break
-            some = (
-                self
-                if len(active) == len(searches)
-                else self.build(self.model, self.request.only(tuple(active)))
-            )
-            source = some.source
-            if isinstance(source, ExactEffects):
-                source.prepare_curves([group for group, _ in source.groups])
-            tasks = [task for search in searches if (task := search.task) is not None]
-            evaluator = RegionPass(source, self.request.cells, tuple(tasks))
-            state = yield Fold(f"depth-{depth}", evaluator, self.block_rows, settings=self.request.settings)
-            self.predicted.append(source.predictions)
-            for position, number in enumerate(active):
-                cells, squares = (state.parts[name, position].cells for name in ("cells", "squares"))
-                searches[number].update(cells, squares, state.parts["half", 0].cells, depth)
-        return [search.estimate() for search in searches]
-
-
 @dataclass(frozen=True, eq=False)
-class ExactRegions(RegionSearch):
-    """Regions from the structure of a model, which gives the curve of every row without predictions."""
+class RegionGrouping:
+    """The regions of a feature as groups of rows, each with a label."""
 
-    model: Model
-    request: RegionRequest
-    built: ExactEffects
-    predicted: list[int] = field(default_factory=list)
+    name: str
+    labels: tuple[str, ...]
+    leaves: tuple[int, ...]
+    splits: tuple[NodeSplit, ...]
+    candidates: tuple[SplitCells, ...]
 
-    name: ClassVar[str] = "exact_regions"
-    shortcut: ClassVar[bool] = True
-    structure: ClassVar[type | None] = object  # of any kind
-    how: ClassVar[str] = "exact, from the structure of the model"
+    notes: ClassVar[tuple[Note, ...]] = ()
 
-    @classmethod
-    def build(cls, model: Model, request: RegionRequest) -> ExactRegions:
-        """Return the evaluator, or refuse a model without a structure."""
-        return cls(model, request, exact_of(model, request))
-
-    @cached_property
-    def source(self) -> ExactEffects:
-        """The evaluator of individual curves, with the request of this one."""
-        built: Any = self.built
-        same: ExactEffects = built if built.request is self.request else replace(built, request=self.request)
-        return same
-
-
-@dataclass(frozen=True, eq=False)
-class BruteRegions(RegionSearch):
-    """Regions from predictions of every row at every grid point, for any model."""
-
-    model: Model
-    request: RegionRequest
-    predicted: list[int] = field(default_factory=list)
-
-    name: ClassVar[str] = "brute_regions"
-    shortcut: ClassVar[bool] = False
-    how: ClassVar[str] = "by brute force, a prediction for each row and grid point in each pass"
-
-    @cached_property
-    def source(self) -> BruteForce:
-        """The evaluator of individual curves."""
-        return BruteForce(self.model, self.request)
+    def codes(self, block: Block) -> Integers:
+        """Return the region of each row of a block, as a position among the labels."""
+        used = {split.cells: self.candidates[split.cells].locate(block) for split in self.splits}
+        nodes = below(self.splits, used, np.ones(len(block.table), np.int64))
+        order = np.argsort(self.leaves)
+        return order[np.searchsorted(np.sort(self.leaves), nodes)]

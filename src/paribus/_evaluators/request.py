@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, Evaluator, Floats, Integers
-from paribus._data.rows import ONE_PART, Background, Block, Parts, Rows, Sample
+from paribus._data.rows import ONE_PART, Background, Block, Parts, Sample
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues, curve_quantiles
 from paribus._text import count
@@ -26,7 +26,6 @@ CALLS_FIRST = 64  # largest cut of calls and curve portions, which changes no re
 MOST_CUTS = 64 * CALLS_FIRST  # largest cut
 MOST_PAIRED = 256  # points of a curve whose covariance is computed
 MOST_PRODUCTS = 2**18  # numbers of the covariance of one curve, over its outputs
-SEED = 0  # of the rows sampled for standard errors
 SKETCHES = 16  # number of sketches that fill their share of memory: one state per level of merges
 
 
@@ -86,14 +85,6 @@ class EvaluationRequest:
     background: Background | None = None
     strengths: bool = False
     shared: dict[Any, Any] = field(default_factory=dict)
-
-    def among(self, rows: Rows) -> Self:
-        """Return the request for some rows in memory, all with positive weight."""
-        size = len(rows)
-        sample = None if self.sample is None else rows.sample(len(self.sample.numbers), SEED)
-        return replace(
-            self, rows=size, n_weighted=size, weighted=rows.weighted, sample=sample, out_of_core=False
-        )
 
     def squares(self, positions: Integers, weights: Floats | None) -> Floats:
         """Return what the squared deviation of each row counts for, zero for rows that are not sampled."""

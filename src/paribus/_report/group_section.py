@@ -114,7 +114,7 @@ def region_section(refs: References) -> Markup | None:
         "The spread of a feature is the standard deviation of its centered individual curves. It is zero "
         "without interactions. A split of the rows is selected on one half of them. It is kept if it reduces "
         "the spread of the other half by more than chance and by enough to matter. Spreads of regions are of "
-        "all their rows, and gains of the other half."
+        "both halves, and gains of the other half. Curves are of all rows."
     )
     split = [one for one in regions.values() if one.splits]
     none = [name for name, one in regions.items() if not one.splits]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from paribus._evaluators.region_search import LEAST_ERRORS, LEAST_VARIANCE
 from paribus._text import at_value, count, number, percent
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
@@ -107,7 +108,7 @@ def _conditions(
 
 @record
 class Region(Record):
-    """Rows in which the individual curves of a feature are alike.
+    """Rows in which the individual curves of a feature are alike, among those of the search.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class Region(Record):
     text : str
         The region in words, such as ``"region = north and age <= 35"``.
     rows : int
-        Number of rows.
+        Number of rows of the search.
     weight : float
         Sum of their weights.
     heterogeneity : float
@@ -143,7 +144,7 @@ class FeatureRegions(PlotMixin):
     regions : tuple of Region
         The parts that the splits lead to; without a split all rows.
     rejected : tuple of RegionSplit
-        The best splits that fail one of the bounds.
+        The best splits that gain too little, see `why_rejected`.
     heterogeneity, heterogeneity_within : float
         Mean squared distance of the centered curves from their average: over all rows of the search, and
         within regions.
@@ -151,8 +152,8 @@ class FeatureRegions(PlotMixin):
         Variance of the prediction over all rows of the search, summed over outputs.
     curves : GroupedResults or None
         The partial dependence in each region, by its text, with standard errors; None without a split.
-    min_gain, min_variance, min_errors : float
-        The bounds of a split, as requested.
+    min_gain : float
+        The bound of `RegionSplit.share_of_heterogeneity`, as requested.
     notes : tuple of Note
         Caveats as plain sentences.
     provenance : Provenance
@@ -160,9 +161,10 @@ class FeatureRegions(PlotMixin):
 
     Notes
     -----
-    The rows of the search are a sample if a note (PAR204) reports one. Heterogeneity describes all of them,
-    with the half that selected the splits. Its decrease within regions is therefore not the gain that the
-    other half measures: `RegionSplit.gain`, `explained`.
+    Splits, regions and heterogeneity describe the rows of the search: at most 20,000, whose number is
+    ``provenance.sampled_rows`` if they are a sample. Curves are averages over all rows, as their groups.
+    Heterogeneity includes the half that selected the splits. Its decrease within regions is therefore not
+    the gain that the other half measures: `RegionSplit.gain`, `explained`.
 
     `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
     it raises `DrawingError`: then `paribus.partial_dependence` has the curve of all rows.
@@ -179,8 +181,6 @@ class FeatureRegions(PlotMixin):
     prediction_variance: float
     curves: GroupedResults | None
     min_gain: float
-    min_variance: float
-    min_errors: float
     notes: tuple[Note, ...]
     provenance: Provenance
 
@@ -192,7 +192,7 @@ class FeatureRegions(PlotMixin):
         return share, error / self.prediction_variance if self.prediction_variance else 0.0
 
     def why_rejected(self, split: RegionSplit) -> str:
-        """Return which bounds a split fails, in words; empty if it fails none.
+        """Return why a split was rejected, in words; empty if it was not.
 
         Parameters
         ----------
@@ -204,18 +204,17 @@ class FeatureRegions(PlotMixin):
         str
         """
         errors = split.gain / split.gain_error if split.gain_error > 0 else math.inf
-        checks = (
-            (split.share_of_heterogeneity >= self.min_gain, split.share_of_heterogeneity, "heterogeneity"),
-            (split.share_of_variance >= self.min_variance, split.share_of_variance, "prediction variance"),
+        shares = (
+            (split.share_of_heterogeneity, self.min_gain, "heterogeneity"),
+            (split.share_of_variance, LEAST_VARIANCE, "prediction variance"),
         )
-        bounds = self.min_gain, self.min_variance
         failed = [
-            f"{percent(max(0.0, share))} of the {of}, below {percent(bound)}"
-            for (passes, share, of), bound in zip(checks, bounds, strict=True)
-            if not passes
+            f"{percent(max(0.0, share))} of the {whole}, below {percent(least)}"
+            for share, least, whole in shares
+            if not share >= least
         ]
-        if not errors > self.min_errors:
-            failed.append(f"{number(errors)} standard errors, at most {number(self.min_errors)}")
+        if not errors > LEAST_ERRORS:
+            failed.append(f"{number(errors)} standard errors, at most {number(LEAST_ERRORS)}")
         return f"it gains {' and '.join(failed)}" if failed else ""
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:

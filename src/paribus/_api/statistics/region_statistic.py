@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,31 +11,34 @@ import numpy as np
 
 from paribus._api.by_group import by_group
 from paribus._api.combine import combine_facts
+from paribus._api.crossed_rows import is_called
 from paribus._api.data import InMemoryData
 from paribus._api.run import (
     ModelEstimates,
     Rounds,
-    RowsNeededError,
     RunContext,
     Steps,
     evaluate_model,
+    folded,
     lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._data.summary import SEED, Summary, SummarySpec
 from paribus._evaluators.cell_means import CellEstimate, CellMeans, MarginalRequest
 from paribus._evaluators.interactions.tree_interactions import pairs_sharing_path
-from paribus._evaluators.region_cells import RegionGrouping, SplitCells
 from paribus._evaluators.region_search import (
     FoundSplit,
-    NodeFacts,
     RegionEstimate,
-    RegionRequest,
-    SplitBounds,
+    RegionGrouping,
+    RegionSearch,
+    SplitCells,
+    heterogeneity,
 )
+from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._grid import Grid, axis_of
 from paribus._kernels import kernels
@@ -43,16 +46,17 @@ from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, refuse_joined
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import plain_value
+from paribus._text import count, plain_value
 from paribus._typing import AUTO
-from paribus.errors import FeatureError, RefusalError
+from paribus.errors import FeatureError, MemoryBoundError, RefusalError
 from paribus.notes import Note, NoteCode
 from paribus.results import FeatureRegions, GroupedResults, Provenance, Region, Regions, RegionSplit
 from paribus.results.regions import region_text
 
 MOST_FEATURES = 5  # features that are searched unless they are named
-RANKED, RANKED_BRUTE = 4_096, 512  # rows by which these are chosen: of a structure, and of predictions
-ALL_ROWS, BRUTE_ROWS = None, 4_000  # default number of rows that are searched: by structure, by predictions
+SEARCHED_ROWS = 20_000  # rows that are searched, whose curves are held: more hardly move a threshold
+RANKED_ROWS = 1_000  # rows by which features are chosen
+CURVE_BYTES = 64_000_000  # of the curves of all features that are held at a time
 ROUNDING = 1e-24  # share of the mean squared prediction: a smaller gain is due to rounding
 
 
@@ -61,37 +65,23 @@ class RegionStatistic:
     """Splits of the rows by other features that most reduce the spread of centered individual curves.
 
     ``features`` are None to search those with the most heterogeneous curves among ``searched``, or among all
-    columns if that is None. An ``optional`` result is None if no column can be varied, or if the structure of
-    the model cannot be read, so that many predictions would be needed. ``size`` is the number of rows to
-    sample, None for all, or "auto" for the first of ``sizes`` if the structure of the model is read, and the
-    second if the model predicts.
+    columns if that is None. An ``optional`` result is None if no column can be varied, or if the model has to
+    be called. Splits are searched in sampled rows; the curves of regions are those of all rows.
     """
 
     axes: AxisOptions
     features: tuple[int, ...] | None
     max_depth: int
-    bounds: SplitBounds
-    size: int | str | None
+    min_gain: float
     seed: int
-    method: str = AUTO
     verb: str = "regions"
-    sizes: tuple[int | None, int] = (ALL_ROWS, BRUTE_ROWS)
     searched: tuple[int, ...] | None = None
     optional: bool = False
-    _sampled: dict[tuple[RunContext, int], tuple[Rows, float]] = field(default_factory=dict)
 
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = True
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """Seeds of the sample, and of standard errors."""
-        return tuple(dict.fromkeys((self.seed, SEED)))
-
-    @property
-    def reads_trees(self) -> bool:
-        """Whether it probably uses the trees of a model, which are then read in advance."""
-        return self.method != "brute"
+    reads_trees: ClassVar[bool] = True
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
@@ -99,35 +89,51 @@ class RegionStatistic:
         return self.axes.wanted
 
     def evaluate(self, context: RunContext) -> Steps:
-        """Weigh the points of the grids, choose features if none are named, then search their regions."""
+        """Lay out the grids, search regions in sampled rows, and average the curves of each region."""
         (model,) = context.models
-        if self.optional and not _is_read(model):
+        if self.optional and is_called(model):
             return lambda: None
         summaries, errors = self._summaries(context)
         grids, skipped = self._grids(context, summaries, errors)
         if not grids:
             return lambda: None
         cells = tuple(SplitCells.of(j, summary) for j, summary in summaries.items())
+        rows: Rows = yield from context.subsample(SEARCHED_ROWS, self.seed)
+        # At once, so that the passes for curves join those of other statistics over rows that are read.
+        found = folded(self._search(_in_rows(context, rows), model, rows, grids, cells), context)
+        curves = yield from self._curves(context, found)
+        return partial(self._result, context, found, skipped, curves)
+
+    def _search(
+        self, context: RunContext, model: Model, rows: Rows, grids: list[Grid], cells: tuple[SplitCells, ...]
+    ) -> Rounds:
+        """Weigh the points of the grids, choose features if none are named, then search their regions."""
+        weighed = yield from self._weighed(context, model, grids)
+        shares = [_shares(grid, estimate) for grid, estimate in zip(grids, weighed.estimates, strict=True)]
+        predictions = _predictions(weighed)
+        ranked = self.features is None and len(grids) > MOST_FEATURES
+        if ranked:
+            few = rows.keep(rows.sampled(RANKED_ROWS, self.seed))
+            spread = partial(_heterogeneity, few, shares)
+            spreads = yield from self._from_curves(_in_rows(context, few), model, grids, spread)
+            predictions += _predictions(spreads)
+            chosen = np.argsort(-np.array(spreads.estimates), kind="stable")[:MOST_FEATURES]
+            grids, shares = [grids[n] for n in chosen], [shares[n] for n in chosen]
         candidates = _interacting(model, [grid.axes[0].feature for grid in grids], cells)
-        weighed = yield from self._weighed(context, model, grids, f"{self.verb}-weights")
-        means, (variance, square) = weighed.plans[0].evaluator, _moments(weighed)
-        shares = [_shares(grid, own) for grid, own in zip(grids, weighed.estimates, strict=True)]
-        request = replace(
-            self._request(context, grids, tuple(shares), cells),
-            candidates=candidates,
+        variance, square = _moments(weighed)
+        search = RegionSearch.of(
+            rows,
+            cells,
+            {number for numbers in candidates for number in numbers},
+            max_depth=self.max_depth,
+            min_gain=self.min_gain,
             variance=variance,
             least_gain=ROUNDING * square,
         )
-        ranked: int | None = None
-        if self.features is None and len(grids) > 1:
-            spread = yield from self._searched(context, model, request, RANKED)
-            ranked = spread.plans[0].evaluator.request.n_weighted
-            order = np.argsort([-one.whole.heterogeneity for one in spread.estimates], kind="stable")
-            request = request.only(tuple(order[:MOST_FEATURES].tolist()))
-        request = replace(request, max_depth=self.max_depth)
-        searched = yield from self._searched(context, model, request, None)
-        curves = yield from self._curves(context, request, searched)
-        return partial(self._result, context, request, searched, means.predictions, skipped, ranked, curves)
+        find = lambda number, curves: search.find(curves, shares[number], candidates[number])  # noqa: E731
+        estimated = yield from self._from_curves(context, model, grids, find)
+        facts = {**combine_facts([estimated]), "predictions": predictions + _predictions(estimated)}
+        return FoundRegions(search, tuple(grids), tuple(estimated.estimates), facts, ranked)
 
     def _summaries(self, context: RunContext) -> tuple[dict[int, Summary], dict[int, FeatureError]]:
         """Return the summary of each column, and the errors of columns that cannot be summarized."""
@@ -139,12 +145,12 @@ class RegionStatistic:
                 return error
 
         every = dict(zip(self.wanted, context.pool.map(summary, self.wanted), strict=True))
-        errors = {j: one for j, one in every.items() if isinstance(one, FeatureError)}
-        return {j: one for j, one in every.items() if isinstance(one, Summary)}, errors
+        errors = {j: error for j, error in every.items() if isinstance(error, FeatureError)}
+        return {j: known for j, known in every.items() if isinstance(known, Summary)}, errors
 
     def _grids(
         self, context: RunContext, summaries: Mapping[int, Summary], errors: Mapping[int, FeatureError]
-    ) -> tuple[tuple[Grid, ...], tuple[str, ...]]:
+    ) -> tuple[list[Grid], tuple[str, ...]]:
         """Return the grid of each feature, at the edges of its bins, and the errors of skipped ones."""
         grids, skipped = [], []
         for j in (self.searched or self.wanted) if self.features is None else self.features:
@@ -163,133 +169,135 @@ class RegionStatistic:
                 skipped.append(str(error))
         if not grids and not self.optional:
             raise FeatureError(f"no column of X can be varied: {skipped[0]}")
-        return tuple(grids), tuple(skipped)
+        return grids, tuple(skipped)
 
-    def _weighed(self, context: RunContext, model: Model, grids: tuple[Grid, ...], name: str) -> Rounds:
+    def _weighed(self, context: RunContext, model: Model, grids: Sequence[Grid]) -> Rounds:
         """Return the weight around each point, and the moments of predictions, in one pass."""
-        request = MarginalRequest(grids, "average", **context.of_rows(), kept_rows=1)
-        return evaluate_model(context, model, lambda candidate: request, AUTO, name)
+        request = MarginalRequest(tuple(grids), "average", **context.of_rows(), kept_rows=1)
+        return evaluate_model(context, model, lambda candidate: request, AUTO, f"{self.verb}-weights")
 
-    def _request(
-        self,
-        context: RunContext,
-        grids: tuple[Grid, ...],
-        shares: tuple[Floats, ...],
-        cells: tuple[SplitCells, ...],
-    ) -> RegionRequest:
-        """Return the request of the heterogeneity of every grid on all rows, without splits."""
-        return RegionRequest(
-            grids,
-            "average",
-            **context.of_rows(),
-            strengths=False,
-            shares=shares,
-            cells=cells,
-            bounds=self.bounds,
-        )
-
-    def _searched(
-        self, context: RunContext, model: Model, request: RegionRequest, ranked: int | None
+    def _from_curves(
+        self, context: RunContext, model: Model, grids: Sequence[Grid], estimate: Callable[[int, Floats], Any]
     ) -> Rounds:
-        """Return the estimates of a request; with ``ranked``, on at most as many rows."""
-        name = self.verb if ranked is None else f"{self.verb}-ranking"
-        requested = partial(self._requested, context, request, ranked)
-        sample = partial(self._sample, context, model, request.grids[:1])
-        return evaluate_model(context, model, requested, self.method, name, sample=sample)
+        """Return estimates from the number of each grid and the curves ``(o, n, g)`` of all rows.
 
-    def _requested(
-        self, context: RunContext, request: RegionRequest, ranked: int | None, candidate: type[Any] | None
-    ) -> RegionRequest:
-        """Return the request to a candidate evaluator; raise `RowsNeededError` if it needs a sample first."""
-        predicts = candidate is not None and not candidate.shortcut
-        size = self.size if isinstance(self.size, int) else None
-        if self.size == AUTO:
-            size = self.sizes[predicts]
-        held = self.optional and not context.rows.in_memory  # one sample for all passes
-        if ranked is not None and not held:
-            size = min(RANKED_BRUTE if predicts else ranked, size or ranked)
-        if size is None or (size >= context.rows.n_weighted and not held):
-            return request
-        if (context, size) not in self._sampled:
-            raise RowsNeededError(size, self.seed)
-        rows, variance = self._sampled[context, size]
-        return replace(request.among(rows), background=rows, variance=variance)
+        Only the curves of some grids are held at a time.
+        """
+        rows, largest = context.rows, max(grid.n_points for grid in grids)
+        held = max(1, CURVE_BYTES // (FLOAT * len(rows) * model.n_outputs * largest))
+        estimates, evaluated = [], []
+        for first in range(0, len(grids), held):
+            portion = tuple(grids[first : first + held])
+            try:
+                requested = partial(_request, context, portion)
+                curves = yield from evaluate_model(context, model, requested, AUTO, self.verb)
+            except MemoryBoundError as error:
+                raise MemoryBoundError(
+                    f"max_memory does not fit the individual curves of {portion[0].names[0]!r} at "
+                    f"{count(len(rows), 'row')}; raise it, or pass subsample"
+                ) from error
+            evaluated.append(curves)
+            estimates += [estimate(n, effect.individual) for n, effect in enumerate(curves.estimates, first)]
+        plans = [plan for curves in evaluated for plan in curves.plans]
+        return replace(evaluated[0], plans=plans, estimates=estimates)
 
-    def _sample(
-        self, context: RunContext, model: Model, grids: tuple[Grid, ...], size: int
-    ) -> Generator[Any, Any, None]:
-        """Sample rows for `_requested`, and compute the variance of their predictions."""
-        rows = yield from context.subsample(size, self.seed)
-        sampled = replace(context, data=InMemoryData(rows, True), of_sample=True)
-        weighed = yield from self._weighed(sampled, model, grids, f"{self.verb}-variance-{size}")
-        self._sampled[context, size] = rows, _moments(weighed)[0]
-
-    def _curves(self, context: RunContext, request: RegionRequest, searched: ModelEstimates) -> Rounds:
+    def _curves(self, context: RunContext, found: FoundRegions) -> Rounds:
         """Return the functions that build the curves by region of each grid with splits."""
-        rows = {n: plan.evaluator.request.background for plan in searched.plans for n in plan.numbers}
         steps: dict[int, Steps] = {}
-        for number, found in enumerate(searched.estimates):
-            if not found.splits:
+        for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True)):
+            if not estimate.splits:
                 continue
-            feature, (name,) = request.grids[number].axes[0].feature, request.grids[number].names
-            regions = regions_of(request, found)[1]
-            labels, leaves = tuple(one.text for one in regions), tuple(one.node for one in regions)
-            grouping = RegionGrouping(f"regions of {name}", labels, leaves, found.splits, request.cells)
+            feature, (name,) = grid.axes[0].feature, grid.names
+            _, regions = regions_of(found.search, estimate)
+            labels, leaves = tuple(region.text for region in regions), tuple(estimate.regions)
+            candidates = found.search.candidates
+            grouping = RegionGrouping(f"regions of {name}", labels, leaves, estimate.splits, candidates)
             axes = replace(self.axes, features=(feature,), surveyed=tuple(self.wanted), skip=False)
-            verb = f"{self.verb}-curves-{feature}"
-            effect = EffectsStatistic(((feature,),), axes, method=self.method, alone=True, verb=verb)
-            some = rows[number]
-            own = context
-            if isinstance(some, Rows):
-                own = replace(context, data=InMemoryData(some, True), of_sample=True)
-            steps[number] = by_group(own, grouping, effect)
+            effect = EffectsStatistic(((feature,),), axes, alone=True, verb=f"{self.verb}-curves-{feature}")
+            steps[number] = by_group(context, grouping, effect)
         return dict(zip(steps, (yield from lockstep(list(steps.values()))), strict=True))
 
     def _result(
         self,
         context: RunContext,
-        request: RegionRequest,
-        searched: ModelEstimates,
-        predicted: int,
+        found: FoundRegions,
         skipped: tuple[str, ...],
-        ranked: int | None,
         curves: Mapping[int, Callable[[], GroupedResults]],
     ) -> Regions:
-        """Build the result; ``ranked`` is the number of rows by which features were chosen."""
-        every = context.rows.n_weighted
-        used = min((plan.evaluator.request.background or context.rows).n_weighted for plan in searched.plans)
-        facts, sampled = combine_facts([searched]), used < every
-        predicted += used if sampled else 0  # for the variance of the sample
-        if sampled:
-            facts |= {"sampled_rows": used, "seed": self.seed}
+        """Build the result."""
+        search, every = found.search, context.rows.n_weighted
+        searched = len(search.weights)
+        facts = found.facts | {"standard_error_rows": int(search.measures.sum())}
+        if searched < every:
+            facts |= {"sampled_rows": searched, "seed": self.seed}
         provenance = context.record(
-            **{**facts, "predictions": facts["predictions"] + predicted},
+            **facts,
             grid_resolution=self.axes.bins[0],
-            points=request.points,
+            points=sum(grid.n_points for grid in found.grids),
             rank_error=context.data.rank_error(self.wanted),
         )
-        notes = _sampled_notes(provenance, every, ranked)
+        notes = _sampled_notes(searched, every, self.seed, ranked=found.ranked)
         scale = context.rows.weight_scale
-        requests: dict[int, RegionRequest] = {}
-        for plan in searched.plans:
-            planned = plan.evaluator.request
-            assert isinstance(planned, RegionRequest)
-            requests |= {n: replace(request, variance=planned.variance) for n in plan.numbers}
         features = [
-            _feature(requests[number], number, found, curves, scale, notes, provenance)
-            for number, found in enumerate(searched.estimates)
+            _feature(
+                search,
+                grid.names,
+                estimate,
+                curves[number]() if number in curves else None,
+                scale,
+                notes,
+                provenance,
+            )
+            for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True))
         ]
-        ordered = sorted(features, key=lambda one: -one.heterogeneity)
+        ordered = sorted(features, key=lambda feature: -feature.heterogeneity)
         return Regions(tuple(ordered), skipped)
 
 
+@dataclass(frozen=True, eq=False)
+class FoundRegions:
+    """The regions of the feature of each grid, and the record of their computation.
+
+    ``ranked`` says that the features were chosen by their heterogeneity.
+    """
+
+    search: RegionSearch
+    grids: tuple[Grid, ...]
+    estimates: tuple[RegionEstimate, ...]
+    facts: dict[str, Any]
+    ranked: bool
+
+
+def _predictions(estimated: ModelEstimates) -> int:
+    """Return the number of rows that the model predicted."""
+    return sum(plan.evaluator.predictions for plan in estimated.plans)
+
+
+def _request(
+    context: RunContext, grids: tuple[Grid, ...], candidate: type[StatisticEvaluator] | None
+) -> EvaluationRequest:
+    """Return the request for the individual curves of all rows, whichever the candidate evaluator."""
+    return EvaluationRequest(grids, "individual", **context.of_rows(), strengths=False)
+
+
+def _in_rows(context: RunContext, rows: Rows) -> RunContext:
+    """Return the context of some of its rows in memory."""
+    if rows is context.rows:
+        return context
+    return replace(context, data=InMemoryData(rows, True), of_sample=True)
+
+
+def _heterogeneity(rows: Rows, shares: Sequence[Floats], number: int, curves: Floats) -> float:
+    """Return the heterogeneity of the curves of a grid over all rows."""
+    return heterogeneity(curves, shares[number], rows.weights)
+
+
 def regions_of(
-    request: RegionRequest, found: RegionEstimate, weight_scale: float = 1.0
+    search: RegionSearch, estimate: RegionEstimate, weight_scale: float = 1.0
 ) -> tuple[tuple[RegionSplit, ...], tuple[Region, ...]]:
     """Return the kept splits of a feature, and its regions."""
-    splits = tuple(_split(request, split, found.whole.measured) for split in found.splits)
-    leaves = leaves_of(found)
-    paths = [_path(splits, node) for node in leaves]
+    splits = tuple(_split(search, split) for split in estimate.splits)
+    paths = [_path(splits, node) for node in estimate.regions]
     texts = [region_text(path) for path in paths]
     if len(set(texts)) < len(texts):  # thresholds that round alike are written in full
         texts = [region_text(path, plain_value) for path in paths]
@@ -301,71 +309,54 @@ def regions_of(
             weight=facts.weight * weight_scale,
             heterogeneity=facts.heterogeneity / facts.weight,
         )
-        for text, (node, facts) in zip(texts, leaves.items(), strict=True)
+        for text, (node, facts) in zip(texts, estimate.regions.items(), strict=True)
     )
     return splits, regions
 
 
 def _feature(
-    request: RegionRequest,
-    number: int,
-    found: RegionEstimate,
-    curves: Mapping[int, Callable[[], GroupedResults]],
+    search: RegionSearch,
+    names: tuple[str, ...],
+    estimate: RegionEstimate,
+    curves: GroupedResults | None,
     weight_scale: float,
     notes: tuple[Note, ...],
     provenance: Provenance,
 ) -> FeatureRegions:
     """Return the regions of one feature."""
-    bounds, whole = request.bounds, found.whole
-    measured = whole.measured or 1.0  # few rows may all select splits
-    splits, regions = regions_of(request, found, weight_scale)
+    whole = estimate.whole
+    splits, regions = regions_of(search, estimate, weight_scale)
     return FeatureRegions(
-        feature_names=request.grids[number].names,
+        feature_names=names,
         splits=splits,
         regions=regions,
-        rejected=tuple(_split(request, split, measured) for split in found.rejected),
+        rejected=tuple(_split(search, split) for split in estimate.rejected),
         heterogeneity=whole.heterogeneity / whole.weight,
-        heterogeneity_within=sum(facts.heterogeneity for facts in leaves_of(found).values()) / whole.weight,
-        prediction_variance=request.variance,
-        curves=curves[number]() if number in curves else None,
-        min_gain=bounds.min_gain,
-        min_variance=bounds.min_variance,
-        min_errors=bounds.min_errors,
+        heterogeneity_within=sum(facts.heterogeneity for facts in estimate.regions.values()) / whole.weight,
+        prediction_variance=search.variance,
+        curves=curves,
+        min_gain=search.min_gain,
         notes=notes,
         provenance=provenance,
     )
 
 
-def _split(request: RegionRequest, split: FoundSplit, weight: float) -> RegionSplit:
-    """Return a split as a result; ``weight`` is that of all rows that measure."""
-    cells = request.cells[split.cells]
+def _split(search: RegionSearch, split: FoundSplit) -> RegionSplit:
+    """Return a split as a result."""
+    cells, variance = search.candidates[split.cells], search.variance
     threshold, categories = cells.side_values(split.left)
-    whole, variance = split.whole.measured_heterogeneity, request.variance * weight
     return RegionSplit(
         node=split.node,
         feature=cells.name,
         threshold=threshold,
         categories=categories,
         missing=None if not cells.missing else "left" if split.left[-1] else "right",
-        rows=split.whole.rows,
-        gain=split.gain / weight,
-        gain_error=split.error / weight,
-        share_of_heterogeneity=split.gain / whole if whole else 0.0,
+        rows=split.rows,
+        gain=split.gain,
+        gain_error=split.error,
+        share_of_heterogeneity=split.gain / split.heterogeneity if split.heterogeneity else 0.0,
         share_of_variance=split.gain / variance if variance else 0.0,
     )
-
-
-def leaves_of(found: RegionEstimate) -> dict[int, NodeFacts]:
-    """Return the facts about each region by its node, from left to right."""
-    split = {one.node: one for one in found.splits}
-
-    def below(node: int, facts: NodeFacts) -> dict[int, NodeFacts]:
-        if node not in split:
-            return {node: facts}
-        left, right = split[node].sides
-        return below(2 * node, left) | below(2 * node + 1, right)
-
-    return below(1, found.whole)
 
 
 def _path(splits: Sequence[RegionSplit], leaf: int) -> list[tuple[RegionSplit, int]]:
@@ -373,15 +364,6 @@ def _path(splits: Sequence[RegionSplit], leaf: int) -> list[tuple[RegionSplit, i
     nodes = [leaf >> up for up in range(leaf.bit_length() - 1)][::-1]
     by_node = {split.node: split for split in splits}
     return [(by_node[node // 2], node % 2) for node in nodes]
-
-
-def _is_read(model: Model) -> bool:
-    """Return whether the structure of a model can be read."""
-    try:
-        structure_of(model)
-    except RefusalError:
-        return False
-    return True
 
 
 def _moments(weighed: ModelEstimates) -> tuple[float, float]:
@@ -431,16 +413,13 @@ def _interacting(
     )
 
 
-def _sampled_notes(provenance: Provenance, rows: int, ranked: int | None) -> tuple[Note, ...]:
+def _sampled_notes(searched: int, rows: int, seed: int, *, ranked: bool) -> tuple[Note, ...]:
     """Return notes on sampled rows: of the search, and of the choice of features."""
     notes = []
-    if provenance.sampled_rows is not None:
-        text = (
-            f"regions are searched for in {provenance.sampled_rows:,} of {rows:,} rows "
-            f"(seed={provenance.seed}); pass subsample for another number"
-        )
-        notes.append(Note(NoteCode.ROWS_SAMPLED, text, value=provenance.sampled_rows))
-    if ranked is not None and ranked < rows:
-        text = f"the most heterogeneous features were chosen by {ranked:,} of {rows:,} rows; or name features"
-        notes.append(Note(NoteCode.ROWS_SAMPLED, text, value=ranked))
+    if searched < rows:
+        text = f"regions are searched for in {searched:,} of {rows:,} rows (seed={seed}); curves use all rows"
+        notes.append(Note(NoteCode.ROWS_SAMPLED, text, value=searched))
+    if ranked and searched > RANKED_ROWS:
+        text = f"the most heterogeneous features were chosen by {RANKED_ROWS:,} of {rows:,} rows"
+        notes.append(Note(NoteCode.ROWS_SAMPLED, f"{text}; or name features", value=RANKED_ROWS))
     return tuple(notes)
