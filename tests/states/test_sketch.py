@@ -106,7 +106,7 @@ def test_few_distinct_numbers_are_listed_with_their_weights(values, options, dat
     weights = drawn_weights(data, len(values))
     sketch = sketched(values, weights, drawn_cuts(data, len(values)), **options).with_ends()
     distinct, place = np.unique(values, return_inverse=True)
-    if len(distinct) >= options["limit"]:
+    if len(distinct) > options["limit"]:
         assert sketch.few is None
         assert sketch.few_weights is None
     else:
@@ -185,16 +185,16 @@ def test_sketch_is_thinned_again_only_beyond_four_times_its_capacity(weights):
     assert thin.merge(thin).error == 2 * thin.error
 
 
-def test_limited_sketches_list_distinct_numbers_only_below_the_limit():
+def test_limited_sketches_list_distinct_numbers_only_up_to_the_limit():
     sketch = Sketch.of(np.repeat([1.0, 2.0, 3.0], 5), None, exact=8, capacity=4, limit=9)
-    assert sketch.limited(4).few.tolist() == [1.0, 2.0, 3.0]
-    assert sketch.limited(4).limit == sketch.limited(3).limit + 1 == 4
-    assert sketch.limited(3).few is sketch.limited(3).few_weights is None
+    assert sketch.limited(3).few.tolist() == [1.0, 2.0, 3.0]
+    assert sketch.limited(3).limit == sketch.limited(2).limit + 1 == 3
+    assert sketch.limited(2).few is sketch.limited(2).few_weights is None
     kept = Sketch.of(np.array([1.0]), None, exact=8, capacity=4, limit=9)
     assert kept.limited(2).limit == 2
     assert sketch.with_ends() is sketch
     assert sketch.merge(kept).few_weights.tolist() == [6.0, 5.0, 5.0]
-    assert sketch.limited(3).merge(sketch.limited(3)).few is None
+    assert sketch.limited(2).merge(sketch.limited(2)).few is None
     none = Sketch.of(np.zeros(0), None, exact=8, capacity=4, limit=9).with_ends()
     assert len(none.ends) == none.bound == 0
     assert none.merge(none).ends.tolist() == []

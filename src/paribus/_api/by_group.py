@@ -57,7 +57,7 @@ class GroupPerformance(GroupedStatistic):
         return build
 
 
-SPEC = SummarySpec(False, MOST_VALUES + 1, (0.25, 0.75), given=False, bins=(QUANTILES,))
+SPEC = SummarySpec(False, MOST_VALUES, (0.25, 0.75), given=False, bins=(QUANTILES,))
 
 
 def column_groups(context: RunContext) -> GroupsByColumn:

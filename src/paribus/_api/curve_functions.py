@@ -86,8 +86,8 @@ def partial_dependence(
     percentiles : (float, float)
         Weighted quantiles between which the grid is evenly spaced, unless each distinct value is a point.
     grid_resolution : int or "splits"
-        Number of evenly spaced grid points; a feature with fewer distinct values is evaluated at each.
-        ``"splits"`` uses every threshold of a tree ensemble.
+        Number of evenly spaced grid points; a feature with at most so many distinct values is evaluated at
+        each. ``"splits"`` uses every threshold of a tree ensemble.
     custom_values : mapping, optional
         Grid values by feature, instead of a computed grid. Those of grouped columns are names of
         combinations: ``{"city": ["A", "none"]}``.

@@ -45,7 +45,7 @@ class Summary:
     values. ``missing_row`` is a row with a missing value, or None.
 
     ``categories`` are the distinct present values and ``category_weights`` their weights. Nominal features
-    have all of them; numbers and dates have them sorted if there are fewer than ``limit``, else None.
+    have all of them; numbers and dates have them sorted if there are at most ``limit``, else None.
     ``declared`` are the categories of a categorical dtype, and ``ranked`` says whether they are ordered.
     ``counted`` says that the weights of categories are counts over all rows.
 
@@ -98,7 +98,7 @@ def summarize(
 ) -> Summary:
     """Return the summary of a column; rows of weight zero are ignored.
 
-    ``nominal`` treats the values as categories of any dtype. Numbers with ``limit`` or more distinct values
+    ``nominal`` treats the values as categories of any dtype. Numbers with more than ``limit`` distinct values
     have no ``categories``. ``bins`` are the numbers of bins whose edges are computed.
     """
     column, weights = rows.table.column(feature), rows.weights
@@ -289,12 +289,12 @@ def _has_no_heavy_value(values: Array, bins: int) -> bool:
 
 
 def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
-    """Return the distinct sorted values and their weights if there are fewer than ``limit``, else None."""
+    """Return the distinct sorted values and their weights if there are at most ``limit``, else None."""
     some = values[:: max(1, len(values) // PROBE)]
-    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # a sample already has too many
+    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # a sample already has more
         return None, None
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.empty(0, int)
-    if len(starts) >= limit:
+    if len(starts) > limit:
         return None, None
     if weights is not None:
         return values[starts], np.add.reduceat(weights, starts) if len(starts) else np.empty(0)

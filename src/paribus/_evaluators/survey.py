@@ -49,7 +49,7 @@ SAMPLED = 4_097  # rows of highest priority: one more than the maximum for error
 class SketchSpec:
     """Sketch parameters of a column: categorical or numeric, exact capacity, and thinned capacity.
 
-    ``limit`` is the number of distinct values from which they are not listed.
+    ``limit`` is the largest number of distinct values that are listed.
     """
 
     feature: int

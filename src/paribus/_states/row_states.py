@@ -145,7 +145,7 @@ class Sketch:
     ends : (2,) or None
         The smallest and largest number of a thinned sketch.
     few, few_weights : (d,) or None
-        The distinct numbers of a thinned sketch and their weights, if there are fewer than ``limit``.
+        The distinct numbers of a thinned sketch and their weights, if there are at most ``limit``.
     """
 
     values: Array
@@ -206,8 +206,8 @@ class Sketch:
         return np.ones(len(self.values)) if self.weights is None else self.weights
 
     def limited(self, limit: int) -> Self:
-        """Return the sketch with distinct numbers only if there are fewer than ``limit``."""
-        if self.few is None or len(self.few) < limit:
+        """Return the sketch with distinct numbers only if there are at most ``limit``."""
+        if self.few is None or len(self.few) <= limit:
             return replace(self, limit=limit)
         return replace(self, limit=limit, few=None, few_weights=None)
 
