@@ -212,7 +212,7 @@ FUNCTIONS = {
     "h": lambda model, X, **o: statistic_of("h_statistic", model, X, **o),
     "marginal": lambda model, X, **o: statistic_of("marginal", model, X, y="y", **o),
     "importance": lambda model, X, **o: statistic_of("feature_importance", model, X, **o),
-    "regions": lambda model, X, **o: paribus.regions(model, X, ["a", "b"], **o),
+    "regions": lambda model, X, **o: statistic_of("regions", model, X, ["a", "b"], **o),
 }
 
 
