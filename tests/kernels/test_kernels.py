@@ -921,20 +921,3 @@ def test_moments_of_changes_are_those_of_cells():
     np.testing.assert_allclose(one[3], np.bincount(cells, places, minlength=4), rtol=1e-12)
     changes[3] = np.inf
     assert not np.isfinite(compiled.collect(cells, numbers, edges, np.ones(4), changes)[2]).all()
-
-
-def test_both_kernels_add_the_same_values_to_cells():
-    rng = np.random.default_rng(0)
-    values, cells = rng.normal(size=(200, 3)), rng.integers(0, 4, (5, 200)).astype(np.int32)
-    columns, first = np.array([3, 0], np.int32), np.array([0, 4])
-    groups = rng.integers(-1, 2, 200).astype(np.int32)
-    sums = [np.ones((2, 8, 3)) for _ in range(2)]
-    for kernel, own in zip((compiled, reference), sums, strict=True):
-        kernel.add_to_cells(values, cells, columns, first, groups, own)
-    want = np.ones((2, 8, 3))
-    for i, group in enumerate(groups):
-        for column, begin in zip(columns, first, strict=True):
-            if group >= 0:
-                want[group, begin + cells[column, i]] += values[i]
-    for own in sums:
-        np.testing.assert_allclose(own, want, rtol=1e-12, atol=1e-12)

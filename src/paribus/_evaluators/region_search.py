@@ -13,7 +13,6 @@ import numpy as np
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers, Kind
 from paribus._data.rows import Block, Rows, uniform
 from paribus._data.summary import Summary
-from paribus._kernels import kernels
 from paribus._kernels.program import Ints
 from paribus._states.sums import ignore_fp_errors
 from paribus.notes import Note
@@ -301,10 +300,8 @@ class _Tree:
 
     def __init__(self, search: RegionSearch, curves: Floats, among: tuple[int, ...]) -> None:
         self.search, self.curves, self.among = search, curves, among
-        weights = search.weights[:, None]
-        self.values = np.concatenate([np.ones_like(weights), weights, weights * curves], axis=1)
-        sizes = [search.candidates[number].n_cells for number in among]
-        self.first = np.append(0, np.cumsum(sizes)).astype(np.int64)
+        weights = search.weights
+        self.values = np.concatenate([np.ones_like(weights)[None], weights[None], weights * curves.T])
 
     def facts(self, rows: Flags) -> NodeFacts:
         """Return the facts about some rows."""
@@ -317,29 +314,21 @@ class _Tree:
     def best_split(self, node: int, rows: Flags) -> FoundSplit | None:
         """Return the split of a node that gains most on the rows that select, None if there is none."""
         search = self.search
-        sums = self._cell_sums(rows)
+        values, half = self.values[:, rows], search.measures[rows]
         least = search.least_gain * search.weights[rows & ~search.measures].sum()
         best: tuple[float, int, Flags] | None = None
-        for number, first, stop in zip(self.among, self.first, self.first[1:], strict=False):
-            own = sums[:, first:stop]
-            sides = search.candidates[number].sides(own[SELECT])
-            sides = sides[_allowed(own, sides)]
+        for number in self.among:
+            cells = search.candidates[number]
+            sums = _cell_sums(values, half * cells.n_cells + search.cells[number, rows], cells.n_cells)
+            sides = cells.sides(sums[SELECT])
+            sides = sides[_allowed(sums, sides)]
             if not len(sides):
                 continue
-            gains = _gains(own[SELECT], sides)
+            gains = _gains(sums[SELECT], sides)
             at = int(np.argmax(gains >= gains.max() * (1 - TIE)))
             if gains[at] > least and (best is None or gains[at] > best[0] * (1 + TIE)):
                 best = float(gains[at]), number, sides[at]
         return None if best is None else self._measured(node, rows, *best[1:])
-
-    def _cell_sums(self, rows: Flags) -> Floats:
-        """Return the sums ``(2, c, 2 + v)`` of both halves of some rows in the cells of each candidate."""
-        search = self.search
-        groups = np.where(rows, search.measures, -1).astype(np.int32)
-        sums = np.zeros((2, int(self.first[-1]), self.values.shape[1]))
-        columns = np.array(self.among, np.int32)
-        kernels().add_to_cells(self.values, search.cells, columns, self.first[:-1], groups, sums)
-        return sums
 
     def _measured(self, node: int, rows: Flags, number: int, left: Flags) -> FoundSplit:
         r"""Return a split with its gain on the measuring half, a sum over rows, and its standard error.
@@ -362,6 +351,12 @@ class _Tree:
         error = np.sqrt(((gains - weights * gain / total) ** 2).sum() * size / (size - 1)) / total
         facts = int(rows.sum()), float(gain / total), float(error), float(heterogeneity / total)
         return FoundSplit(node, number, left, *facts)
+
+
+def _cell_sums(values: Floats, places: Integers, cells: int) -> Floats:
+    """Return the sums ``(2, c, v)`` of values ``(v, n)`` in the cells of both halves, at ``places (n,)``."""
+    sums = np.stack([np.bincount(places, added, 2 * cells) for added in values], axis=-1)
+    return sums.reshape(2, cells, -1)
 
 
 def _allowed(sums: Floats, sides: Flags) -> Flags:

@@ -85,22 +85,6 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
     return tables.reshape(len(pairs), BINS * BINS)
 
 
-def add_to_cells(
-    values: Floats, cells: Ints, columns: Ints, first: Integers, groups: Ints, sums: Floats
-) -> None:
-    """Add the values ``(i, v)`` of rows to the sums ``(g, c, v)`` of their cells in each chosen column.
-
-    ``cells (p, i)`` are the cells of rows in all columns, and ``columns (k,)`` the chosen ones, whose cells
-    begin at ``first (k,)``. ``groups (i,)`` is the group of each row, -1 for rows that are not added.
-    """
-    kept = np.flatnonzero(groups >= 0)
-    own = sums.reshape(-1, sums.shape[-1])
-    for column, begin in zip(columns, first, strict=True):
-        at = groups[kept] * sums.shape[1] + begin + cells[column, kept]
-        for number, added in enumerate(values[kept].T):
-            own[:, number] += np.bincount(at, added, len(own))
-
-
 def lay_out(
     roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
 ) -> Layout:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paribus._kernels.compiled.coverage import (
     CHUNK,
-    add_to_cells,
     cover,
     lay_out,
     locate,
@@ -34,7 +33,6 @@ __all__ = [
     "CHUNK",
     "Lines",
     "Trace",
-    "add_to_cells",
     "average",
     "averages",
     "cell_averages",

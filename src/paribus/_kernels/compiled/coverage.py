@@ -186,19 +186,6 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
     return tables
 
 
-def add_to_cells(
-    values: Floats, cells: Ints, columns: Ints, first: Integers, groups: Ints, sums: Floats
-) -> None:
-    """Add the values ``(i, v)`` of rows to the sums ``(g, c, v)`` of their cells in each chosen column.
-
-    ``cells (p, i)`` are the cells of rows in all columns, and ``columns (k,)`` the chosen ones, whose cells
-    begin at ``first (k,)``. ``groups (i,)`` is the group of each row, -1 for rows that are not added.
-    """
-    from paribus._kernels.jit.interactions import add_to_cells as add
-
-    add(values, cells, columns, first, groups, sums)
-
-
 def lay_out(
     roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
 ) -> Layout:

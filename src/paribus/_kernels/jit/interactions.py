@@ -332,19 +332,6 @@ def tally(codes, rows):
             rows[k, u8(codes[k, i])] += 1
 
 
-@kernel(void(f8[:, ::1], i4[:, ::1], i4[::1], i8[::1], i4[::1], f8[:, :, ::1]))
-def add_to_cells(values, cells, columns, first, groups, sums):
-    """Add the values of each row to the sums of its cell in each chosen column."""
-    for i in range(u8(values.shape[0])):
-        if groups[i] < 0:
-            continue
-        own = sums[u8(groups[i])]
-        for k in range(u8(columns.shape[0])):
-            cell = own[u8(first[k] + cells[u8(columns[k]), i])]
-            for v in range(u8(values.shape[1])):
-                cell[v] += values[i, v]
-
-
 @kernel(void(u1[:, ::1], i4[:, ::1], u1[:, ::1]))
 def mark(codes, pairs, tables):
     """Set the cells of each pair of columns that contain a row to 1."""
