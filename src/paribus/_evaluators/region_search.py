@@ -219,7 +219,7 @@ class RegionSearch:
 
     ``measures (n,)`` are the rows that measure gains; the others select splits. ``cells (c, n)`` are those of
     the rows, for each of the ``candidates``. ``variance`` is that of the predictions, summed over outputs. A
-    gain of at most ``least_gain``, relative to the weight, is zero.
+    gain or heterogeneity of at most ``least_gain``, relative to the weight, is due to rounding.
     """
 
     weights: Floats
@@ -304,9 +304,10 @@ class _Tree:
         self.values = np.concatenate([np.ones_like(weights)[None], weights[None], weights * curves.T])
 
     def facts(self, rows: Flags) -> NodeFacts:
-        """Return the facts about some rows."""
-        distances = self._distances(rows)
-        return NodeFacts(len(distances), float(self.search.weights[rows].sum()), float(distances.sum()))
+        """Return the facts about some rows; heterogeneity that is due to rounding is zero."""
+        weight, spread = self.search.weights[rows].sum(), self._distances(rows).sum()
+        rounded = spread <= self.search.least_gain * weight
+        return NodeFacts(int(rows.sum()), float(weight), 0.0 if rounded else float(spread))
 
     def _distances(self, rows: Flags) -> Floats:
         return _distances(self.curves[rows], self.search.weights[rows])
