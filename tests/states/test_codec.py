@@ -41,11 +41,11 @@ from paribus._states import (
     Keyed,
     Moments,
     Occupied,
-    PairedMoments,
     PointValues,
     RankedRows,
     RowCurves,
     SampledRows,
+    Variances,
     known_states,
 )
 from paribus._states.codec import packed, unpacked
@@ -93,7 +93,7 @@ def states():
         "digest": Digest(2**128 - 3),
         "few rows": KeptRows(4, 0, np.array([7]), coded),
         "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
-        "pairs": PairedMoments.of(rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), weights),
+        "variances": Variances.of(rng.normal(size=(30, 2)), weights),
         "ranked": RankedRows.of(x, rng.normal(size=(2, 30)), weights, 9),
         "sampled rows": SampledRows.of(np.arange(30), rng.normal(size=(2, 30)), weights, 9),
         "thinned": thinned,

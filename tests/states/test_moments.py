@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from paribus._states import Counts, Keyed, Merger, Moments, Occupied, RowCurves, merge_in_order, ranges_of
+from paribus._states import (
+    Counts,
+    Keyed,
+    Merger,
+    Moments,
+    Occupied,
+    RowCurves,
+    Variances,
+    merge_in_order,
+    ranges_of,
+)
 from paribus._states.sums import LARGE, between, scaled
 from random_tables import model, tables
 
@@ -188,3 +198,16 @@ def test_scaled_functions_and_means_stay_within_floats():
     for end in (largest, -largest):  # which rounding would leave for some of these shares
         same = between(np.full(1001, end), np.full(1001, end), np.linspace(0, 1, 1001))
         np.testing.assert_allclose(same, end, rtol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_variances_are_those_of_all_rows_however_merged(weighted):
+    rng = np.random.default_rng(0)
+    values, weights = 1e6 + rng.normal(size=(50, 2)), rng.gamma(1.0, size=50) if weighted else None
+    cuts = np.array_split(np.arange(50), 4)
+    parts = [Variances.of(values[cut], None if weights is None else weights[cut]) for cut in cuts]
+    merged = reduce(Variances.merge, parts)
+    np.testing.assert_allclose(merged.mean, np.average(values, axis=0, weights=weights), rtol=1e-14)
+    np.testing.assert_allclose(
+        merged.variance, np.cov(values.T, aweights=weights, ddof=0).diagonal(), rtol=1e-8
+    )

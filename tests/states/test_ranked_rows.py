@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from paribus._states import CellMoments, PairedMoments, RankedRows
+from paribus._states import CellMoments, RankedRows
 from paribus._states.row_states import SampledRows
 
 
@@ -59,18 +59,6 @@ def test_joined_cells_are_the_cells_of_all_their_rows():
     np.testing.assert_allclose(
         large.standard_error()[:, :3] / 1e200, coarse.standard_error()[:, :3], rtol=1e-9
     )
-
-
-def test_pairs_have_the_moments_of_all_rows_however_merged():
-    rng = np.random.default_rng(0)
-    y, f, weights = 1e6 + rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), rng.gamma(1.0, size=50)
-    parts = [PairedMoments.of(y[part], f[part], weights[part]) for part in np.array_split(np.arange(50), 4)]
-    merged = reduce(PairedMoments.merge, parts)
-    both = np.concatenate([y, f], axis=1)
-    covariance = np.cov(both.T, aweights=weights, ddof=0) * weights.sum()
-    np.testing.assert_allclose(merged.products[0], covariance.diagonal()[:2], rtol=1e-8)
-    np.testing.assert_allclose(merged.products[1], [covariance[0, 2], covariance[1, 3]], rtol=1e-8)
-    np.testing.assert_allclose(merged.products[2], covariance.diagonal()[2:], rtol=1e-8)
 
 
 def test_sampled_rows_are_the_same_however_rows_are_cut():

@@ -20,7 +20,7 @@ from paribus._grid import moved_values
 from paribus._models import Model, model_of_part, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination
-from paribus._states import BinnedSum, Keyed, Moments, PairedMoments
+from paribus._states import BinnedSum, Keyed, Moments, Variances
 from paribus.errors import RefusalCode, RefusalError
 
 PREPARED_ROWS = 65_536  # maximum number of rows per block after preprocessing
@@ -132,16 +132,14 @@ class AdditiveExact(ExactEffects):
             return states
         terms = rows.reshape(len(self.features) + 2, self.n_margins, -1)
         for number, feature in self.measured.items():
-            own = terms[self.features.index(feature)].T
-            states["terms", number] = PairedMoments.of(own, own, weights)
+            states["terms", number] = Variances.of(terms[self.features.index(feature)].T, weights)
         return states
 
     def strengths(self, state: Keyed, total: float, threads: int) -> list[Floats | None]:
         """Return the standard deviation of the term of each feature over the rows."""
         found: list[Floats | None] = [None] * len(self.sizes)
         for number in self.measured:
-            moments = state.parts["terms", number]
-            deviation = np.sqrt(moments.products[0] / moments.weight)
+            deviation = np.sqrt(state.parts["terms", number].variance)
             found[number] = np.abs(deviation * self.additive.link.scale)
         return found
 

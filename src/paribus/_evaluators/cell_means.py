@@ -24,8 +24,8 @@ from paribus._evaluators.request import EvaluationRequest, SinglePass, plain
 from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
-from paribus._states import CellMoments, Keyed, Moments, PairedMoments, SampledRows
-from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
+from paribus._states import CellMoments, Keyed, Moments, SampledRows, Variances
+from paribus._states.sums import LARGE, enlarged
 from paribus.meaning import Estimand
 
 CELL_ARRAYS = 3  # floats per cell for each quantity and for the rows
@@ -194,10 +194,11 @@ class CellMeans(SinglePass):
         """Return the moments of predictions, and the sampled rows with their target."""
         weights, most = block.weights, self.request.kept_rows
         known, predicted = values[: 2 * self.outputs], values[: self.outputs]
+        # Also of predictions that are scaled so that no square of a finite number overflows.
+        both = np.concatenate([predicted, predicted / LARGE]).T
         return {
             ("predictions", 0): Moments.of(predicted[None], weights),
-            # The same moments, scaled so that no square of a finite number overflows.
-            ("predicted pairs", 0): PairedMoments.of(predicted.T, predicted.T / LARGE, weights),
+            ("prediction variances", 0): Variances.of(both, weights),
             ("kept rows", 0): SampledRows.of(block.positions, known, weights, most),
         }
 
@@ -209,9 +210,8 @@ class CellMeans(SinglePass):
     def predictions_in(self, state: Keyed) -> PredictionEstimate:
         """Return the moments of all predictions and the kept rows of a state."""
         moments: Moments = state.parts["predictions", 0]
-        pairs: PairedMoments = state.parts["predicted pairs", 0]
-        with ignore_fp_errors():
-            plain, _, scaled = np.sqrt(pairs.products / pairs.weight)
+        variances: Variances = state.parts["prediction variances", 0]
+        plain, scaled = np.sqrt(variances.variance).reshape(2, -1)
         deviation = np.where(np.isfinite(plain), plain, enlarged(scaled))
         sample = state.parts["kept rows", 0]
         return PredictionEstimate(

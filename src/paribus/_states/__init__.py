@@ -1,6 +1,6 @@
 """States: mergeable summaries of the rows of a block."""
 
-from paribus._states.moments import CellMoments, CurveProducts, Moments, PairedMoments
+from paribus._states.moments import CellMoments, CurveProducts, Moments, Variances
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.row_states import RankedRows, RowCurves, SampledRows
 from paribus._states.sums import (
@@ -25,11 +25,11 @@ STATES = (
     Keyed,
     Moments,
     Occupied,
-    PairedMoments,
     PointValues,
     RankedRows,
     RowCurves,
     SampledRows,
+    Variances,
 )
 
 
@@ -49,11 +49,11 @@ __all__ = [
     "Merger",
     "Moments",
     "Occupied",
-    "PairedMoments",
     "PointValues",
     "RankedRows",
     "RowCurves",
     "SampledRows",
+    "Variances",
     "curve_quantiles",
     "known_states",
     "merge_in_order",

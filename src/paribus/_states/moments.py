@@ -1,4 +1,4 @@
-"""Weighted moments of rows: at points, of pairs of quantities, and within cells."""
+"""Weighted moments of rows: at points, over all rows, and within cells."""
 
 from __future__ import annotations
 
@@ -175,40 +175,40 @@ class CurveProducts:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedMoments:
-    r"""Weighted moments of pairs :math:`(y_i, f_i)`, observed and predicted, for each output.
+class Variances:
+    r"""Weighted mean and variance of quantities :math:`x_i`.
 
-    - ``mean`` :math:`(\bar y, \bar f)`, shape ``(2, o)``
-    - ``products`` :math:`\sum w_i (y_i - \bar y)^2`, :math:`\sum w_i (y_i - \bar y)(f_i - \bar f)` and
-      :math:`\sum w_i (f_i - \bar f)^2`, shape ``(3, o)``
+    - ``mean`` :math:`\bar x`, shape ``(q,)``
+    - ``squares`` :math:`\sum w_i (x_i - \bar x)^2`, shape ``(q,)``
     """
 
     weight: float
     mean: Floats
-    products: Floats
+    squares: Floats
 
     @classmethod
-    def of(cls, observed: Floats, predicted: Floats, weights: Floats | None) -> Self:
-        """Return the moments of pairs ``(i, o)`` of at least one row, with positive weights."""
-        counted = np.ones(len(observed)) if weights is None else weights
-        pairs = np.stack([observed, predicted])
+    def of(cls, values: Floats, weights: Floats | None) -> Self:
+        """Return the moments of values ``(i, q)`` of at least one row, with positive weights."""
+        counted = (np.ones(len(values)) if weights is None else weights)[:, None]
         with ignore_fp_errors():
-            total = counted.sum()
-            mean = (pairs * counted[:, None]).sum(axis=1) / total
-            one, two = pairs - mean[:, None]
-            pairwise = one * one, one * two, two * two
-            products = [(product * counted[:, None]).sum(axis=0) for product in pairwise]
-        return cls(float(total), mean, np.stack(products))
+            mean = (values * counted).sum(axis=0) / counted.sum()
+            squares = (np.square(values - mean) * counted).sum(axis=0)
+        return cls(float(counted.sum()), mean, squares)
+
+    @property
+    def variance(self) -> Floats:
+        """Weighted mean of the squared deviations, shape ``(q,)``."""
+        with ignore_fp_errors():
+            return self.squares / self.weight
 
     def merge(self, other: Self) -> Self:
         """Return the moments of both sets of rows."""
         weight = self.weight + other.weight
         share = other.weight / weight
         with ignore_fp_errors():
-            one, two = other.mean - self.mean
-            apart = np.stack([one * one, one * two, two * two]) * (self.weight * share)
-            products = self.products + other.products + apart
-            return type(self)(weight, between(self.mean, other.mean, share), products)
+            apart = np.square(other.mean - self.mean) * (self.weight * share)
+            mean = between(self.mean, other.mean, share)
+            return type(self)(weight, mean, self.squares + other.squares + apart)
 
 
 @dataclass(frozen=True, eq=False)

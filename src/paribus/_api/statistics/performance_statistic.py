@@ -24,7 +24,7 @@ from paribus._evaluators.performance.measure import (
 from paribus._grid import Grid
 from paribus._models import Model
 from paribus._models.scoring import Outcome, family_of, other_scale, predicts_probability
-from paribus._states import PairedMoments
+from paribus._states import Variances
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, Marginal
 from paribus.results.curve_parts import mean_of
@@ -140,8 +140,7 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
     predicted = mean_of(np.stack([one.sample.values[:outputs] for one in each]))
     deviation, weights = first.deviation, first.sample.weights
     if len(each) > 1:
-        pairs = PairedMoments.of(predicted.T, predicted.T, weights)
-        deviation = np.sqrt(pairs.products[2] / pairs.weight)
+        deviation = np.sqrt(Variances.of(predicted.T, weights).variance)
     columns, weight_digest = (context.sampled_from or rows).digests()
     numbers = first.sample.numbers
     if isinstance(rows, Rows) and rows.origin is not None:

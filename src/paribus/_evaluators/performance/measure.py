@@ -18,7 +18,7 @@ from paribus._evaluators.performance.leaks import Leak, leaks_of
 from paribus._models import Model
 from paribus._models.scoring import Family, Outcome
 from paribus._models.scoring.losses import log_losses, right_classes
-from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
+from paribus._states import CellMoments, Keyed, Moments, RankedRows, Variances
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import Better
 
@@ -181,7 +181,7 @@ class PerformanceMeasure:
         losses = self.losses.of(observed, predicted)
         states: dict[tuple[str, int], Any] = {
             ("losses", 0): Moments.of(losses[None], kept.weights),
-            ("target", 0): PairedMoments.of(observed, observed, kept.weights),
+            ("target", 0): Variances.of(observed, kept.weights),
         }
         for o in range(self.model.n_outputs):
             states |= self._ranked(o, observed[:, o], predicted[:, o], kept.weights)
@@ -229,8 +229,8 @@ class _Metrics:
         values, errors = moments.mean[0].tolist(), moments.standard_error()[0].tolist()
         self.means = dict(zip(losses.names, map(Measured, values, errors), strict=True))
         self.losses, self.rows, self.state = losses, moments.rows, state
-        target: PairedMoments = state.parts["target", 0]
-        self.average, self.variance = target.mean[0], target.products[0] / target.weight
+        target: Variances = state.parts["target", 0]
+        self.average, self.variance = target.mean, target.variance
         self.metrics: list[MetricEstimate] = []
         self.left_out: list[LeftOut] = []
         self.calibration: list[CalibrationEstimate] = []
