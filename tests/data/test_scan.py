@@ -318,7 +318,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         return rows["x0"].to_numpy() ** 2
 
     def noted(verb, features, **options):
-        options = {"max_memory": "2MB", "grid_resolution": 5} | options
+        options = {"max_memory": "5MB", "grid_resolution": 5} | options
         found = statistic_of(verb, predict, tmp_path / "rows.parquet", features, **options)
         return found, [note for note in found.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
 
@@ -331,8 +331,8 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         assert note.value == found.provenance.rank_error > 0
         assert re.fullmatch(
             f"the {what} of x0, x1, x2 and 2 more are based on estimated quantiles, whose ranks are off "
-            r"by at most \d\S* % of the data; to have the same as in memory, pass a larger max_memory, or "
-            "custom_values to a single statistic",
+            r"by at most \d\S* % of the data; to have the same as in memory, pass custom_values to a single "
+            "statistic, or a larger max_memory to Explainer",
             note,
         )
         assert note.feature is None
@@ -340,7 +340,7 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
         given = {name: np.array([-1.0, 0.0, 1.0]) for name in names}
         assert noted(verb, names, custom_values=given)[1] == []
         assert noted(verb, names, max_memory=None)[1] == []
-    one, (note,) = noted("partial_dependence", "x3")
+    one, (note,) = noted("partial_dependence", "x3", max_memory="2MB")
     assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
     assert note.startswith("the grid points of x3 are based on")
     assert noted("partial_dependence", "x3", percentiles=(0, 1))[1] == []

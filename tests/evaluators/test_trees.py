@@ -349,7 +349,7 @@ def test_trees_column_that_cannot_be_varied_is_skipped():
     [(0, {"max_memory": "1kB"}), ([0, 1, 2], {"kind": "both", "max_memory": "80MB"})],
 )
 def test_trees_bound_that_is_too_small_is_error_of_its_own(features, arguments):
-    with pytest.raises(paribus.errors.MemoryBoundError, match="Raise max_memory, lower grid_resolution"):
+    with pytest.raises(paribus.errors.MemoryBoundError, match="Raise max_memory of Explainer, lower grid"):
         statistic_of("partial_dependence", fitted("hist"), GAPS, features, method="exact", **arguments)
 
 

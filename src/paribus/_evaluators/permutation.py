@@ -105,7 +105,8 @@ class PermutationEvaluator(StatisticEvaluator):
         """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"shuffling {len(self.request.rows)} rows needs {format_bytes(needed)} and max_memory is "
-            f"{format_bytes(self.request.max_memory)}; raise max_memory, or pass a smaller subsample="
+            f"{format_bytes(self.request.max_memory)}; raise max_memory of Explainer, or pass a smaller "
+            "subsample="
         )
 
     def passes(self, threads: int) -> Passes:

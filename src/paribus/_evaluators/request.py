@@ -453,7 +453,7 @@ class SinglePass(StatisticEvaluator):
             f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}: "
             f"{count(request.points, 'point')}, {count(self.outputs, 'output')}"
             + (f", a curve for each of {request.rows} rows" if request.individual else "")
-            + ". Raise max_memory, lower grid_resolution"
+            + ". Raise max_memory of Explainer, lower grid_resolution"
             + (", leave quantiles out" if request.quantiles is not None else "")
             + (", pass kind='average' or fewer rows" if request.individual else "")
         )

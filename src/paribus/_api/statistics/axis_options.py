@@ -128,11 +128,11 @@ def quantile_notes(
     names, largest = list(off), max(off.values())
     shown = shown_of(len(names), NAMED)
     listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
-    more = "a larger max_memory, or " if context.data.exact_in_more_memory(wanted) else ""
+    more = ", or a larger max_memory to Explainer" if context.data.exact_in_more_memory(wanted) else ""
     text = (
         f"the {what} of {listed} are based on estimated quantiles, whose ranks are off by at most "
-        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass {more}custom_values to a "
-        "single statistic"
+        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass custom_values to a single "
+        f"statistic{more}"
     )
     note = Note(NoteCode.QUANTILES_ESTIMATED, text, names[0] if len(names) == 1 else None, largest)
     return [(note,) if any(axis.rank_error > 0 for axis in grid.axes) else () for grid in grids]

@@ -155,8 +155,8 @@ class AdditiveInteractions(ExactInteractions):
         """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"terms of {len(self.request.features)} features of every row need {format_bytes(needed)} and "
-            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
-            "or pass subsample="
+            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory of Explainer, name "
+            "fewer features, or pass subsample="
         )
 
     def passes(self, threads: int) -> Passes:

@@ -158,8 +158,8 @@ class CrossedInteractions(InteractionPasses):
         request = self.request
         return (
             f"{len(request.rows)} rows crossed with each other in {len(request.features)} features need "
-            f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}. Raise max_memory, "
-            "name fewer features, or pass a smaller subsample="
+            f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}. Raise max_memory "
+            "of Explainer, name fewer features, or pass a smaller subsample="
         )
 
     @property

@@ -127,9 +127,8 @@ class TreeInteractions(ExactInteractions):
         """Return the error message if ``max_memory`` is below the ``needed`` bytes."""
         return (
             f"counting {len(self.groups)} pairs of features on every row needs {format_bytes(needed)} and "
-            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
-            f"or pass "
-            "subsample="
+            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory of Explainer, name "
+            "fewer features, or pass subsample="
         )
 
     @cached_property
