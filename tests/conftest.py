@@ -8,7 +8,6 @@ from hypothesis import settings
 
 matplotlib.use("Agg")
 settings.register_profile("ci", deadline=None, max_examples=15)
-settings.register_profile("soak", deadline=None, max_examples=500)
 settings.register_profile("laws", deadline=None, max_examples=10_000)
 settings.register_profile("pipelines", deadline=None, max_examples=5_000)
 settings.load_profile("ci")

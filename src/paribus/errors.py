@@ -1,4 +1,4 @@
-"""Exceptions and warnings.
+"""Exceptions.
 
 ::
 

@@ -41,7 +41,7 @@ class Estimand(Word):
     ACCUMULATED_LOCAL = "accumulated local"  #: differences between neighboring values, added up
     MARGINAL = "marginal"  #: averages over the rows that have the value
     TRAINING = "the model's own account of its training"  #: importance that the model has recorded itself
-    PREDICTIVE_QUALITY = "loss of predictive quality"  #: what a score loses when a feature is permuted
+    PREDICTIVE_QUALITY = "loss of predictive quality"  #: increase of a loss when a feature is permuted
 
 
 class Association(Word):

@@ -1,4 +1,4 @@
-"""Functions about the whole model: interactions, importance, explanation and cost."""
+"""Functions about the whole model: interactions, importance, regions and explanation."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ class ModelEstimates:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Record of the computation: evaluators, reasons and cost."""
+        """Record of the computation: evaluators, reasons, predictions and sizes of blocks."""
         evaluators = [plan.evaluator for plan in self.plans]
         why = why_numpy() if any(map(reads_trees, evaluators)) else None
         slower = [] if why is None else [f"with NumPy, slower than compiled: {why}"]
@@ -279,14 +279,13 @@ class ModelEstimates:
         }
 
 
-def lockstep(generators: Sequence[Steps], facts: dict[str, Any] | None = None) -> Rounds:
+def lockstep(generators: Sequence[Steps]) -> Rounds:
     """Run generators of passes in rounds: each round has the passes of all unfinished generators.
 
     A generator that needs a fact continues in the round in which another one yields it. If no generator is
-    left to yield it, the fact is None, first for the first generator that waits. ``facts`` are those known
-    before; new ones are added.
+    left to yield it, the fact is None, first for the first generator that waits.
     """
-    known = {} if facts is None else facts
+    known: dict[str, Any] = {}
     results: list[Any] = [None] * len(generators)
     waiting: dict[int, list[Pass]] = {}
     needing: dict[int, str] = {}

@@ -7,7 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from paribus import _compile
 from paribus._command import compare_command, explain_command
@@ -75,7 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not chosen.debug:
             warnings.simplefilter("ignore")
-        warnings.showwarning = _show_warning
         return _run(chosen.run, chosen)
 
 
@@ -99,18 +98,6 @@ def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace) -
             f"{type(error).__name__}: {error}. This is an internal error of paribus;{again} please report it"
         )
         return OWN_ERROR
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Write a warning as one sentence, as a replacement of `warnings.showwarning`."""
-    complain(f"warning: {message}")
 
 
 def script() -> NoReturn:

@@ -50,11 +50,6 @@ class PermutationRequest(WholeRequest):
     threads: int
     cut: int = 1
 
-    @property
-    def n_results(self) -> int:
-        """Number of groups."""
-        return len(self.shuffler.groups)
-
 
 @dataclass(frozen=True, eq=False)
 class PermutationEvaluator(StatisticEvaluator):

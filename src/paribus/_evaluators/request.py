@@ -135,11 +135,6 @@ class EvaluationRequest:
         return len(self.grids)
 
     @property
-    def n_results(self) -> int:
-        """Number of effects; grids with the same features count once."""
-        return len({grid.names for grid in self.grids})
-
-    @property
     def settings(self) -> tuple[Any, ...]:
         """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
@@ -267,10 +262,6 @@ class Request(Protocol):
     @property
     def n_parts(self) -> int:
         """Number of parts, which different evaluators may compute."""
-
-    @property
-    def n_results(self) -> int:
-        """Number of results."""
 
     @property
     def points(self) -> int:

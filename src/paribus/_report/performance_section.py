@@ -181,12 +181,12 @@ def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup 
         )
     ]
     if len(interactions.feature_names) > 2:
-        drawn.append(_pairs_heat_map(refs, interactions, output, of))
+        drawn.append(_pairs_heat_map(interactions, output, of))
     listed = folded("Numbers of the strongest pairs", _pairs_table(refs, interactions), class_="appendix")
     return [element("div", *drawn, class_="pair"), listed]
 
 
-def _pairs_heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
+def _pairs_heat_map(interactions: HStatistics, output: int, of: Markup | str) -> Markup:
     few = len(interactions.feature_names) <= MAP_FEATURES
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
