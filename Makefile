@@ -82,7 +82,7 @@ ci:  ## all that a change must pass, with the time of each stage
 nightly:  ## everything: `make ci`, then the targets of this group except bench and bench-peers; several hours
 	$(STAGES) ci test-nightly random versions dist measure scale mutants
 
-test-nightly: kernels  ## the tests marked nightly: soak, clusters, browsers over every page, measured memory
+test-nightly: kernels  ## the tests marked nightly: simulations, clusters, browsers over every page, measured memory
 	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests src -m 'nightly and not alone' $(PARALLEL)
 	$(PYTHON) -m pytest $(ALONE) -m 'nightly and alone'
 	$(PYTHON) -m pytest docs/spark.md
