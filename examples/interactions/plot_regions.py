@@ -62,7 +62,7 @@ print(f"{split.gain / split.gain_error:.0f} standard errors")
 
 # %%
 # Below, the rent is a sum of effects. The model has small interactions, because it also fits noise. None
-# of them passes the bounds, so nothing is split.
+# of them gains enough, so nothing is split.
 
 additive = 500 + other - 10 * X["distance"] + rng.normal(0, 80, n)
 model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1).fit(X, additive)

@@ -142,7 +142,7 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
         "region": [region.text for _, region in regions],
         "rows": [region.rows for _, region in regions],
         "spread of curves": [math.sqrt(region.heterogeneity) for _, region in regions],
-        "spread, all rows": [math.sqrt(one.heterogeneity) for one, _ in regions],
+        "spread without regions": [math.sqrt(one.heterogeneity) for one, _ in regions],
         "spread within regions": [math.sqrt(one.heterogeneity_within) for one, _ in regions],
         "share of variance gained": [share(one.explained[0]) for one, _ in regions],
     }

@@ -194,7 +194,7 @@ class RegionStatistic:
             except MemoryBoundError as error:
                 raise MemoryBoundError(
                     f"max_memory does not fit the individual curves of {portion[0].names[0]!r} at "
-                    f"{count(len(rows), 'row')}; raise it, or pass subsample"
+                    f"{count(len(rows), 'row')}; raise max_memory of Explainer, or pass a smaller subsample="
                 ) from error
             evaluated.append(curves)
             estimates += [estimate(n, effect.individual) for n, effect in enumerate(curves.estimates, first)]
