@@ -50,9 +50,7 @@ def at_rows(predict, frame, features, weights):
 
 def check_effects(case):
     """Compare partial dependence and ICE."""
-    effect = paribus.partial_dependence(
-        case.model, case.table, case.feature, kind="both", grid_resolution=6, **case.options
-    )
+    effect = case.explainer.partial_dependence(case.feature, kind="both", grid_resolution=6)
     curves = ice(case.predict, case.frame, case.feature, case.values(effect.grid_values[0]))
     slack = max((note.value for note in effect.notes if note.code == "PAR313"), default=0.0)
     case.compare("ICE", effect.individual, curves.transpose(2, 1, 0), slack)
@@ -68,9 +66,7 @@ def check_local(case):
     x = case.frame[case.feature]
     if not is_number(x) or x.nunique() < 3:
         return
-    local = paribus.accumulated_local_effects(case.model, case.table, [case.feature], **case.options)[
-        case.feature
-    ]
+    local = case.explainer.accumulated_local_effects([case.feature])[case.feature]
     edges, slack = local.grid_values[0], sum(note.value for note in local.notes if note.code == "PAR313")
     cell = np.searchsorted(edges, x.to_numpy(), side="left").clip(1, len(edges) - 1)
     curves = ice(case.predict, case.frame, case.feature, case.values(edges))
@@ -88,9 +84,7 @@ def check_pair(case):
     columns = [case.frame[name] for name in pair]
     if not all(is_number(x) and x.nunique() > 2 for x in columns):
         return
-    found = paribus.accumulated_local_effects(
-        case.model, case.table, [tuple(pair)], grid_resolution=4, **case.options
-    )[tuple(pair)]
+    found = case.explainer.accumulated_local_effects([tuple(pair)], grid_resolution=4)[tuple(pair)]
     slack = sum(note.value for note in found.notes if note.code == "PAR313")
     cells = [
         np.searchsorted(edges, x.to_numpy(), side="left").clip(1, len(edges) - 1)
@@ -119,19 +113,19 @@ def check_strengths(case):
         at_rows(case.predict, case.frame, some, case.weights) for some in (pair[:1], pair[1:], pair)
     )
     rest = average((both - one - two) ** 2, case.weights)
-    found = paribus.h_statistic(case.model, case.table, pair, **case.options)
+    found = case.explainer.h_statistic(pair)
     if any(note.code == "PAR313" for note in found.notes) or case.slack > 1e-4:
         return
     numerator = np.atleast_1d(found["numerator_pairwise"][0])
     case.compare("H numerator", np.sqrt(numerator), np.sqrt(rest), 3e-5 * case.size if case.single else 0.0)
-    importance = paribus.feature_importance(case.model, case.table, pair, **case.options)
+    importance = case.explainer.feature_importance(pair)
     own = np.sqrt(np.stack([average(effect**2, case.weights) for effect in (one, two)]))
     values = importance.values if importance.values.ndim == 2 else importance.values[:, None]
     case.compare("importance", values, own, 3e-5 * case.size if case.single else 0.0)
 
 
 class Case:
-    """A fitted model, its rows, and the options of all calls."""
+    """A fitted model, its rows, and their explainer."""
 
     slack = 0.0
 
@@ -152,11 +146,16 @@ class Case:
         self.model.fit(fitted, durations(rng, self.target) if survival else target)
         self.table, self.label = as_table(self.frame, kind), f"{self.label} on {kind}"
         self.feature, self.other = rng.choice(list(self.frame.columns), 2, replace=False)
-        self.options = {"sample_weight": self.weights, "response_method": self.response, "progress": False}
-        if self.numpy:
-            self.options["feature_names"] = list(self.frame.columns)
-        if survival:
-            self.options["times"] = np.quantile(self.model.unique_times_, [0.2, 0.5, 0.8])
+        self.times = np.quantile(self.model.unique_times_, [0.2, 0.5, 0.8]) if survival else None
+        self.explainer = paribus.Explainer(
+            self.model,
+            self.table,
+            sample_weight=self.weights,
+            response_method=self.response,
+            feature_names=list(self.frame.columns) if self.numpy else None,
+            times=self.times,
+            progress=False,
+        )
         self.single = any(word in self.label for word in SINGLE)
         predicted = self.predict(self.frame)
         self.size = float(np.abs(predicted).max()) + float(np.ptp(predicted))
@@ -166,8 +165,8 @@ class Case:
     def predict(self, frame):
         """Return predictions ``(n, o)``; of two classes the second."""
         found = getattr(self.model, self.response)(frame.to_numpy() if self.numpy else frame)
-        if "times" in self.options:
-            return np.stack([step(self.options["times"]) for step in found])
+        if self.times is not None:
+            return np.stack([step(self.times) for step in found])
         found = np.asarray(found, dtype=float).reshape(len(frame), -1)
         return found[:, 1:] if self.response == "predict_proba" and found.shape[1] == 2 else found
 
