@@ -356,7 +356,7 @@ class _Tree:
 
 def _cell_sums(values: Floats, places: Integers, cells: int) -> Floats:
     """Return the sums ``(2, c, v)`` of values ``(v, n)`` in the cells of both halves, at ``places (n,)``."""
-    sums = np.stack([np.bincount(places, added, 2 * cells) for added in values], axis=-1)
+    sums: Floats = np.stack([np.bincount(places, added, 2 * cells) for added in values], axis=-1)
     return sums.reshape(2, cells, -1)
 
 
