@@ -396,14 +396,23 @@ def test_compare_of_curves_that_do_not_move_reports_no_share_of_their_range(rng)
     assert found["unused"].share.tolist() == [0.0]
 
 
-def test_other_samples_of_the_rows_are_not_noted_as_dependent_features(rng):
+def test_other_samples_of_the_rows_are_refused(rng):
+    """The sampling error of one would show as a difference between the estimands."""
     X = rng.normal(size=(400, 2))
-    effect = paribus.partial_dependence(curved_pair, X, 0)
-    ale = paribus.accumulated_local_effects(curved_pair, X, [0], subsample=100)["x0"]
-    assert ale.provenance.sampled_rows is not None
-    found = paribus.compare(effect, ale)
-    assert found.distance is not None
-    assert not any(note.code == "PAR404" for note in found.notes)
+    samples = {"subsample": 100, "random_state": 3}
+    effects = [paribus.partial_dependence(curved_pair, X, 0, **options) for options in ({}, samples)]
+    ales = [
+        paribus.accumulated_local_effects(curved_pair, X, [0], **options)["x0"]
+        for options in ({}, samples, samples | {"subsample": 90}, samples | {"random_state": 4})
+    ]
+    for pair in ((0, 1), (1, 0), (1, 2), (1, 3)):
+        with pytest.raises(paribus.errors.InputError, match="'ALE' is over other rows or weights"):
+            paribus.compare(effects[pair[0]], ales[pair[1]])
+    message = r"\(100 of 400 rows, sampled with seed 3 .* than 'PD' \(400 rows"
+    with pytest.raises(paribus.errors.InputError, match=message):
+        paribus.compare(effects[0], ales[1])
+    for place in (0, 1):
+        assert paribus.compare(effects[place], ales[place]).distance is not None
     some = paribus.compare(
         paribus.effects(curved_pair, X), paribus.accumulated_local_effects(curved_pair, X, [0])
     )

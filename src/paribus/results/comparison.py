@@ -309,9 +309,7 @@ def comparison_of(parts: Mapping[str, Part]) -> Comparison:
         notes += [] if far is None else [far]  # the two that matter most come first
         if isinstance(local, AccumulatedLocalEffect):
             distance, different = _ale_distance(effect, local)
-            # Another sample of the rows does not show dependent features or interactions.
-            same_sample = _rows_of(effect)[1:] == _rows_of(local)[1:]
-            notes += different if same_sample else []
+            notes += different
     for part in parts.values():
         # The effect reports missing values already.
         known = isinstance(part, Marginal) and effect is not None
@@ -347,7 +345,8 @@ def check_parts(parts: Mapping[str, Any]) -> None:
     # A fingerprint covers values of y as well, which partial dependence does not know.
     unseen = {name: part for name, part in named.items() if "observed" not in part}
     rows, fingerprint = "over other rows or weights", attrgetter("provenance.fingerprint")
-    shown = attrgetter("provenance.rows", "provenance.weights")
+    fields = ("rows", "weights", "sampled_rows", "seed", "group")
+    shown = attrgetter(*(f"provenance.{name}" for name in fields))
     check_same(named, rows, shown, lambda part: part.provenance.background())
     check_same(unseen, f"{rows}, by its fingerprint", fingerprint)
     predicted = {name: part for name, part in named.items() if curves_of(part)[0] != "observed"}
