@@ -485,6 +485,34 @@ def test_digest_of_a_column_that_is_read_does_not_depend_on_how_many_are_read_wi
     assert rows[0].fingerprint() != rows[1].fingerprint()
 
 
+def test_other_samples_of_the_same_rows_are_other_rows():
+    """A tree model that is read uses all 1,500 rows, and a function 1,000, which is no change of the model."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(1500, 3)), columns=list("abc"))
+    trees = HistGradientBoostingRegressor(max_iter=20).fit(X, X["a"] * X["b"] + X["c"])
+
+    def explain(model, **options):
+        return paribus.explain(model, X, interactions=False, progress=False, **options)
+
+    def function(table):
+        return trees.predict(table)
+
+    read, called, other_seed = explain(trees), explain(function), explain(function, random_state=1)
+    used = [part.provenance.used_rows for part in (read, called, other_seed)]
+    assert used == [1500, 1000, 1000]
+    for old, new in ((read, called), (called, other_seed), (called, other_seed.without_rows())):
+        drift = old.compare(new)
+        assert not drift.same_data
+        assert drift.above(0.0) == []
+        assert abs(drift.level_old[0] - drift.level_new[0]) > 0.001 * drift.deviation[0]
+        assert drift.level_error[0] == old.predictions.standard_error[0] + new.predictions.standard_error[0]
+        assert "rows may be in both" in drift.notes[0]
+        assert "over other rows or other samples" in drift.notes[0]
+        assert "same rows" not in repr(drift)
+        assert f"{old.provenance.used_rows:,} to 1,000 rows" in repr(drift)
+    assert read.compare(explain(function, subsample=None)).same_data
+    assert called.compare(explain(function)).same_data
+
+
 def test_change_that_no_curve_shows_is_one_of_rows(X):
     """Curves and strengths of interactions are the same, and every prediction is another."""
     rows = np.concatenate([X, X * [-1, 1, 1]])
@@ -546,7 +574,7 @@ def test_predictions_of_several_models_and_of_drawn_rows_are_kept(X):
     drawn = explainer.explain(subsample=800)
     assert drawn.predictions.rows == len(drawn.predictions.numbers) == 800
     drift = explainer.explain().compare(drawn)
-    assert drift.same_data
+    assert not drift.same_data
     assert drift.rows is None
 
 
@@ -567,6 +595,7 @@ def test_explanations_without_rows_keep_averages_and_compare(tmp_path):
         assert drift.rows is None
         assert not any(metric.paired for metric in drift.metrics)
         assert "one is without rows" in drift.notes[0]
+        assert "other rows or other samples" not in drift.notes[0]
     assert len(one.predictions.numbers) == len(y)
 
 

@@ -59,7 +59,7 @@ def drift_section(refs: References, old: Explanation) -> Markup:
 def _compared_facts(drift: Drift) -> Markup:
     old, new = (drift.provenances[name] for name in ("old", "new"))
     model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
-    rows = "the same" if drift.same_data else f"{old.rows:,} to {new.rows:,}"
+    rows = "the same" if drift.same_data else f"{old.used_rows:,} to {new.used_rows:,}"
     pairs: list[tuple[Content, Content]] = [
         ("Model", model),
         ("Rows", rows),

@@ -162,7 +162,7 @@ def _every_sentence(refs: References) -> Iterator[Markup]:
         yield joined(name_of(one, 40), " and ", name_of(two, 40), text)
     if refs.curves_share:
         yield joined(f"The curves alone reproduce {refs.curves_share} of the variance of the prediction.")
-    yield joined(f"All averages are over {count(refs.explanation.provenance.rows, 'row')}.")
+    yield joined(f"All averages are over {count(refs.explanation.provenance.used_rows, 'row')}.")
 
 
 def _effect_sentence(refs: References, name: str, curve: ShownCurve) -> Markup:

@@ -26,7 +26,14 @@ from paribus.results.curve_values import (
     data_shares,
     least_difference,
 )
-from paribus.results.drift import OTHER_ROWS, Drift, EffectDrift, InteractionDrift, MetricDrift, RowDrift
+from paribus.results.drift import (
+    Drift,
+    EffectDrift,
+    InteractionDrift,
+    MetricDrift,
+    RowDrift,
+    why_no_rows,
+)
 from paribus.results.partial_dependence import PartialDependence
 
 if TYPE_CHECKING:
@@ -54,7 +61,7 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     parts = {"the old explanation": old, "the new one": new}
     check_same(parts, "on another scale", lambda part: part.provenance.scale)
     check_same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
-    same_data = old.predictions.same_rows(new.predictions)
+    same_data = _same_rows(old, new)
     check_independent(independent, same_data, "both explanations")
     basis: ErrorBasis = "independent" if independent else "upper bound"
     reason = INDEPENDENT if independent else SAME_ROWS if same_data else SOME_ROWS
@@ -66,11 +73,11 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     unasked = [name for name in names if _unasked(old, name) or _unasked(new, name)]
     effects = [_effect(old, new, name, basis) for name in names if name not in unasked]
     effects.sort(key=lambda effect: -float(np.nan_to_num(np.linalg.norm(effect.typical), nan=np.inf)))
-    rows = _rows(old, new) if same_data else None
+    rows = _rows(old, new, same_data)
     metrics = _metrics(old, new, basis, rows)
     more = f"; {PAIRED}" if any(metric.paired for metric in metrics) else ""
     if rows is None:
-        more = f"; predictions of single rows, {OTHER_ROWS}, may have changed"
+        more = f"; predictions of single rows, {why_no_rows(same_data)}, may have changed"
     notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
     uneven = [effect for effect in effects if effect.presence == "both" and _uneven(old, new, effect.feature)]
     if uneven:
@@ -96,6 +103,20 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
         notes=tuple(notes),
         provenances={"old": old.provenance, "new": new.provenance},
     )
+
+
+def _same_rows(old: Explanation, new: Explanation) -> bool:
+    """Return whether two explanations are over the same rows.
+
+    They are if the weights are the same, every column that both know has the same values in the same order,
+    and the rows are the same sample.
+    """
+    one, two = old.predictions, new.predictions
+    shared = one.column_digests.keys() & two.column_digests.keys()
+    equal = [one.column_digests[name] == two.column_digests[name] for name in shared]
+    samples = {(part.provenance.sampled_rows, part.provenance.seed) for part in (old, new)}
+    same_weights = one.weight_digest == two.weight_digest
+    return bool(equal) and all(equal) and same_weights and len(samples) == 1
 
 
 def _unasked(explanation: Explanation, name: str) -> bool:
@@ -180,14 +201,10 @@ def _typical(numbers: Floats, weights: Floats) -> Floats:
     return np.asarray(np.sqrt(np.square(numbers) @ weights))
 
 
-def _rows(old: Explanation, new: Explanation) -> RowDrift | None:
-    """Return the change of the predictions that both keep; None without any.
-
-    There are none if other rows were sampled, or after `Explanation.without_rows`.
-    """
+def _rows(old: Explanation, new: Explanation, same_data: bool) -> RowDrift | None:
+    """Return the change of the predictions that both keep; None after `Explanation.without_rows`."""
     one, two = old.predictions, new.predictions
-    same = one.rows == two.rows and np.array_equal(one.numbers, two.numbers)
-    if not same or not len(one.numbers):
+    if not same_data or not len(one.numbers) or not len(two.numbers):
         return None
     change = two.predicted - one.predicted
     largest = np.abs(change).max(axis=1, keepdims=True)

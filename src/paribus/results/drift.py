@@ -24,10 +24,6 @@ from paribus.results.tidy import native
 ROWS_FACTOR = 3  # bound on rows by default: predictions of rows vary two to three times as much as curves
 CONFIDENCE = 0.95  # probability that sampling error alone exceeds no threshold
 GATED = ("log loss", "R²")  # metrics that a gate is about by default
-OTHER_ROWS = (
-    "which are not compared because the two explanations are over other rows, one over rows in memory and "
-    "the other over rows that were read, or one is without rows"
-)
 
 
 @record
@@ -265,7 +261,8 @@ class Drift(BarsMixin):
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
     same_model, same_data : bool
-        Whether the digests of the models are equal, and whether the rows are: `RowPredictions.same_rows`.
+        Whether the digests of the models are equal, and whether the rows are the same: those of the same
+        sample, with equal weights and with equal values in every column that both know.
     notes : tuple of Note
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
@@ -406,7 +403,9 @@ class Drift(BarsMixin):
         if rows is not None:
             _check_bound("rows", rows)
             if self.rows is None:
-                raise OptionError(f"rows={rows!r} bounds changes of single rows, {OTHER_ROWS}; omit it")
+                raise OptionError(
+                    f"rows={rows!r} bounds changes of single rows, {why_no_rows(self.same_data)}; omit it"
+                )
         limits = {"rows": rows_bound(bound, rows)}
         threshold = -math.inf if self.same_data else self.threshold
         return [
@@ -483,6 +482,16 @@ class Drift(BarsMixin):
             rows.append((f"metric: {metric.name}", None, None, *numbers))
         columns = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
         return native(columns, self.provenance.backend, backend)
+
+
+def why_no_rows(same_data: bool) -> str:
+    """Return why predictions of single rows are not compared."""
+    if same_data:
+        return "which are not compared because one is without rows"
+    return (
+        "which are not compared because the two explanations are over other rows or other samples, or one "
+        "over rows in memory and the other over rows that were read"
+    )
 
 
 def rows_bound(bound: float, rows: float | None) -> float:

@@ -22,7 +22,7 @@ def drift_lines(drift: Drift) -> list[str]:
     """Return the compared explanations, the largest changes, and the caveats."""
     old, new = (drift.provenances[name] for name in ("old", "new"))
     model = "the same model" if drift.same_model else f"{old.model} to {new.model}"
-    rows = "the same rows" if drift.same_data else f"{old.rows:,} to {new.rows:,} rows"
+    rows = "the same rows" if drift.same_data else f"{old.used_rows:,} to {new.used_rows:,} rows"
     lines = [f"Drift, {model}, {rows}: {count(len(drift.effects), 'feature')} ({new.scale})"]
     changes = changed(drift)
     shown = shown_of(len(changes), SHOWN)

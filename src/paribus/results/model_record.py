@@ -161,14 +161,3 @@ class RowPredictions(Record):
     observed: Floats | None = array("output", "row")
     column_digests: dict[str, str]
     weight_digest: str | None
-
-    def same_rows(self, other: RowPredictions) -> bool:
-        """Return whether two models were explained on the same rows.
-
-        They were if the weights are the same, and every column that both know has the same values in the same
-        order.
-        """
-        shared = self.column_digests.keys() & other.column_digests.keys()
-        same_weights = self.weight_digest == other.weight_digest
-        equal = [self.column_digests[name] == other.column_digests[name] for name in shared]
-        return same_weights and bool(equal) and all(equal)

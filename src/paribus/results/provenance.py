@@ -155,6 +155,11 @@ class Provenance:
         """Whether the grid has a point on each side of every split of the trees of the model."""
         return self.grid_resolution == SPLITS
 
+    @property
+    def used_rows(self) -> int:
+        """Number of rows that were averaged: all, or the sample."""
+        return self.rows if self.sampled_rows is None else self.sampled_rows
+
     def __repr__(self) -> str:
         names = [field.name for field in fields(self)]
         margin = max(map(len, names)) + 4

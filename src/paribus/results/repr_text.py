@@ -356,8 +356,7 @@ def pair_columns(result: HStatistics, statistic: Statistic = "pairwise") -> dict
 
 
 def _error_rows(p: Provenance) -> str:
-    used = p.rows if p.sampled_rows is None else p.sampled_rows
-    fewer = p.standard_error_rows < used
+    fewer = p.standard_error_rows < p.used_rows
     return f"; standard errors from {p.standard_error_rows:,} of them" if fewer else ""
 
 
