@@ -202,7 +202,7 @@ class NoteCode(StrEnum):
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
     ERROR_BASIS = "PAR504", "tip", "basis of the standard error of a difference"
-    INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
+    INTERPOLATED = "PAR505", "tip", "curves were compared between the values of their grids"
     METRIC_LEFT_OUT = "PAR601", "tip", "a performance metric is not defined here and was left out", LAST
     SHARED_RANKS = (
         "PAR602",

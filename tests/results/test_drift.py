@@ -118,7 +118,7 @@ def test_steps_between_grid_values_are_no_change():
     assert set(moved.grid_values[0]) <= set(old.effects["x0"].grid_values[0])
 
 
-def test_a_new_curve_is_interpolated_at_the_old_values_and_weighted_by_the_old_data():
+def test_a_new_curve_is_compared_at_the_old_values_and_weighted_by_the_old_data():
     """A difference shows the model, whatever the new rows and grid are."""
     rng = np.random.default_rng(8)
     rows, later = rng.normal(size=(900, 2)), rng.uniform(-2, 2, size=(700, 2))
@@ -136,12 +136,34 @@ def test_a_new_curve_is_interpolated_at_the_old_values_and_weighted_by_the_old_d
     line = 0.5 * (values[within] - weights @ values[within])
     # A change within the range of the two new values next to an old one is not counted.
     assert 0.8 < moved.typical[0] / np.sqrt(weights @ line**2) < 1
+    change = least_change(values[within], old.effects["x0"], new.effects["x0"], weights)
+    np.testing.assert_allclose(moved.change[0], change, rtol=1e-10, atol=1e-14)
+    assert moved.typical[0] == pytest.approx(np.sqrt(weights @ np.square(change)), rel=1e-12)
     on_old_grid = explained(lambda t: 1.5 * t[:, 0], rows)
     (exact,) = (effect for effect in old.compare(on_old_grid).effects if effect.feature == "x0")
     line = 0.5 * (values - exact.weights @ values)
     assert exact.typical[0] == pytest.approx(np.sqrt(exact.weights @ line**2))
     lost = 1 - min(effect.compared for effect in drift.effects)
     assert f"up to {100 * lost:.2g} % of the old data of a feature has no new curve" in drift.notes[1]
+
+
+def least_change(values, old, new, weights):
+    """Return the change of a curve at some old grid values, by the formula of `EffectDrift`."""
+    curve = [old.average[0][list(old.grid_values[0]).index(value)] for value in values]
+    points = list(zip(new.grid_values[0], new.average[0], strict=True))
+    ends = []
+    for value in values:
+        below = max(point for point in points if point[0] <= value)
+        above = min(point for point in points if point[0] >= value)
+        ends.append((min(below[1], above[1]), max(below[1], above[1])))
+    level = sum(weights * (curve - np.interp(values, *zip(*points, strict=True))))
+    for step in range(21):
+        change = []
+        for height, (low, high) in zip(curve, ends, strict=True):
+            least, most = low + level - height, high + level - height
+            change.append(0.0 if least <= 0 <= most else min(least, most, key=abs))
+        level -= sum(weights * change) * (step < 20)
+    return change
 
 
 def test_a_feature_that_one_explanation_was_not_asked_for_is_not_compared(X, old):

@@ -81,7 +81,10 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
     uneven = [effect for effect in effects if effect.presence == "both" and _uneven(old, new, effect.feature)]
     if uneven:
-        text = f"the grids of {len(uneven)} features differ: new curves are interpolated at the old values"
+        text = (
+            f"the grids of {len(uneven)} features differ: between two new values, a change within their "
+            "range is not counted"
+        )
         lost = 1 - min(effect.compared for effect in uneven)
         if lost > ROUNDING:
             text += f"; up to {percent(lost)} of the old data of a feature has no new curve, and is left out"

@@ -35,8 +35,17 @@ class EffectDrift(Record):
 
     .. math:: D_g = B_g - A_g - \sum_h w_h (B_h - A_h), \qquad T = \sqrt{\sum_g w_g D_g^2}
 
-    are the change of the shape and the typical change. New curves on another grid are interpolated linearly
-    for numbers and dates, and matched by name for categories. Values beyond the new grid are left out.
+    are the change of the shape and the typical change. Categories are matched by name, and values beyond the
+    new grid are left out. If :math:`g` is between two values of the new grid, a step of the new curve may lie
+    anywhere between them. Its value is only known to be from :math:`L_g` to :math:`U_g`, the lower and the
+    upper of the curve at both, which at a value of the new grid are :math:`B_g`. The change is then the least
+    one that agrees with the new grid:
+
+    .. math:: D_g = \operatorname*{arg\,min}_{L_g - A_g - c \,\le\, d \,\le\, U_g - A_g - c} |d|
+
+    The level :math:`c` starts as :math:`\sum_h w_h (B_h - A_h)`, with :math:`B` linear between the values of
+    the new grid. The step :math:`c \leftarrow c + \sum_h w_h D_h` is made 20 times, toward the :math:`c` of
+    the least :math:`T`.
 
     Attributes
     ----------

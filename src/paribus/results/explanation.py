@@ -251,8 +251,9 @@ class Explanation(ReportMixin):
         r"""Return the change from this explanation to another: of a challenger, or of rows of another time.
 
         Curves are compared at the values of this explanation, weighted by its data, and apart from their
-        levels. So a difference shows the model, and not the data or the grid. New curves on another grid are
-        interpolated. Features that one explanation was not asked for are not compared.
+        levels. So a difference shows the model, and not the data or the grid. If the new curve has another
+        grid, a change within the range of two neighboring values is not counted, see `EffectDrift`. Features
+        that one explanation was not asked for are not compared.
 
         Standard errors are those of averages over rows. For the same rows, and for rows that may be in both,
         the standard error of a difference is at most the sum of both; for independent samples, which only the
