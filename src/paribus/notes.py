@@ -96,7 +96,7 @@ class NoteCode(StrEnum):
         FIRST,
     )
     GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column were combined into one group"
-    SMALL_GROUP = "PAR120", "issue", "a group has too few rows for reliable standard errors"
+    SMALL_GROUP = "PAR120", "issue", "a group has no sampled row, or too few for reliable standard errors"
     ONE_HOT_COLUMNS = "PAR121", "tip", "columns look like a one-hot encoding of one feature", LAST
     GROUP_EXTRAPOLATES = "PAR122", "tip", "the curve of a group extends beyond its rows"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"

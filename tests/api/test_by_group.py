@@ -25,6 +25,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import paribus
 from ale_examples import mixed, mixed_model
+from paribus._data.rows import uniform
 from paribus._data.scan import parquet
 from paribus._executors.checkpoint import KeptStates
 from paribus.errors import InputError, OptionError
@@ -731,6 +732,51 @@ def test_groups_of_sampled_rows_are_those_of_the_sample(files, weight):
     for label in have:
         assert have[label]["a"].average.tobytes() == read[label]["a"].average.tobytes()
         assert have[label]["a"].grid_values[0].tobytes() == whole["a"].grid_values[0].tobytes()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_without_sampled_rows_are_noted_and_records_are_of_the_rows_used(tmp_path, weighted):
+    """A rare group that is in no sampled row was left out in silence, and records were of all rows."""
+    rng, rows = np.random.default_rng(0), 600
+    X = pd.DataFrame({"a": rng.normal(size=rows), "b": rng.normal(size=rows), "w": rng.uniform(1, 2, rows)})
+    order = np.argsort(uniform(np.arange(rows), 0))
+    X["g"] = np.where(np.arange(rows) % 3 == 0, "p", "q")
+    X.loc[order[[3, 7]], "g"] = "few"
+    for place, label in enumerate(["lost 1", "lost 2", "lost 3", "lost 4", None], 101):
+        X.loc[order[place], ["g", "w"]] = label, 1.5
+    X.to_parquet(tmp_path / "rows.parquet")
+    sample = X.loc[np.sort(order[:100])]
+    options = {"features": ["a", "b"], "grid_resolution": 5, "subsample": 100, "progress": False}
+    options |= {"sample_weight": "w"} if weighted else {}
+
+    def function(table):
+        return np.asarray(table["a"] * table["b"])
+
+    for source in (X, str(tmp_path / "rows.parquet")):
+        by_group = paribus.effects(function, source, by="g", **options)
+        assert list(by_group) == ["q", "p", "few"]
+        for group in by_group.groups:
+            own = sample[sample["g"] == group.label]
+            size = own["w"].sum() / sample["w"].sum() if weighted else len(own) / 100
+            assert (group.rows, group.share) == (len(own), pytest.approx(size))
+            record = by_group[group.label].provenance
+            assert (record.rows, record.sampled_rows, record.seed) == (len(own), len(own), 0)
+            assert (record.weights is not None) == weighted
+            assert not weighted or record.weights["sum"] == pytest.approx(own["w"].sum())
+            assert record.background().startswith(f"{len(own)} rows, sampled with seed 0")
+        small = [note for note in by_group.notes if note.code is NoteCode.SMALL_GROUP]
+        assert [note.value for note in small] == [0, 2]
+        assert small[0].startswith("there is no result for g = lost 1, lost 2, lost 3 and 2 more, because no")
+        cut = paribus.effects(function, source, by={"b": [-9.0, 0.0]}, **options)
+        assert [group.rows for group in cut.groups] == [(sample["b"] <= 0).sum(), (sample["b"] > 0).sum()]
+        assert any("no result for b = <= -9, because" in note for note in cut.notes)
+        every = paribus.effects(function, source, by="g", **options | {"subsample": None})
+        assert set(every) == {*by_group, "lost 1", "lost 2", "lost 3", "lost 4", "missing"}
+        assert not any("no result" in note for note in every.notes)
+        numbers = {name: value for name, value in options.items() if name != "grid_resolution"}
+        pairs = paribus.h_statistic(function, source, by="g", **numbers)["p"]
+        used = int((sample["g"] == "p").sum())
+        assert any(f"computed on {used} rows; standard errors" in note for note in pairs.notes)
 
 
 def test_splits_as_grid_are_those_of_the_model_for_all_groups():

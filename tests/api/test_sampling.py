@@ -7,6 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from paribus._data.rows import sample_numbers, uniform
+from paribus._display.compose.axis import whole_of
 from paribus._executors import progress
 from paribus.errors import OptionError
 
@@ -129,6 +130,12 @@ def test_the_sample_is_recorded(name, files):
         assert (provenance.rows, provenance.sampled_rows, provenance.seed) == (ROWS, 50, 9)
         assert "50 of 600 rows, sampled with seed 9" in provenance.background()
     assert provenance.source is not None
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_shares_of_the_data_in_figures_are_those_of_the_sampled_rows(weight):
+    effect = call("partial_dependence", table(), weight, subsample=50, percentiles=(0, 1))
+    assert whole_of(effect.provenance) == pytest.approx(effect.support.sum())
 
 
 def test_statistics_of_one_run_may_use_other_rows():

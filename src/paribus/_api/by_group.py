@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,18 +13,27 @@ from paribus._api.data import By, GroupData, OutOfCoreData, SurveyRequest
 from paribus._api.run import Rounds, RunContext, Steps, lockstep
 from paribus._api.runner import Pass, digest
 from paribus._contracts import NOMINAL
-from paribus._data.grouping import MOST_VALUES, QUANTILES, Grouping, GroupsByColumn
+from paribus._data.grouping import (
+    MOST_VALUES,
+    QUANTILES,
+    Grouping,
+    GroupsByColumn,
+    category_values,
+    distinct_texts,
+)
 from paribus._data.rows import Background, Block, Rows
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import TableReader
-from paribus._data.summary import SummarySpec, summarize_column
+from paribus._data.summary import Summary, SummarySpec, summarize_column
 from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals, state_of_group
 from paribus._evaluators.survey import survey_states
 from paribus._states import Keyed
 from paribus.errors import RefusalError
+from paribus.notes import Note, NoteCode
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.performance import Performance
 
+SHOWN = 3  # groups without sampled rows in a note
 GROUPED_ROWS = 65_536  # rows read at a time when only groups are counted
 
 
@@ -70,16 +79,50 @@ def column_groups(context: RunContext) -> GroupsByColumn:
 
 
 def _column_groups(context: RunContext, by: By) -> GroupsByColumn:
-    if by.values is None:
-        return GroupsByColumn.of(by.name, _column_data(context).summary(0, {0: SPEC}), by.cuts)
-    column, rows = by.values, context.rows
+    if by.values is not None and by.values.kind in NOMINAL:
+        codes, categories = by.values.factorized()
+        by = replace(by, values=replace(by.values, codes=codes, codes_in_use=categories))  # found once
+    summary = _column_summary(context, by)
+    grouping = replace(GroupsByColumn.of(by.name, summary, by.cuts), column=by.values)
+    if context.sampled_from is None:
+        return grouping
+    return replace(grouping, notes=(*grouping.notes, *_unsampled_notes(context, by, grouping, summary)))
+
+
+def _unsampled_notes(
+    context: RunContext, by: By, grouping: GroupsByColumn, sampled: Summary
+) -> Iterator[Note]:
+    """Yield the note on groups without sampled rows: values in X, and intervals that were requested."""
+    whole, rows = context.sampled_from, context.rows
+    assert whole is not None
+    assert not isinstance(whole.data, GroupData)
+    assert whole.data.by is not None
     assert isinstance(rows, Rows)
-    if column.kind in NOMINAL:
-        codes, found = column.factorized()
-        column = replace(column, codes=codes, codes_in_use=found)  # found once
+    every = _column_summary(whole, whole.data.by)
+    labels: list[str] = []
+    if by.cuts is not None:
+        groups = grouping.codes(Block(rows.table, rows.weights, 0))
+        labels = [label for group, label in enumerate(grouping.labels[:-2]) if group not in groups]
+    elif every.categories is not None and sampled.categories is not None:
+        known = set(sampled.categories.tolist())
+        unknown = np.array([value not in known for value in every.categories.tolist()], dtype=bool)
+        labels = distinct_texts(category_values(every)[unknown])
+    labels += [grouping.labels[-1]] * (every.missing > 0 and not sampled.missing)
+    if labels:
+        more = f" and {len(labels) - SHOWN:,} more" if len(labels) > SHOWN else ""
+        which = f"{by.name} = {', '.join(labels[:SHOWN])}{more}"
+        text = f"there is no result for {which}, because no row of the sample is there"
+        yield Note(NoteCode.SMALL_GROUP, text, by.name, 0)
+
+
+def _column_summary(context: RunContext, by: By) -> Summary:
+    """Return the summary of the grouping column; that of out-of-core rows is read."""
+    if by.values is None:
+        return _column_data(context).summary(0, {0: SPEC})
+    rows = context.rows
+    assert isinstance(rows, Rows)
     options = {"limit": SPEC.limit, "percentiles": SPEC.percentiles, "bins": SPEC.bins}
-    summary = summarize_column(column, rows.weights, nominal=False, **options)  # type: ignore[arg-type]
-    return replace(GroupsByColumn.of(by.name, summary, by.cuts), column=column)
+    return summarize_column(by.values, rows.weights, nominal=False, **options)  # type: ignore[arg-type]
 
 
 def _column_data(context: RunContext) -> OutOfCoreData:

@@ -373,7 +373,7 @@ def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
     }
 
 
-def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -> Provenance:
+def recorded(rows: Background, started: float, fingerprint: str, /, **facts: Any) -> Provenance:
     """Return the record of a call that began at ``started``; facts that do not apply are None or 0."""
     absent: dict[str, Any] = {
         "structure": None,
@@ -389,6 +389,8 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         "passes": 1,
         "executor": "this process",
         "rank_error": None,
+        "rows": len(rows),
+        "weights": rows.weight_facts(),
         "source": rows.source_label,
         "skipped": rows.skipped,
     }
@@ -400,13 +402,11 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         python=platform.python_version(),
         pandas=_imported("pandas"),
         numba=_imported("numba"),
-        rows=len(rows),
         columns=len(rows.table.names),
         unused_columns=header.unused,
         unknown_categories=header.unknown,
         backend=rows.table.backend,
         fingerprint=fingerprint,
-        weights=rows.weight_facts(),
         seconds=perf_counter() - started,
         **(absent | facts),
     )

@@ -109,7 +109,8 @@ class RunContext:
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
     ``several`` is True if the user passed a list of models. The context of a group has that of all rows as
     ``parent``, and its ``label``; ``n_groups`` is the number of groups. If the rows are a sample by ``seed``,
-    ``sampled_from`` are all of them. With ``of_sample``, passes over sampled rows in memory do not read X.
+    ``sampled_from`` is the context of all of them. With ``of_sample``, passes over sampled rows in memory do
+    not read X.
     """
 
     data: ExplainerData | GroupData
@@ -126,7 +127,7 @@ class RunContext:
     label: str | None = None
     n_groups: int = 1
     of_sample: bool = False
-    sampled_from: Background | None = None
+    sampled_from: RunContext | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -184,11 +185,15 @@ class RunContext:
             "max_memory": self.memory,
             "group": self.label,
         }
+        every, rows = self.whole.rows, self.rows
         if self.sampled_from is not None:
-            shared |= {"sampled_rows": self.rows.n_weighted, "seed": self.seed}
-        every = self.sampled_from or self.whole.rows
+            every = self.sampled_from.rows
+            shared |= {"sampled_rows": rows.n_weighted, "seed": self.seed, "weights": rows.weight_facts()}
+            if self.parent is not None:  # how many rows of all are in the group is not known
+                shared["rows"] = len(rows)
+            rows = every
         fingerprint = every.fingerprint() if target else self.fingerprint.result()
-        return recorded(self.sampled_from or self.rows, self.started, fingerprint, **(shared | facts))
+        return recorded(rows, self.started, fingerprint, **(shared | facts))
 
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
         """Return digests of data, model and settings that identify a stored state, None without a store."""
@@ -221,7 +226,7 @@ class RunContext:
             return self
         data = self.data.sampled(size, seed, self.runner)
         of_sample = not self.rows.in_memory
-        return replace(self, data=data, sampled_from=self.rows, seed=seed, of_sample=of_sample)
+        return replace(self, data=data, sampled_from=self, seed=seed, of_sample=of_sample)
 
     def sampled(self, size: int, seed: int) -> Rows:
         """Return ``size`` rows in memory; raise `RowsNeededError` if they have to be read first."""

@@ -77,11 +77,8 @@ class GroupsByColumn:
 
     @classmethod
     def _categories(cls, name: str, summary: Summary) -> GroupsByColumn:
-        assert summary.categories is not None
         assert summary.category_weights is not None
-        values, weights = summary.categories, summary.category_weights
-        if summary.unit is not None:
-            values = values.view(summary.unit)
+        values, weights = category_values(summary), summary.category_weights
         kept = list(range(len(values)))
         joined = len(values) > MOST_CATEGORIES + 1
         if joined:
@@ -113,6 +110,12 @@ class GroupsByColumn:
         else:
             groups[~column.missing] = np.searchsorted(self.cuts, column.values, side="left")
         return groups
+
+
+def category_values(summary: Summary) -> Array:
+    """Return the values of a column that has few, or categories: dates and durations in their unit."""
+    assert summary.categories is not None
+    return summary.categories if summary.unit is None else summary.categories.view(summary.unit)
 
 
 def distinct_texts(values: Sequence[Any] | Array) -> list[str]:

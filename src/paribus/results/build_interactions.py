@@ -151,7 +151,7 @@ class InteractionBuilder:
     def _call_notes(self) -> Iterator[Note]:
         p, rows = self.provenance, self.request.rows
         if p.sampled_rows is not None:
-            some = f"computed on {p.sampled_rows:,} of {p.rows:,} rows"
+            some = f"computed on {p.computed_on()}"
             text = f"{self._computed} {some}; standard errors include the error of subsampling"
             yield Note(NoteCode.ROWS_SAMPLED, text, value=p.sampled_rows)
         if self.request.influence_cut > 1 and p.standard_error_rows < rows.n_weighted:

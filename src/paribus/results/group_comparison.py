@@ -115,8 +115,9 @@ class GroupComparison(Saveable):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Which effects differ between groups, and which groups are predicted with a bias."""
-        small = (note for note in self.effects.notes if note.code is NoteCode.SMALL_GROUP)
-        return (*self._difference_notes(), *self._bias_notes(), *self.effects.joined, *small)
+        codes = NoteCode.GROUPS_JOINED, NoteCode.SMALL_GROUP
+        groups = (note for note in self.effects.notes if note.code in codes)
+        return (*self._difference_notes(), *self._bias_notes(), *groups)
 
     def _difference_notes(self) -> Iterator[Note]:
         for one in self.differences:

@@ -52,7 +52,7 @@ class Provenance:
     refusals : dict of str to Refusal
         Evaluators that were not used, with the reason.
     rows, columns : int
-        Shape of the background data.
+        Shape of the background data, or of the rows of a group; in a sample, of its sampled rows.
     group : str or None
         The group whose rows were averaged, such as ``"region = north"``; None for all rows.
     unused_columns : tuple of str
@@ -77,7 +77,8 @@ class Provenance:
     model_digest : str
         Digest of the model: of its name, its outputs and its predictions of a few rows.
     weights : dict or None
-        Sum, number of rows with zero weight and effective number of rows; None without weights.
+        Sum, number of rows with zero weight and effective number of rows, of a sample if the run used one;
+        None without weights.
     sampled_rows, seed : int or None
         Number of sampled rows if not all were used; the seed of that sample, of the rows for standard errors
         of strengths, and of permutations.
@@ -192,9 +193,14 @@ class Provenance:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
-            return f"{self.sampled_rows:,} of {self.rows:,} rows, sampled with seed {self.seed} ({weighted})"
+            return f"{self.computed_on()}, sampled with seed {self.seed} ({weighted})"
         read = "" if self.source is None else f", read from {short_source(self.source)}"
-        return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
+        return f"{self.computed_on()} ({weighted}{read})"
+
+    def computed_on(self) -> str:
+        """Return a phrase with the number of rows that were used, and of how many."""
+        of = f" of {self.rows:,}" if self.used_rows < self.rows else ""
+        return f"{self.used_rows:,}{of} row{'s' * (self.rows != 1)}"
 
 
 def short_source(source: str, parts: int = 2) -> str:

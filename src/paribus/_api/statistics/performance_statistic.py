@@ -141,7 +141,7 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
     deviation, weights = first.deviation, first.sample.weights
     if len(each) > 1:
         deviation = np.sqrt(Variances.of(predicted.T, weights).variance)
-    columns, weight_digest = (context.sampled_from or rows).digests()
+    columns, weight_digest = (context.sampled_from or context).rows.digests()
     numbers = first.sample.numbers
     if isinstance(rows, Rows) and rows.origin is not None:
         numbers = rows.origin[numbers]

@@ -75,8 +75,8 @@ def shares(weights: Floats, whole: float) -> list[str]:
 
 
 def whole_of(provenance: Provenance) -> float:
-    """Return the weight of all rows."""
-    return float(provenance.rows if provenance.weights is None else provenance.weights["sum"])
+    """Return the weight of all rows that were used."""
+    return float(provenance.used_rows if provenance.weights is None else provenance.weights["sum"])
 
 
 def background(provenance: Provenance) -> str:
