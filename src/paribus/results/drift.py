@@ -270,8 +270,8 @@ class Drift(BarsMixin):
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
     same_model, same_data : bool
-        Whether the digests of the models are equal, and whether the rows are the same: those of the same
-        sample, with equal weights and with equal values in every column that both know.
+        Whether the digests of the models are equal; and the rows: their sample, their weights, and the
+        columns that both know.
     notes : tuple of Note
         Caveats about the standard errors and the grids.
     provenances : dict of str to Provenance
