@@ -78,6 +78,38 @@ def message(call, *arguments):
     return ""
 
 
+def frames():
+    """Explain text, categories and dates of pandas."""
+    import pandas
+
+    days = pandas.Series(pandas.date_range("2025-03-01", periods=len(X), tz="Europe/Zurich"))
+    text = pandas.Series(["b", "a", None, "c"] * (len(X) // 4))
+    table = pandas.DataFrame({"text": text, "level": text.astype("category"), "day": days})
+    found = paribus.effects(lambda t: 2.0 * t["text"].isin(["a", "b"]) + (t["level"] == "c"), table)
+    for name, expected in {"text": [2.25, 2.25, 0.25], "level": [1.0, 1.0, 2.0]}.items():
+        averages = found[name].to_frame().set_index(name)["average"]
+        assert averages[["a", "b", "c"]].tolist() == expected, averages
+    shown = pandas.Series(found["day"].grid_values[0]).dt.tz_localize("UTC")
+    assert shown.isin(days).all(), shown  # midnights in summer and in winter
+
+
+def parquet(folder):
+    """Read a file block by block, and in a table of Arrow."""
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({name: X[:, j] for j, name in enumerate("abc")})
+    pyarrow.parquet.write_table(table, folder / "rows.parquet")
+    found = paribus.partial_dependence(reads_columns, folder / "rows.parquet", 0, grid_resolution=20)
+    np.testing.assert_array_equal(found.average, effect().average)
+    assert found.to_frame(backend="pyarrow").num_rows == 20
+
+
+def reads_columns(table):
+    """Predict from a table of Arrow or pandas."""
+    return model(np.column_stack([np.asarray(table[name]) for name in "abc"]))
+
+
 def plot(folder):
     """Draw with matplotlib."""
     effect().plot()
@@ -97,7 +129,7 @@ def dask(folder):
     """Compute on a cluster of this process, with the same bits."""
     from distributed import Client
 
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0") as client:
         there = paribus.Explainer(model, X, executor=client).partial_dependence(0, grid_resolution=20)
     np.testing.assert_array_equal(there.average, effect().average)
 
@@ -137,6 +169,11 @@ def trees(folder):
     assert ("numba is not installed" in found.provenance.how) != compiled, found.provenance.how
 
 
+def lacks_parquet(folder):
+    """Name a file that only pyarrow can read."""
+    paribus.partial_dependence(reads_columns, folder / "rows.parquet", 0)
+
+
 def lacks_skops(folder):
     """Read a file that only skops can read."""
     with zipfile.ZipFile(folder / "model.skops", "w") as file:
@@ -144,9 +181,17 @@ def lacks_skops(folder):
     paribus.read_model(folder / "model.skops")
 
 
-PRESENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "dask": dask, "spark": spark, "skops": skops}
+PRESENT = {
+    "parquet": parquet,
+    "plot": plot,
+    "plotly": plotly,
+    "xarray": xarray,
+    "dask": dask,
+    "spark": spark,
+    "skops": skops,
+}
 # Who has no Dask or Spark has no client or session to pass.
-ABSENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
+ABSENT = {"parquet": lacks_parquet, "plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
 
 
 def main(extras):
@@ -161,7 +206,11 @@ def main(extras):
             PRESENT[extra](folder)
         if extras == ["skops"]:  # which brings scikit-learn; once is enough
             trees(folder)
-        for extra in ABSENT.keys() - set(extras):
+        if importlib.util.find_spec("pandas") is not None:
+            frames()
+        files = {"parquet"} if {"dask", "spark"} & set(extras) else set()  # which these extras include
+        assert (importlib.util.find_spec("pyarrow") is not None) == ("parquet" in files | set(extras))
+        for extra in ABSENT.keys() - files - set(extras):
             said = message(ABSENT[extra], folder)
             assert f"pip install 'paribus[{extra}]'" in said, f"without {extra}: {said!r}"
 

@@ -1,4 +1,4 @@
-"""Loading of plugins, and imports and compilation without garbage collection."""
+"""Loading of plugins and of pyarrow, and imports and compilation without garbage collection."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from paribus.errors import InputError, failure
+from paribus.errors import InputError, SourceError, failure
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -37,6 +38,12 @@ def uncollected() -> Iterator[None]:
             _paused["by"] -= 1
             if not _paused["by"] and _paused["enabled"]:
                 gc.enable()
+
+
+def check_pyarrow(what: str) -> None:
+    """Raise `SourceError` if pyarrow, which ``what`` needs, is not installed."""
+    if find_spec("pyarrow") is None:
+        raise SourceError(f"{what} needs pyarrow; pip install 'paribus[parquet]'")
 
 
 @cache

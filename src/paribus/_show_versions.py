@@ -15,8 +15,8 @@ from paribus._models.libraries import LIBRARIES, PACKAGES
 from paribus._version import __version__
 from paribus.errors import OptionError
 
-NEEDED = ("numpy", "narwhals", "pyarrow", "numba", "psutil", "xxhash", "tqdm")
-EXTRAS = ("matplotlib", "plotly", "xarray", "dask", "distributed", "pyspark", "skops")
+NEEDED = ("numpy", "narwhals", "numba", "psutil", "xxhash", "tqdm")
+EXTRAS = ("pyarrow", "matplotlib", "plotly", "xarray", "dask", "distributed", "pyspark", "skops")
 TABLES = ("pandas", "polars", "duckdb", "deltalake", "pyiceberg")
 FURTHER_MODELS = ("glum", "statsmodels", "skrub")
 BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose versions must match

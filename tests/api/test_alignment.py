@@ -837,12 +837,17 @@ def test_objects_that_are_numbers_are_no_text():
     assert paribus.partial_dependence(own, odd, "a", grid_resolution=5).average.shape == (1, 5)
 
 
-def test_objects_of_several_types_are_refused_where_categories_were():
-    mixed = pd.Series(["north", 1.5, object(), None] * (ROWS // 4), dtype=object)
-    with pytest.raises(
-        paribus.errors.TableError, match="column 'region' of X holds objects of several types"
-    ):
-        paribus.partial_dependence(model("lightgbm"), frame().assign(region=mixed), "a")
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["north", 1.5, object(), None], "values such as 1.5, and .* categories such as 'east'"),
+        ([["north"], ["south"]], "objects that cannot be categories, and .* categories such as 'east'"),
+    ],
+)
+def test_objects_of_another_type_are_refused_where_categories_were(values, words):
+    region = pd.Series(values * (ROWS // len(values)), dtype=object)
+    with pytest.raises(paribus.errors.TableError, match=f"column 'region' of X holds {words}"):
+        paribus.partial_dependence(model("lightgbm"), frame().assign(region=region), "a")
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -493,7 +493,7 @@ def test_explain_takes_percentiles_at_which_plots_end(run):
 
 def test_names_that_spreadsheets_run_are_text_in_csv():
     names = ["=1+1", "+1", "-1", "@x", "\tx", "plain", "a=b"]
-    table = pa.table({"feature": names, "=x": [-1.5, 2.0, 0.0, 1.0, float("nan"), -3.0, 4.0]})
+    table = {"feature": names, "=x": [-1.5, 2.0, 0.0, 1.0, float("nan"), -3.0, 4.0]}
     header, *rows = csv_text(table).splitlines()
     assert header == "feature,'=x"
     assert rows[:3] == ["'=1+1,-1.5", "'+1,2.0", "'-1,0.0"]  # numbers are as they are

@@ -341,6 +341,17 @@ def test_columns_that_cannot_be_varied_say_so_and_are_skipped_among_all(column, 
         paribus.effects(lambda t: np.zeros(len(t)), frame[["odd"]])
 
 
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["new", "c", "b", "a"])])
+def test_text_of_polars_that_first_occurs_in_a_late_row_has_its_code(dtype):
+    pl.Series(["b", "elsewhere"], dtype=pl.Categorical)  # a table in the same pool of categories
+    texts = ["c", None, *"ab" * 5000, "new", "c"]
+    column = table_of(pl.DataFrame({"a": pl.Series(texts, dtype=dtype)})).column(0)
+    codes, occurring = column.factorized()
+    present = [text for text in texts if text is not None]
+    assert [occurring[code] for code in codes] == column.values.tolist() == present
+    assert sorted(occurring) == ["a", "b", "c", "new"]
+
+
 def test_table_numbers_beyond_64_bits_of_polars_are_refused():
     table = pl.DataFrame({"a": pl.Series([1, 2, 3], dtype=pl.Int128)})
     with pytest.raises(paribus.errors.FeatureError, match="Int128"):

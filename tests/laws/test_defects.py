@@ -15,6 +15,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from xgboost import XGBRegressor
 
 import paribus
 
@@ -45,6 +46,17 @@ def test_category_of_hist_gradient_boosting_is_not_read_as_a_number():
     model = HistGradientBoostingRegressor(categorical_features=[0], max_iter=20).fit(table, target)
     effect = paribus.partial_dependence(model, table, 0, categorical_features=[0])
     np.testing.assert_allclose(effect.average[0], brute(model.predict, table, 0, range(6)))
+
+
+def test_categories_beyond_ascii_do_not_stop_a_model_that_stores_a_part_of_them():
+    """XGBoost 3.2.0 stores as many bytes of a text as it has characters."""
+    table = pd.DataFrame({"a": pd.Categorical(RNG.choice(["é", "ü", "ß"], 300)), "b": X[:, 1]})
+    model = XGBRegressor(n_estimators=5, enable_categorical=True).fit(
+        table, table["a"].cat.codes + table["b"]
+    )
+    effect = paribus.partial_dependence(model, table, "a")
+    expected = brute(model.predict, table, "a", effect.grid_values[0])
+    np.testing.assert_allclose(effect.average[0], expected, rtol=1e-5)
 
 
 def test_the_missing_value_goes_where_the_trees_send_it():

@@ -110,8 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "text":
         report(repr(drift))
     else:
-        frame = drift.to_frame(backend="pyarrow")
-        report(csv_text(frame) if arguments.format == "csv" else json_text(frame))
+        from paribus.results.drift import columns_of
+
+        columns = columns_of(drift)
+        report(csv_text(columns) if arguments.format == "csv" else json_text(columns))
     for _, text in verdicts:
         complain(text)
     return 1 if any(failed for failed, _ in verdicts) else 0

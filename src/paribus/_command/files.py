@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from paribus._data.scan.listing import WILD, split_options, without_secret
+from paribus._loading import check_pyarrow
 from paribus.errors import InputError, SourceError, TableError, did_you_mean
 from paribus.results import Explanation
 from paribus.results.storage import load
@@ -44,6 +45,7 @@ def read_data(
     place = Path(path)
     if not (place.exists() or "://" in path or WILD.search(path)):
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
+    check_pyarrow(f"DATA {without_secret(path)}")
     reader = _file_reader(place) if place.is_file() else None
     if reader is None:
         return _parquet_data(path, target, weight, on_error)

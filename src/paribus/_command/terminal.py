@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -106,26 +106,25 @@ def _is_input(path: Path, given: str) -> bool:
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 
 
-def csv_text(table: Any) -> str:
-    """Return an Arrow table as CSV, with missing values as empty fields.
+def csv_text(columns: Mapping[str, list[Any]]) -> str:
+    """Return columns as CSV, with missing values as empty fields.
 
     Text that a spreadsheet would run as a formula gets an apostrophe first, because names of features and
     categories may come from untrusted files. Numbers are not changed.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(_without_formula, table.column_names))
-    for row in table.to_pylist():
-        writer.writerow(
-            [None if _is_none_or_nan(value) else _without_formula(value) for value in row.values()]
-        )
+    writer.writerow(map(_without_formula, columns))
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([None if _is_none_or_nan(value) else _without_formula(value) for value in row])
     return out.getvalue()
 
 
-def json_text(table: Any) -> str:
-    """Return an Arrow table as a JSON list with an object for each row."""
-    rows = [{name: _json_value(value) for name, value in row.items()} for row in table.to_pylist()]
-    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False)
+def json_text(columns: Mapping[str, list[Any]]) -> str:
+    """Return columns as a JSON list with an object for each row."""
+    rows = zip(*columns.values(), strict=True)
+    cells = [dict(zip(columns, map(_json_value, row), strict=True)) for row in rows]
+    return json.dumps(cells, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _without_formula(value: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._data.frame import FrameTable
 from paribus._data.table import Column
+from paribus._loading import check_pyarrow
 from paribus.errors import TableError
 
 if TYPE_CHECKING:
@@ -230,23 +231,31 @@ def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categ
 
 def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
     """Return a pandas table with the categories a model knows in some columns; the others share memory."""
-    import pyarrow as pa
-
-    native = table.native.copy(deep=False)
+    native, pandas = table.native.copy(deep=False), nw.dependencies.get_pandas()
     own = [str(name) for name in native.columns]
     for name, known in categories.items():
         position = own.index(name)
         try:
-            column = pa.Table.from_pandas(native.iloc[:, [position]], preserve_index=False).column(0)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise TableError(
-                f"column {name!r} of X holds objects of several types, and the model was fitted on "
-                f"categories such as {known[0]!r}; pass what it was fitted on"
-            ) from error
-        made = _as_categories(name, column, known, closed).to_pandas()
-        made.index = native.index
-        native.isetitem(position, made)
+            codes, index = native.iloc[:, position].factorize()  # -1 where missing
+        except TypeError as error:
+            raise _unlike(name, "objects that cannot be categories", known) from error
+        occurring = index.tolist()
+        if name in closed:
+            check_known(name, closed[name], occurring)
+        every = tuple(dict.fromkeys((*known, *occurring)))
+        if pandas.Index(every).inferred_type != pandas.Index(known).inferred_type:
+            raise _unlike(name, f"values such as {every[len(known)]!r}", known)
+        place = {category: code for code, category in enumerate(every)}
+        recoded = np.array([*(place[category] for category in occurring), -1])[codes]
+        native.isetitem(position, pandas.Categorical.from_codes(recoded, every))
     return replace(table, native=native)
+
+
+def _unlike(name: str, what: str, known: tuple[Any, ...]) -> TableError:
+    return TableError(
+        f"column {name!r} of X holds {what}, and the model was fitted on categories such as {known[0]!r}; "
+        "pass what it was fitted on"
+    )
 
 
 def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ModelTable:
@@ -254,6 +263,7 @@ def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> 
     from paribus._data.scan.model_table import ModelTable
     from paribus._data.scan.source import conformed, normal_schema
 
+    check_pyarrow(f"the conversion of X from {table.backend} to pandas, which the model was fitted on,")
     try:
         arrow = table.frame.to_arrow()
     except Exception as error:  # every frame library raises different conversion errors

@@ -25,6 +25,7 @@ from paribus._data.table import (
 from paribus.errors import FeatureError, GridError, TableError
 
 CONTENT_ROWS = 65_536  # rows of text or objects given to a digest at a time
+FIRST_TEXTS = 4_096  # rows that mostly hold all values of a column of text that has few
 TEXT_SAMPLE = 256  # values that give the length of text and the Python type of objects
 
 
@@ -351,36 +352,64 @@ def _date_values(present: nw.Series[Any]) -> Array:
 def _read_categories(
     name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
 ) -> Column:
-    """Read text and categories by the codes of Arrow, without a loop over rows."""
-    import pyarrow as pa
-
+    """Read text and categories by the codes of their library, without a loop over rows."""
     declared = tuple(series.cat.get_categories().to_list()) if kind == "category" else None
     ranked = kind == "category" and _is_ranked(series)
-    try:
-        arrow = present.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Categories of several Python types have no Arrow type, so they are read one by one.
-        if kind == "string":
-            return _read_objects(name, present, missing)
-        return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
-    chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
-    value_type = chunks.type.value_type if pa.types.is_dictionary(chunks.type) else chunks.type
-    if kind == "string" and "string" not in str(value_type):
-        # narwhals reads a pandas column of objects as text if its first values are missing.
+    if kind == "string" and not _is_text(present):
         return _read_objects(name, present, missing)
-    if not pa.types.is_dictionary(chunks.type):
-        chunks = chunks.dictionary_encode()
-    if not chunks.num_chunks:
-        return Column(name, kind, objects([]), missing, declared, ranked=ranked)
-    whole = chunks.unify_dictionaries().combine_chunks()
-    coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    # Arrow may convert pandas categories, such as intervals; the order of the categories is the same.
-    as_declared = declared is not None and series.implementation.is_pandas_like()
-    occurring = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
-    if len(set(occurring)) < len(occurring):  # a dictionary may contain a category twice
+    codes, occurring = _codes_in_use(present, declared)
+    if len(set(occurring)) < len(occurring):  # an Arrow dictionary may contain a category twice
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(name, kind, objects(occurring)[codes], missing, declared, codes, occurring, ranked)
+
+
+def _is_text(present: nw.Series[Any]) -> bool:
+    """Return whether a column without missing values that narwhals reads as text holds nothing else.
+
+    For a pandas column of objects, narwhals looks only at the first values.
+    """
+    native = present.to_native()
+    if getattr(native, "dtype", None) != np.dtype(object):
+        return True
+    return bool(nw.get_native_namespace(present).api.types.infer_dtype(native, skipna=False) == "string")
+
+
+def _codes_in_use(
+    present: nw.Series[Any], declared: tuple[Any, ...] | None
+) -> tuple[Integers, tuple[Any, ...]]:
+    """Return the code of each value of text or categories, and the values by code."""
+    native, library = present.to_native(), present.implementation
+    if library.is_polars():
+        return _polars_codes(library.to_native_namespace(), native, declared)
+    if library.is_pandas_like() and declared is not None:
+        codes, occurring = native.cat.codes.to_numpy(), declared
+    elif library.is_pandas_like():
+        codes, texts = native.factorize()
+        occurring = tuple(map(str.__str__, texts.tolist()))  # a subclass of text as text
+    else:
+        coded = native.dictionary_encode().unify_dictionaries().combine_chunks()
+        codes, occurring = coded.indices.to_numpy(zero_copy_only=False), tuple(coded.dictionary.to_pylist())
+    return codes.astype(np.int64), occurring
+
+
+def _polars_codes(pl: Any, native: Any, declared: tuple[Any, ...] | None) -> tuple[Integers, tuple[Any, ...]]:
+    """Return the code of each value of a polars column of text or categories, and the values by code."""
+    if declared is None:
+        declared = tuple(native.head(FIRST_TEXTS).unique(maintain_order=True).to_list())
+        coded = native.cast(pl.Enum(declared), strict=False)
+        if coded.null_count():
+            first = pl.col("index").first().over("text")  # faster than an Enum of many values
+            first_rows = native.to_frame("text").with_row_index().select(first).to_series().to_numpy()
+            is_first = first_rows == np.arange(len(native))
+            return (np.cumsum(is_first) - 1)[first_rows], tuple(native.filter(is_first).to_list())
+        native = coded
+    codes = native.to_physical().to_numpy()
+    if isinstance(native.dtype, pl.Categorical):  # whose codes number the categories of all columns
+        stored = pl.Series(declared, dtype=native.dtype).to_physical().to_numpy()
+        places = np.empty(int(stored.max(initial=0)) + 1, np.int64)
+        places[stored] = np.arange(len(stored))
+        codes = places[codes]
+    return codes.astype(np.int64, copy=False), declared
 
 
 def _is_ranked(series: nw.Series[Any]) -> bool:

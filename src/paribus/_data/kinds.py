@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from math import gcd
 from typing import Any, Self
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from paribus._contracts import Array, Flags, Integers, Kind
 from paribus.errors import FeatureError
 
 OBJECT_BYTES = 64  # a pointer and a typical small Python object
+NO_TWO_CHANGES = 3 * 86_400  # seconds; in three days, no zone changed its offset from UTC twice
 SAMPLE = 1000  # values that give the Python type of a column of objects
 
 
@@ -171,23 +175,45 @@ class Steps:
 
 def _utc_to_local(dates: Array, zone: str | None) -> Array | None:
     """Return dates in UTC as local times of a zone; None if the zone is unknown."""
-    if zone is None:
+    if zone is None or not len(dates):
         return dates
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = pa.timestamp(np.datetime_data(dates.dtype)[0], zone)
     try:
-        shown = pc.local_timestamp(pa.array(dates.view(np.int64)).cast(kind))
-    except pa.ArrowInvalid:
+        starts, offsets = _offset_periods(dates, ZoneInfo(zone))
+    except (LookupError, OSError, ValueError, OverflowError):  # an unknown zone, or a year beyond 9999
         return None
-    return np.asarray(shown.to_numpy(zero_copy_only=False)).astype(dates.dtype, copy=False)
+    period = np.searchsorted(starts[1:], dates.astype(starts.dtype), side="right")
+    return np.asarray(dates + offsets[period])
 
 
 def _local_to_utc(shown: Array, zone: str) -> Array:
     """Return local times of a zone in UTC: an ambiguous one as the earlier, a skipped one as the next."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    starts, offsets = _offset_periods(shown, ZoneInfo(zone))
+    period = np.searchsorted(starts[1:] + offsets[:-1], shown, side="right")  # the first that ends later
+    return np.asarray(np.fmax(shown - offsets[period], starts[period]))
 
-    known = pc.assume_timezone(pa.array(shown), zone, ambiguous="earliest", nonexistent="latest")
-    return np.asarray(known.cast(pa.int64()).to_numpy(zero_copy_only=False)).view(shown.dtype)
+
+def _offset_periods(dates: Array, zone: ZoneInfo) -> tuple[Array, Array]:
+    """Return when periods of a constant offset from UTC start, in UTC, and the offsets.
+
+    They cover ``dates``, in UTC or local. The start of the first is NaT.
+    """
+    seconds = np.array([dates.min(), dates.max()]).astype("datetime64[s]").view(np.int64)
+    # At multiples, so that all columns and blocks look up the same times.
+    first, last = ((seconds // NO_TWO_CHANGES + np.array([-1, 2])) * NO_TWO_CHANGES).tolist()
+    starts: list[int | None] = [None]
+    offsets = [_utc_offset(first, zone)]
+    _utc_offset(last, zone)  # raises for a year beyond 9999 before all years until then are searched
+    for start in range(first, last, NO_TWO_CHANGES):
+        following = _utc_offset(start + NO_TWO_CHANGES, zone)
+        if following != offsets[-1]:
+            times = range(start, start + NO_TWO_CHANGES)
+            starts.append(start + bisect_left(times, True, key=lambda at: _utc_offset(at, zone) == following))
+            offsets.append(following)
+    return np.array(starts, "datetime64[s]"), np.array(offsets, "timedelta64[s]")
+
+
+@lru_cache(maxsize=32_768)  # 270 years of a zone
+def _utc_offset(second: int, zone: ZoneInfo) -> int:
+    """Return the seconds by which local time is ahead of UTC."""
+    utc = datetime.datetime(1970, 1, 1, tzinfo=zone) + datetime.timedelta(seconds=second)
+    return (zone.fromutc(utc) - utc) // datetime.timedelta(seconds=1)  # of one zone: as its clocks show them

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from paribus._data.table import ArrayTable, Table
+from paribus._loading import check_pyarrow
 from paribus._text import count
 from paribus.errors import TableError
 
@@ -17,7 +18,11 @@ def source_of(X: Any, on_error: str) -> Any:
         return None
     from paribus._data.scan.open import source_of as opened
 
-    return opened(X, on_error)
+    try:
+        return opened(X, on_error)
+    except ImportError:
+        check_pyarrow("X that is read block by block")
+        raise
 
 
 def table_of(X: Any, names: Any = None) -> Table:

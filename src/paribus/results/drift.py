@@ -480,17 +480,21 @@ class Drift(BarsMixin):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
         """
-        names = ("kind", "feature", "feature_2", *(field.name for field in fields(Change)[2:]))
-        rows: list[tuple[Any, ...]] = []
-        for change in self.ranked():
-            kind, features, *numbers = astuple(change)
-            rows.append((kind, *(*features, None, None)[:2], *numbers))
-        for metric in self.metrics:
-            ends = metric.old, metric.new, metric.new - metric.old
-            numbers = [metric.output, *ends, metric.standard_error, math.nan, ""]
-            rows.append((f"metric: {metric.name}", None, None, *numbers))
-        columns = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
-        return native(columns, self.provenance.backend, backend)
+        return native(columns_of(self), self.provenance.backend, backend)
+
+
+def columns_of(drift: Drift) -> dict[str, list[Any]]:
+    """Return the columns of the table of changes."""
+    names = ("kind", "feature", "feature_2", *(field.name for field in fields(Change)[2:]))
+    rows: list[tuple[Any, ...]] = []
+    for change in drift.ranked():
+        kind, features, *numbers = astuple(change)
+        rows.append((kind, *(*features, None, None)[:2], *numbers))
+    for metric in drift.metrics:
+        ends = metric.old, metric.new, metric.new - metric.old
+        numbers = [metric.output, *ends, metric.standard_error, math.nan, ""]
+        rows.append((f"metric: {metric.name}", None, None, *numbers))
+    return {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def why_no_rows(same_data: bool) -> str:

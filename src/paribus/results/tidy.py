@@ -243,8 +243,11 @@ def native(columns: Columns, table: str, backend: str | None) -> Any:
     """Build a native frame: as requested, else as the user's table was, else what is installed."""
     if backend is not None:
         check_choice("backend", backend, FrameBackend)
-    installed = (name for name in BACKENDS if find_spec(name) is not None)
-    chosen: Any = backend or (table if table in BACKENDS else next(installed))
+    wanted = BACKENDS if backend is None else (backend,)
+    installed = (name for name in (table, *wanted) if name in wanted and find_spec(name) is not None)
+    chosen: Any = next(installed, None)
+    if chosen is None:
+        raise OptionError(f"to_frame() needs {' or '.join(wanted)}; pip install {wanted[0]}")
     frame = nw.from_dict(columns, backend=chosen)
     # A column of text that holds none is of text all the same.
     empty = [nw.col(name).cast(nw.String) for name in TEXTS if frame.schema.get(name) == nw.Unknown]

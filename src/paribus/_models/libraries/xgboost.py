@@ -156,12 +156,17 @@ class XGBoost(Library):
         """
         booster = _booster(model)
         coded = [position for position, kind in enumerate(booster.feature_types or ()) if kind == "c"]
-        read = getattr(booster, "get_categories", None) if coded else None
-        stored = read(export_to_arrow=True).to_arrow() if read else ()
-        found = {
-            position: values.to_pylist() for position, (_, values) in enumerate(stored) if values is not None
-        }
-        return found if len(found) == len(coded) else None
+        if not coded:
+            return {}
+        # Names and attributes of users, whose quotes are escaped, come before this key.
+        _, separator, text = booster.save_raw("json").decode().rpartition('"cats":')
+        if not separator:
+            return None
+        with self.reading():
+            # Only this part is parsed, because the trees after it take long.
+            stored = json.JSONDecoder().raw_decode(text)[0]["enc"]
+            found = {position: _stored_categories(stored[position]) for position in coded if stored}
+        return found if found and all(found.values()) else None
 
     def importance(self, model: Any) -> Any:
         """Return the importance of a wrapper, or the gain of a booster. Linear boosters are refused."""
