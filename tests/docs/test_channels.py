@@ -74,4 +74,5 @@ def test_script_of_the_action_passes_on_the_exit_code(explained, new, code):
     )
     assert done.returncode == code, done.stderr
     assert summary.read_text().startswith("```text\n")
-    assert ("x0" in summary.read_text()) == (code != 2)
+    assert ("x0" in summary.read_text()) == (new == "moved")
+    assert ("nothing has changed" in summary.read_text()) == (new == "old")

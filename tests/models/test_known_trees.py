@@ -76,18 +76,20 @@ def test_leaf_that_is_changed_in_place_is_read_anew():
     np.testing.assert_allclose(after, averages(model, X, method="brute"), atol=1e-10)
 
 
-def test_few_ensembles_and_programs_are_kept():
+def test_few_ensembles_and_small_programs_are_kept(monkeypatch):
     X, y = table()
     for seed in range(structure.MOST_KNOWN + 2):
         averages(RandomForestRegressor(2, max_depth=3, random_state=seed).fit(X, y), X)
     assert len(structure._KNOWN) == structure.MOST_KNOWN
     (*_, trees) = structure._KNOWN.values()
-    for group in range(programs.MOST_KEPT + 2):
-        features = [(0,), (1,), (2,), (3,), (0, 1), (1, 2)][group]
-        paribus.partial_dependence(
-            RandomForestRegressor(2, max_depth=3, random_state=seed).fit(X, y), X, features, **QUIET
-        )
-    assert 0 < len(programs._PROGRAMS[trees.ensemble]) <= programs.MOST_KEPT
+    (kept,) = programs._PROGRAMS[trees.ensemble].values()
+    monkeypatch.setattr(programs, "KEPT_BYTES", 2 * kept.nbytes)
+    model = RandomForestRegressor(2, max_depth=3, random_state=seed).fit(X, y)
+    for features in [(0,), (1,), (2,), (3,), (0, 1), (1, 2)]:
+        paribus.partial_dependence(model, X, features, **QUIET)
+    sizes = [program.nbytes for program in programs._PROGRAMS[trees.ensemble].values()]
+    assert 0 < sum(sizes) <= 2 * kept.nbytes
+    assert len(sizes) < 6
 
 
 @pytest.mark.parametrize("prepared", [False, True])

@@ -55,8 +55,7 @@ from paribus._kernels.program import (
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preprocessing.preparation import SparseTable, spread
 
-MOST_KEPT = 4  # programs that are kept with an ensemble
-KEPT_BYTES = 1 << 25  # largest program that is kept
+KEPT_BYTES = 1 << 26  # of the programs that are kept with an ensemble
 _PROGRAMS: WeakKeyDictionary[Ensemble, dict[Any, Program]] = WeakKeyDictionary()
 _KEEPING = Lock()
 DEEP = 2_048  # leaves from which a tree is evaluated with lists of rows: masks would be mostly empty
@@ -98,11 +97,10 @@ def program_of(
         kept = _PROGRAMS.setdefault(ensemble, {})
         program = kept.pop(key, None)
     program = program or _laid_out_program(ensemble, family, kernels, deep, rows)
-    if program.nbytes <= KEPT_BYTES:
-        with _KEEPING:
-            kept[key] = program
-            for oldest in list(kept)[:-MOST_KEPT]:
-                del kept[oldest]
+    with _KEEPING:
+        kept[key] = program
+        while sum(each.nbytes for each in kept.values()) > KEPT_BYTES:
+            del kept[next(iter(kept))]  # the oldest
     return program
 
 
