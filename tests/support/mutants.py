@@ -84,15 +84,31 @@ def sources():
     return {path: (text, ast.parse(text)) for path, text in texts.items()}
 
 
+def guards(tree):
+    """Yield (line, column) of flags that only guard against errors of programmers, which no test can detect.
+
+    They are the arguments of decorators, as in ``dataclass(frozen=True)``, and ``strict=True`` of ``zip``.
+    """
+    for node in ast.walk(tree):
+        for decorator in getattr(node, "decorator_list", ()):
+            yield from (
+                (part.value.lineno, part.value.col_offset) for part in getattr(decorator, "keywords", ())
+            )
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            yield node.value.lineno, node.value.col_offset
+
+
 def places():
     """Return (path, {position: [(operator, its number in the file)]}) of each line that can have a fault."""
     found = []
-    for path, (text, _) in sources().items():
+    for path, (text, tree) in sources().items():
         nodes, lines = list(ast_nodes(get_ast(text))), defaultdict(lambda: defaultdict(list))
+        excluded = set(guards(tree))
         for name, operator in OPERATORS.items():
             positions = (start for node in nodes for start, _ in operator.mutation_positions(node))
             for number, start in enumerate(positions):
-                lines[start[0]][start].append((name, number))
+                if start not in excluded:
+                    lines[start[0]][start].append((name, number))
         found += ((path, lines[line]) for line in sorted(lines))
     return found
 
