@@ -311,7 +311,7 @@ def test_marginal_several_outputs_have_several_targets():
     found = paribus.marginal(fitted, X, y=y)["b"]
     assert found.observed.shape == (2, 20)
     assert np.allclose(found.observed[0], -found.observed[1])
-    with pytest.raises(paribus.errors.InputError, match=r"y has shape \(1500,\) and the model has 2 outputs"):
+    with pytest.raises(paribus.errors.InputError, match="y has 1 column and the model has 2 outputs"):
         paribus.marginal(fitted, X, y=y[:, 0])
     alone = paribus.marginal(None, X, ["b"], y=y)["b"]
     assert alone.output_names == ("y 0", "y 1")
@@ -496,7 +496,7 @@ def test_marginal_row_without_target_is_named_unless_it_has_no_weight(tmp_path):
         (
             {"y": np.ones((ROWS, 2))},
             paribus.errors.InputError,
-            r"y has shape \(1500, 2\) and the model has 1 out",
+            "y has 2 columns and the model has 1 out",
         ),
         ({"grid_resolution": "splits"}, paribus.errors.RefusalError, "needs the trees"),
         ({"max_memory": 1000}, paribus.errors.MemoryBoundError, "raise max_memory|Raise max_memory"),

@@ -284,6 +284,27 @@ def test_native_boosters_are_measured_on_the_scale_of_their_objective(rows):
     assert "mean Poisson deviance" in by_name(performance(counts, X, y.round()))
 
 
+@pytest.mark.parametrize("objective", ["multi:softprob", "multiclass", "multiclassova"])
+def test_native_boosters_of_several_classes_are_measured_as_classifiers(rows, objective):
+    X, y, _ = rows
+    classes = np.digitize(y, [0.7, 1.3])
+    settings = {"objective": objective, "num_class": 3}
+    if objective.startswith("multi:"):
+        xgboost = pytest.importorskip("xgboost")
+        model = xgboost.train(settings | {"nthread": 1}, xgboost.DMatrix(X, classes), 3)
+        predicted = model.predict(xgboost.DMatrix(X))
+    else:
+        lightgbm = pytest.importorskip("lightgbm")
+        model = lightgbm.train(settings | {"verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, classes), 3)
+        predicted = model.predict(X)
+    found = by_name(performance(model, X, classes))
+    loss = -np.log(predicted[np.arange(len(X)), classes].astype(float)).mean()
+    np.testing.assert_allclose(found["log loss"].value, loss, rtol=1e-6)
+    accuracy = np.mean(predicted.argmax(axis=1) == classes)
+    assert found["accuracy"].value == pytest.approx(accuracy, rel=1e-12)
+    assert found.keys().isdisjoint({"RMSE", "R²"})
+
+
 def test_ranks_beyond_the_capacity_are_shared_by_the_same_rows_and_noted(monkeypatch):
     rng = np.random.default_rng(1)
     p = rng.random(20_000)

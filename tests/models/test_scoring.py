@@ -274,7 +274,7 @@ def three_numbers(table):
         (LINEAR, "squared_error", np.full(150, "1"), {}, InputError, "y holds '1', which cannot be averaged"),
         (LINEAR, "poisson", -Y, {}, InputError, "needs y to be at least 0, and it holds -"),
         (POSITIVE, "gamma", COUNTS, {}, InputError, "needs y to be positive, and it holds 0"),
-        (three_numbers, "squared_error", Y, {}, InputError, r"shape \(150,\) and the model has 3 outputs"),
+        (three_numbers, "squared_error", Y, {}, InputError, r"y has 1 column and the model has 3 outputs"),
         (NO_PROBABILITIES, "log_loss", TWO, {}, OptionError, "SVC has no predict_proba; use 'error_rate'"),
         (
             TWO_CLASSES,
@@ -421,7 +421,7 @@ def test_outcome_is_what_the_outputs_are_compared_with():
     assert outcome_of(None, None, 2) == Outcome(2)
     with pytest.raises(InputError, match="holds 'a', which cannot be averaged"):
         plain.numbers(np.array(["a", "b"]))
-    with pytest.raises(InputError, match=r"shape \(2, 3\) and the model has 1 output;"):
+    with pytest.raises(InputError, match="y has 3 columns and the model has 1 output;"):
         plain.numbers(np.zeros((2, 3)))
     for wrong in (1.5, -0.5):
         with pytest.raises(InputError, match=f"holds {wrong} where probabilities"):

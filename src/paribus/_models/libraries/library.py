@@ -57,7 +57,7 @@ class Library(ABC):
     class_powers : mapping of str
         The same by name of the estimator class. None: the attribute ``power`` sets the power.
     probability_objectives : tuple of str
-        Objectives for which ``predict`` of a native model returns one probability.
+        Objectives for which ``predict`` of a native model returns probabilities.
     other_scale_objectives : tuple of str
         Prefixes of objectives in lower case for which ``predict`` returns margins, labels or ranking scores.
     """

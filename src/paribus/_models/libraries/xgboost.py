@@ -132,7 +132,7 @@ class XGBoost(Library):
         "reg:gamma": 2.0,
         "reg:tweedie": None,
     }
-    probability_objectives = ("binary:logistic", "reg:logistic")
+    probability_objectives = ("binary:logistic", "reg:logistic", "multi:softprob")
     other_scale_objectives = ("binary:hinge", "binary:logitraw", "multi:softmax", "rank:")
 
     def unreported_settings(self, model: Any) -> dict[str, Any]:

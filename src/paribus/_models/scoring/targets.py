@@ -131,9 +131,10 @@ class Outcome:
             )
         result = target.astype(np.float64).reshape(len(target), -1)
         if result.shape[1] != self.outputs:
+            columns, outputs = count(result.shape[1], "column"), count(self.outputs, "output")
             raise InputError(
-                f"y has shape {target.shape} and the model has {count(self.outputs, 'output')}; give a "
-                "column for each, such as an indicator of its class"
+                f"y has {columns} and the model has {outputs}; give a column for each, such as an indicator "
+                "of its class"
             )
         if self.bounded and not ((result >= 0) & (result <= 1)).all():
             raise InputError(
@@ -152,7 +153,9 @@ def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
             f"y cannot be compared with a {model.scale} of {model.name}, which has another scale; request "
             "response_method='predict_proba' or 'predict' if it has them, or leave y out"
         )
-    if model.response != "predict_proba":
+    # Native boosters of several classes predict the probability of each, and code the classes as 0, 1, ...
+    several = model.n_outputs > 1 and predicts_probability(estimator)
+    if model.response != "predict_proba" and not several:
         return Outcome(model.n_outputs)
     classes = known_classes(estimator) or tuple(range(max(2, model.n_outputs)))
     # A classifier with several targets has a list of classes for each.
@@ -253,18 +256,18 @@ def other_scale(estimator: Any) -> str | None:
     """Return the reason why ``predict`` has another scale than ``y``, None if none is known."""
     if has_classes(estimator):
         return "predict returns labels of classes; request response_method='predict_proba'"
-    objective = _objective_name(_fit_settings(estimator))
-    libraries = libraries_for(estimator)
-    if not any(objective.startswith(library.other_scale_objectives) for library in libraries):
+    objective, library = _objective_name(_fit_settings(estimator)), library_for(estimator)
+    if library is None or not objective.startswith(library.other_scale_objectives):
         return None
     return f"predict of the objective {objective!r} returns margins, labels or scores, which y is not"
 
 
 def predicts_probability(estimator: Any) -> bool:
-    """Return whether a native booster predicts one probability, by its objective."""
-    native = not callable(attribute(estimator, "get_params"))
-    objective, libraries = _fit_settings(estimator).get("objective"), libraries_for(estimator)
-    return native and any(objective in library.probability_objectives for library in libraries)
+    """Return whether a native booster predicts probabilities, by its objective."""
+    library = library_for(estimator)
+    if library is None or callable(attribute(estimator, "get_params")):
+        return False
+    return _fit_settings(estimator).get("objective") in library.probability_objectives
 
 
 def _family_of_power(power: Any) -> Family | None:
