@@ -148,12 +148,12 @@ def test_checkpoint_process_that_was_killed_leaves_what_it_had_finished(
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
     )
     deadline = time.monotonic() + 60
-    while len(list(kept.rglob("*effects*/*.npz"))) < 3 and time.monotonic() < deadline:
+    while len(list(kept.rglob("*effects-*/*.npz"))) < 3 and time.monotonic() < deadline:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    finished = len(list(kept.rglob("*effects*/*.npz")))
+    finished = len(list(kept.rglob("*effects-*/*.npz")))
     monkeypatch.syspath_prepend(str(tmp_path))
     import slow
 
@@ -177,7 +177,7 @@ def test_checkpoint_half_written_file_is_not_there(folder, tmp_path):
 def test_checkpoint_damaged_state_is_refused_and_not_taken(folder, tmp_path):
     call = partial(CALLS["trees"], X=folder, checkpoint=tmp_path / "kept")
     call()
-    file = next((tmp_path / "kept").rglob("*effects*/*.npz"))
+    file = next((tmp_path / "kept").rglob("*effects-*/*.npz"))
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(paribus.errors.CheckpointError) as raised:
         call()
@@ -249,33 +249,24 @@ OTHER = {
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_checkpoint_other_settings_are_refused_or_lead_to_their_own_numbers(folder, tmp_path, name):
+def test_checkpoint_calls_with_other_settings_share_a_folder(folder, tmp_path, name):
+    call = partial(statistic_of, "effects", trees(), folder)
     first = {"features": ["a", "b"], "grid_resolution": 5}
-    statistic_of("effects", trees(), folder, checkpoint=tmp_path / "kept", **first)
-    if name == "order of features":
-        found = statistic_of("effects", trees(), folder, **first | OTHER[name])
-        try:
-            again = statistic_of(
-                "effects", trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name]
-            )
-        except paribus.errors.CheckpointError:
-            return
-        assert numbers(again) == numbers(found)
-        return
-    with pytest.raises(
-        paribus.errors.CheckpointError, match=r"another run \(other .*settings\); use another folder"
-    ):
-        statistic_of("effects", trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
+    wanted = numbers(call(**first, checkpoint=tmp_path / "kept"))
+    other = numbers(call(**first | OTHER[name]))
+    assert numbers(call(**first | OTHER[name], checkpoint=tmp_path / "kept")) == other
+    assert numbers(call(**first, checkpoint=tmp_path / "kept")) == wanted
 
 
 def test_checkpoint_custom_values_are_settings(folder, tmp_path):
-    call = partial(statistic_of, "effects", many_levels, folder, ["a", "city"], checkpoint=tmp_path / "kept")
+    call = partial(statistic_of, "effects", many_levels, folder, ["a", "city"])
     given_first = {"a": [0.0, 1.0], "city": ["Bern", "Genf"]}
-    wanted = numbers(call(custom_values=given_first))
+    wanted = numbers(call(custom_values=given_first, checkpoint=tmp_path / "kept"))
     for other in ({"a": [0.0, 1.5], "city": ["Bern", "Genf"]}, {"a": [0.0, 1.0], "city": ["Bern", "Basel"]}):
-        with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
-            call(custom_values=other)
-    assert numbers(call(custom_values=given_first)) == wanted
+        kept = numbers(call(custom_values=other, checkpoint=tmp_path / "kept"))
+        assert kept == numbers(call(custom_values=other))
+        assert kept != wanted
+    assert numbers(call(custom_values=given_first, checkpoint=tmp_path / "kept")) == wanted
 
 
 @pytest.mark.parametrize(
@@ -283,26 +274,26 @@ def test_checkpoint_custom_values_are_settings(folder, tmp_path):
     [
         {"features": ["a", "b"]},
         {"threeway": 3},
-        {"overall": False},
         {"sample_weight": "w"},
         {"random_state": 1},
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_checkpoint_other_settings_of_interactions_are_refused(folder, tmp_path, other):
+def test_checkpoint_interactions_with_other_settings_share_a_folder(folder, tmp_path, other):
+    call = partial(statistic_of, "h_statistic", trees(), folder)
     first = {"features": ["a", "b", "c"]}
-    statistic_of("h_statistic", trees(), folder, checkpoint=tmp_path / "kept", **first)
-    with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
-        statistic_of("h_statistic", trees(), folder, checkpoint=tmp_path / "kept", **first | other)
+    wanted = numbers(call(**first, checkpoint=tmp_path / "kept"))
+    kept = numbers(call(**first | other, checkpoint=tmp_path / "kept"))
+    assert kept == numbers(call(**first | other))
+    assert numbers(call(**first, checkpoint=tmp_path / "kept")) == wanted
 
 
 def test_checkpoint_effects_and_interactions_do_not_take_each_others_states(folder, tmp_path):
-    effects = partial(CALLS["trees"], X=folder)
-    strengths = partial(CALLS["interactions"], X=folder)
-    wanted = numbers(effects(checkpoint=tmp_path / "kept"))
-    with pytest.raises(paribus.errors.CheckpointError, match="other settings"):
-        strengths(checkpoint=tmp_path / "kept")
-    assert numbers(effects(checkpoint=tmp_path / "kept")) == wanted
+    effects, strengths = (partial(CALLS[name], X=folder) for name in ("trees", "interactions"))
+    wanted = numbers(effects()), numbers(strengths())
+    for _ in range(2):
+        found = [numbers(call(checkpoint=tmp_path / "kept")) for call in (effects, strengths)]
+        assert tuple(found) == wanted
 
 
 def test_skipped_file_does_not_stop_checkpoint(folder, tmp_path):
@@ -343,18 +334,19 @@ def test_checkpoint_holds_numbers_and_plain_text_only(folder, tmp_path):
 def test_checkpoint_folder_that_does_not_exist_is_made(tmp_path, folder):
     deep = tmp_path / "not" / "yet"
     CALLS["trees"](X=folder, checkpoint=str(deep))
-    assert sorted(path.name for path in deep.iterdir()) == ["00-survey", "01-effects", "run.json"]
+    names = [path.name.rpartition("-")[0] for path in sorted(deep.iterdir())]
+    assert names == ["00-survey", "01-effects", ""]  # the last one is run.json
     assert isinstance(Checkpoint.of(deep).folder, Path)
 
 
-def test_checkpoint_blocks_of_another_size_are_not_counted_again(tmp_path):
+def test_checkpoint_survey_in_blocks_of_another_size_has_its_own_states(tmp_path):
     rng = np.random.default_rng(0)
     wide = pa.table({f"x{j}": rng.normal(size=9_000) for j in range(62)})
     pq.write_table(wide, tmp_path / "wide.parquet")
     call = partial(statistic_of, "effects", lambda X: X["x0"], tmp_path / "wide.parquet", ["x0"])
-    call(max_memory="1GB", checkpoint=tmp_path / "kept")
-    with pytest.raises(paribus.errors.CheckpointError, match="settings"):
-        call(max_memory="20MB", checkpoint=tmp_path / "kept")
+    wanted = numbers(call(max_memory="1GB", checkpoint=tmp_path / "kept"))
+    assert numbers(call(max_memory="20MB", checkpoint=tmp_path / "kept")) == wanted
+    assert len(list((tmp_path / "kept").glob("00-survey-*"))) == 2
 
 
 def test_checkpoint_what_folders_say_is_data(tmp_path):

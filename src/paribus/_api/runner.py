@@ -22,9 +22,9 @@ from paribus.errors import OptionError, RefusalError
 class Pass:
     """A fold of one evaluator over blocks of rows.
 
-    ``name`` is also its folder in a checkpoint, and ``memory`` its maximum in bytes. States of a pass with an
-    ``identity`` are stored in the checkpoint; ``known`` are their additional classes. ``reads`` says whether
-    the pass counts as a pass over X. ``rows`` are those of the blocks.
+    ``name`` is also a part of the name of its folder in a checkpoint, and ``memory`` its maximum in bytes.
+    States of a pass with an ``identity`` are stored in the checkpoint; ``known`` are their additional
+    classes. ``reads`` says whether the pass counts as a pass over X. ``rows`` are those of the blocks.
     """
 
     name: str
@@ -165,9 +165,12 @@ class Runner:
         if self.checkpoint is None or one.identity is None:
             return None
         cut = one.blocks.size, one.blocks.count, one.blocks.rows, __version__
-        settings = {"settings": digest(one.identity["settings"], cut)}
-        name = f"{0 if one.known is not None else self._rounds:02d}-{one.name}"
-        return self.checkpoint.store(name, {**one.identity, **settings}, one.known or {})
+        settings = one.identity["settings"]
+        number = 0 if one.known is not None else self._rounds
+        # Calls with other settings have other folders, so that an explainer needs a single checkpoint.
+        name = f"{number:02d}-{one.name}-{settings[:12]}"
+        identity = {**one.identity, "settings": digest(settings, cut)}
+        return self.checkpoint.store(name, identity, one.known or {})
 
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
         """Return the state of a pass that reads the rows alone, or its refusal."""
