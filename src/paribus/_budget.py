@@ -1,4 +1,4 @@
-"""Limits on memory, threads and time."""
+"""Limits on memory and threads."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class ExplainOptions(Options[Explanation]):
         if paired:
             grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
             axes = subject.axes(wanted, groups, grid, None)
-            found["surfaces"] = SurfaceStatistic(features, SURFACES, axes, subject.verify)
+            found["surfaces"] = SurfaceStatistic(SURFACES, axes, subject.verify)
         return found
 
     def _curves(self, explainer: Explainer, subject: Subject, features: Any, points: Any) -> EffectsStatistic:

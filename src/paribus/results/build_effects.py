@@ -121,7 +121,7 @@ class EffectBuilder:
             support=support,
             extrapolation=extrapolation,
             missing=missing,
-            strength=self._strength(request, grid, estimate, weights, rows),
+            strength=self._strength(grid, estimate, weights, rows),
             notes=tuple(notes),
             tails=tails,
             tail_points=_tail_points(grid.axes),
@@ -133,9 +133,7 @@ class EffectBuilder:
         remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
         return replace(effect, notes=(*effect.notes, *remarks)) if remarks else effect
 
-    def _strength(
-        self, request: EvaluationRequest, grid: Grid, estimate: EffectEstimate, weights: Floats, rows: float
-    ) -> float:
+    def _strength(self, grid: Grid, estimate: EffectEstimate, weights: Floats, rows: float) -> float:
         """Return the standard deviation over the rows; NaN if it needs more predictions than the curve."""
         if estimate.strength is not None:
             return root_mean_square(estimate.strength)

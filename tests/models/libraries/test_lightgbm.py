@@ -496,7 +496,7 @@ def test_a_predict_of_ones_own_is_refused():
 
 def test_an_objective_nobody_knows_is_refused():
     with pytest.raises(RefusalError, match="'hinge'"):
-        reader.link_of(["hinge"])
+        reader._link_of(["hinge"])
 
 
 def test_lines_that_are_not_known_are_refused_and_the_installed_version_has_none():

@@ -354,7 +354,6 @@ def _sampled_notes(rows: Background) -> tuple[Note, ...]:
 class SurfaceStatistic:
     """Surfaces of the ``count`` strongest pairs of features, evaluated once these are known."""
 
-    features: tuple[int, ...]
     count: int
     axes: AxisOptions
     verify: bool

@@ -107,10 +107,10 @@ class LightGBM(Library):
     def categories(self, model: Any) -> Mapping[int, Any]:
         """Return the categories of each pandas category column, or refuse if these columns are unknown."""
         booster = getattr(model, "booster_", model)
-        lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
+        lists = [_plain_categories(categories) for categories in booster.pandas_categorical or []]
         if not lists:
             return {}
-        return pandas_categories(lists, LightGBMText.of(booster.model_to_string(num_iteration=1)))
+        return _pandas_categories(lists, LightGBMText.of(booster.model_to_string(num_iteration=1)))
 
     def importance(self, model: Any) -> Any:
         """Return the importance of a wrapper, or the gain of a booster."""
@@ -130,7 +130,7 @@ def read(estimator: Any) -> Ensemble:
     """
     _refuse_custom_predict(estimator)
     booster = getattr(estimator, "booster_", estimator)
-    lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
+    lists = [_plain_categories(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
 
 
@@ -167,7 +167,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
-        encodings=_lightgbm_encodings(codes, tests, pandas_categories(lists, text)),
+        encodings=_lightgbm_encodings(codes, tests, _pandas_categories(lists, text)),
         category_set=layout.spread(category_set, -1, np.int32),
         category_sets=category_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
@@ -399,7 +399,7 @@ def _lightgbm_category_sets(
     return chosen, tuple(sets)
 
 
-def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int, list[Any]]:
+def _pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int, list[Any]]:
     """Return the categories of each feature that was a pandas category column.
 
     The model stores the categories of the first, second, ... category column, but not their positions.
@@ -472,7 +472,7 @@ def _fitting_lists(low: float, high: float, largest: Integers) -> int:
     return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
-def plain_categories(categories: list[Any]) -> list[Any]:
+def _plain_categories(categories: list[Any]) -> list[Any]:
     """Return the categories as Python objects. Refuse those that are neither text nor numbers."""
     plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
     if not all(isinstance(category, (str, int, float)) for category in plain):
@@ -484,7 +484,7 @@ def _links(estimator: Any, text: LightGBMText) -> tuple[dict[str, Link], dict[st
     """Return links and refusals. Classifiers predict labels, unless their objective is a function."""
     from lightgbm import LGBMClassifier
 
-    link = link_of(text.objective)
+    link = _link_of(text.objective)
     links = {"predict": link, "decision_function": Link()}  # without averaging
     refused: dict[str, str] = {}
     if isinstance(estimator, LGBMClassifier):
@@ -498,7 +498,7 @@ def _links(estimator: Any, text: LightGBMText) -> tuple[dict[str, Link], dict[st
     return links, refused
 
 
-def link_of(objective: list[str]) -> Link:
+def _link_of(objective: list[str]) -> Link:
     """Return the link of an objective, given by its words. A function as objective has no words."""
     name = objective[0] if objective else ""
     if not name or name in IDENTITY:
