@@ -395,20 +395,6 @@ def test_a_model_loaded_from_a_file(tmp_path):
     check_link(loaded, X, "predict")
 
 
-def test_a_file_with_the_names_of_categories(tmp_path):
-    frame = levels_frame()
-    model, path = fit_statistics(frame), tmp_path / "model.json"
-    pool = catboost.Pool(frame, cat_features=["city", "flag", "count"])
-    model.save_model(str(path), format="json", pool=pool)
-    assert "cat_features_hash" in json.loads(path.read_bytes())["features_info"]
-    table = table_of(frame, None)
-    found, want = (
-        one.margins(one.numbers(table))
-        for one in (reader.parsed(model, path.read_bytes()), reader.read(model))
-    )
-    assert np.array_equal(found, want)
-
-
 def test_trees_without_splits_and_columns_without_use():
     X, y = data()
     constant = QUIET | {"allow_const_label": True, "bootstrap_type": "No"}

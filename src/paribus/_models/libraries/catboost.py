@@ -131,9 +131,8 @@ MOST_SPLITS = 16  # of a symmetric tree, which has 2 ** splits leaves
 TABLE_FACTOR = 0x4906BA494954CB65**2
 # Fields of each part of the JSON. CatBoost does not export text and embedding features.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
-# Names (cat_features_hash, feature_name) are only written with a pool, and are not read.
-FEATURES = {"cat_features_hash", "categorical_features", "ctrs", "float_features"}
-COLUMN = {"feature_id", "feature_index", "feature_name", "flat_feature_index"}
+FEATURES = {"categorical_features", "ctrs", "float_features"}
+COLUMN = {"feature_id", "feature_index", "flat_feature_index"}
 NUMERIC = COLUMN | {"borders", "has_nans", "nan_value_treatment"}
 CATEGORICAL = COLUMN | {"values"}
 SYMMETRIC = {"leaf_values", "leaf_weights", "splits"}
