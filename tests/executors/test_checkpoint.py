@@ -196,6 +196,16 @@ def test_checkpoint_damaged_identity_says_what_to_remove(folder, tmp_path):
             call()
 
 
+@pytest.mark.parametrize("version", [0, 2])
+def test_checkpoint_of_another_version_is_refused(folder, tmp_path, version):
+    call = partial(CALLS["trees"], X=folder, checkpoint=tmp_path / "kept")
+    call()
+    file = next((tmp_path / "kept").rglob("identity.json"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": version}))
+    with pytest.raises(paribus.errors.CheckpointError, match=r"belongs to another run \(other version\)"):
+        call()
+
+
 def test_checkpoint_other_data_is_refused(folder, tmp_path):
     call = partial(CALLS["trees"], X=folder, checkpoint=tmp_path / "kept")
     call()

@@ -258,7 +258,8 @@ def damaged(document):
     """Ways in which a file can be wrong."""
     yield "not a result", []
     yield "not a result", {**document, "format": "other"}
-    yield "version 99", {**document, "version": 99}
+    for other in (0, 2, 99):
+        yield f"has format version {other}; this release reads version 1", {**document, "version": other}
     yield "holds a None", {k: v for k, v in document.items() if k != "result"}
     yield "'surprise'", {**document, "result": {**document["result"], "record": "surprise"}}
     for change in (

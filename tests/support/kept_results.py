@@ -1,6 +1,6 @@
 """Small results of every type, saved so that later releases can show that they still read them.
 
-``python tests/support/kept_results.py tests/results/saved/2`` wrote the files of format version 2, each with the
+``python tests/support/kept_results.py tests/results/saved/1`` wrote the files of format version 1, each with the
 numbers of its table beside it. Files that are there are never written again.
 """
 

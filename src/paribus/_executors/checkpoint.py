@@ -22,7 +22,7 @@ from paribus._states import known_states
 from paribus._states.codec import packed, unpacked
 from paribus.errors import CheckpointError, OptionError
 
-VERSION = 3
+VERSION = 1
 DIGEST = 32  # bytes of a digest, which is stored as the comment of the zip file so that NumPy can read it
 COMMENT = DIGEST.to_bytes(2, "little")  # length of the comment in a zip file
 MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of temporary files

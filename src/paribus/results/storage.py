@@ -128,7 +128,7 @@ def _traits(value: Any) -> tuple[Any, ...]:
 
 
 FORMAT = "paribus"
-VERSION = 2
+VERSION = 1
 
 # What reading a file raises that was made to harm, or was damaged.
 WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, zlib.error)
