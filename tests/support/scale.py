@@ -1,4 +1,4 @@
-"""Out-of-core rows, on one machine, on a cluster and under faults: `python tests/scale.py [million rows]`.
+"""Out-of-core rows, on one machine, on a cluster and under faults: `python tests/support/scale.py [million rows]`.
 
 Prints each figure beside its bound, and exits with 1 where one is missed. Takes four bytes of disk a number.
 """

@@ -17,7 +17,7 @@ from paribus.errors import ParibusError
 
 # Each adds its parser, with its function as the default of `run`.
 COMMANDS = (explain_command.add_to, compare_command.add_to, _compile.add_to)
-FINE, GATE_FAILED, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
+FINE, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 2, 3, 130  # compare returns 1 for a failed check
 DESCRIPTION = "Show how the predictions of a fitted model depend on its features."
 EPILOG = """\
 examples:

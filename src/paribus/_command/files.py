@@ -21,7 +21,7 @@ ARROW_STREAM = b"\xff\xff\xff\xff"
 
 
 class Data(NamedTuple):
-    """Arguments ``X``, ``y`` and ``sample_weight`` of the functions of paribus, and the names of all columns.
+    """Arguments ``X``, ``y`` and ``sample_weight`` of the functions of paribus.
 
     ``rows`` is the number of rows of a file that was read into memory, None for Parquet.
     """
@@ -29,7 +29,6 @@ class Data(NamedTuple):
     X: Any
     y: Any
     sample_weight: Any
-    columns: tuple[str, ...]
     rows: int | None
 
 
@@ -133,7 +132,7 @@ def _table_in_memory(table: Any, target: str | None, weight: str | None, model: 
         for name in (target, weight)
     )
     apart = [name for name in {target, weight} if name is not None and name not in features]
-    return Data(table.drop_columns(apart) if apart else table, y, weights, names, len(table))
+    return Data(table.drop_columns(apart) if apart else table, y, weights, len(table))
 
 
 def _parquet_data(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
@@ -145,9 +144,8 @@ def _parquet_data(path: str, target: str | None, weight: str | None, on_error: s
             f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
         )
     source = source_of(path, on_error)  # reads the footers once
-    names = tuple(source.schema.names)
-    _check_target_and_weight(names, target, weight)
-    return Data(source, target, weight, names, None)
+    _check_target_and_weight(tuple(source.schema.names), target, weight)
+    return Data(source, target, weight, None)
 
 
 def name_of(path: str) -> str:

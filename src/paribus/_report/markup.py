@@ -202,10 +202,10 @@ def table(
     return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption, id=id)
 
 
-def facts(pairs: Iterable[tuple[Content, Content]], class_: str = "facts") -> Markup:
+def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
     """Return a list of labels and values."""
     items = (element("div", element("dt", name), element("dd", value)) for name, value in pairs)
-    return element("dl", *items, class_=class_)
+    return element("dl", *items, class_="facts")
 
 
 def folded(summary: Content, *content: Content, open_: bool = False, class_: str | None = None) -> Markup:

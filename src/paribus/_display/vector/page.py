@@ -175,6 +175,7 @@ def _legend_sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
         canvas.fill(area, color, mark.alpha)
 
 
+WIDE, HIGH = 96.0, 24.0  # pixels of a sparkline
 ROOM = 0.2  # of the range of heights, below the lowest bar of a sparkline
 EDGE = 2.0  # pixels of the margin of a sparkline
 
@@ -184,12 +185,6 @@ def sparkline(
     y: Floats,
     low: Floats | None = None,
     high: Floats | None = None,
-    *,
-    width: float = 96.0,
-    height: float = 24.0,
-    ends: tuple[float, float] | None = None,
-    steps: bool = False,
-    theme: ThemeName = "page",
 ) -> str:
     """Return a small curve without axes as SVG, hidden from screen readers, which read the table next to it.
 
@@ -197,19 +192,11 @@ def sparkline(
     ----------
     x : ndarray of shape (g,) or None
         Positions of numbers or dates. None for categories, whose heights are bars. Bars start at zero if that
-        lies within ``ends``, else at the nearer end.
+        lies within the limits of the heights, else at the nearer limit.
     y : ndarray of shape (g,)
         Heights; the curve is broken at NaN.
     low, high : ndarray of shape (g,), optional
         A band around the curve.
-    width, height : float
-        Pixels.
-    ends : tuple of float, optional
-        The limits of the heights. By default they are those of the heights and the band.
-    steps : bool
-        Whether a height holds until the next point.
-    theme : {"page", "light", "dark"}
-        The colors, as in `render`.
 
     Returns
     -------
@@ -219,29 +206,29 @@ def sparkline(
     Examples
     --------
     >>> import numpy as np
-    >>> sparkline(None, np.array([1.0, 3.0]), width=40).count("M")  # bars
+    >>> sparkline(None, np.array([1.0, 3.0])).count("M")  # bars
     2
     """
     at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (y, low, high) if part is not None]
-    lowest, highest = ends or _sparkline_limits(parts, room=ROOM if x is None else 0.0)
-    y, *around = (np.clip(part, lowest, highest) for part in parts)  # clip at the limits
+    lowest, highest = _sparkline_limits(parts, room=ROOM if x is None else 0.0)
+    y, *around = (np.clip(part, lowest, highest) for part in parts)  # infinite heights
     marks: list[Mark] = []
     if x is None:
         base = np.full(len(y), min(max(lowest, 0.0), highest))
         marks.append(Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base))
     else:
         if len(around) == 2:
-            marks.append(Band(at, around[0], around[1], PALETTE[0], alpha=0.25, steps=steps))
-        marks.append(Line(at, y, PALETTE[0], width=1.2, steps=steps))
+            marks.append(Band(at, around[0], around[1], PALETTE[0], alpha=0.25))
+        marks.append(Line(at, y, PALETTE[0], width=1.2))
     beside = (-0.5, len(y) - 0.5) if x is None else (None, None)
     none = PanelAxis(scale="none", low=beside[0], high=beside[1])
     panel = Panel(tuple(marks), none, PanelAxis(scale="none", low=lowest, high=highest))
-    canvas = Canvas("", theme)
-    frame = frame_of(panel, Box(EDGE, EDGE, width - EDGE, height - EDGE), (width, height))
+    canvas = Canvas("")
+    frame = frame_of(panel, Box(EDGE, EDGE, WIDE - EDGE, HIGH - EDGE), (WIDE, HIGH))
     for mark in marks if len(y) else ():
         DRAW[type(mark)](canvas, frame, mark)
-    return _sparkline_element(canvas, width, height)
+    return _sparkline_element(canvas)
 
 
 def _sparkline_limits(parts: list[Floats], room: float) -> tuple[float, float]:
@@ -256,12 +243,11 @@ def _sparkline_limits(parts: list[Floats], room: float) -> tuple[float, float]:
     return low - aside - below, high + aside
 
 
-def _sparkline_element(canvas: Canvas, width: float, height: float) -> str:
+def _sparkline_element(canvas: Canvas) -> str:
     """Return the SVG element of a sparkline."""
-    named = f' class="{ROOT}"' if canvas.theme == "page" else ""
-    size = f'viewBox="0 0 {pixels(width)} {pixels(height)}" width="{pixels(width)}" height="{pixels(height)}"'
+    size = f'viewBox="0 0 {pixels(WIDE)} {pixels(HIGH)}" width="{pixels(WIDE)}" height="{pixels(HIGH)}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg"{named} {size} aria-hidden="true" focusable="false">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{ROOT}" {size} aria-hidden="true" focusable="false">'
         f"{''.join(canvas.parts)}</svg>"
     )
 
