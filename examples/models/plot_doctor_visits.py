@@ -45,8 +45,8 @@ effects = paribus.effects(model, X, custom_values=points)
 effects.plot(columns=2)
 
 # %%
-# Parquet files are read block by block under a bound on memory. A Dask cluster evaluates blocks on its
-# workers, here two threads of this process.
+# Parquet files, which need ``paribus[parquet]``, are read block by block under a bound on memory. A Dask
+# cluster, with ``paribus[dask]``, evaluates blocks on its workers, here two threads of this process.
 workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
 with tempfile.TemporaryDirectory() as folder, LocalCluster(**workers) as cluster, Client(cluster) as client:
     for part, rows in enumerate(X.iter_slices(5_000)):
