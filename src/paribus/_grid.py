@@ -14,7 +14,7 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus._data.kinds import missing_objects, objects
-from paribus._data.summary import Summary
+from paribus._data.summary import Summary, outer_points
 from paribus._data.table import CellValues, Column, Table
 from paribus.errors import GridError, OptionError
 from paribus.notes import Note, NoteCode
@@ -29,11 +29,12 @@ MAX_CATEGORIES = 100  # maximum number of categories on an axis, unless grid_res
 class GridOptions:
     """Options of axes without custom values.
 
+    Without ``percentiles``, axes cover the whole range of the data, at observed values in its tails.
     ``splits`` places points on both sides of the thresholds of trees. ``full_range`` adds points beyond the
     percentiles, up to the extremes of the data.
     """
 
-    percentiles: tuple[float, float] = (0.05, 0.95)
+    percentiles: tuple[float, float] | None = (0.05, 0.95)
     resolution: int = 100
     splits: bool = False
     full_range: bool = False
@@ -43,22 +44,28 @@ class GridOptions:
         """Validate the user's arguments."""
         if isinstance(grid_resolution, str) and grid_resolution == SPLITS:
             return replace(cls.of(percentiles, cls.resolution), splits=True)
-        try:
-            low, high = (float(p) for p in percentiles)
-        except (TypeError, ValueError) as error:
-            raise OptionError(
-                f"percentiles={percentiles!r} must be two numbers such as (0.05, 0.95)"
-            ) from error
-        if not 0 <= low < high <= 1:
-            raise OptionError(
-                f"percentiles={percentiles!r} must satisfy 0 <= lower < upper <= 1, as in (0.05, 0.95)"
-            )
+        between = None if percentiles is None else cls._between(percentiles)
         whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
         if not whole or grid_resolution < 2:
             raise OptionError(
                 f"grid_resolution={grid_resolution!r} must be an integer of at least 2, or {SPLITS!r}"
             )
-        return cls((low, high), int(grid_resolution))
+        return cls(between, int(grid_resolution))
+
+    @staticmethod
+    def _between(percentiles: Any) -> tuple[float, float]:
+        """Validate two percentiles."""
+        try:
+            low, high = (float(p) for p in percentiles)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"percentiles={percentiles!r} must be None or two numbers such as (0.05, 0.95)"
+            ) from error
+        if not 0 <= low < high <= 1:
+            raise OptionError(
+                f"percentiles={percentiles!r} must satisfy 0 <= lower < upper <= 1, as in (0.05, 0.95)"
+            )
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,6 +438,8 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     assert summary.ends is not None
     assert summary.extremes is not None
     low, high = summary.ends
+    if options.percentiles is None:
+        return _over_whole_range(summary, options.resolution), []
     if low < high:
         return _on_steps(_evenly_spaced(low, high, summary, options.resolution), summary), []
     around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
@@ -441,6 +450,21 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     )
     common = np.array([low]).astype(around.dtype)
     return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
+
+
+def _over_whole_range(summary: Summary, resolution: int) -> Array:
+    """Return evenly spaced values in the center, and observed values in the tails up to the extremes."""
+    assert summary.ends is not None
+    assert summary.outer is not None
+    (low, high), (below, above) = summary.ends, summary.outer
+    points = resolution - 2 * outer_points(resolution)
+    if low == high or points == 1:
+        center = _evenly_spaced((low + high) / 2, (low + high) / 2, summary, 2)[:1]
+    else:
+        center = _evenly_spaced(low, high, summary, points) if points else below[:0]
+    if summary.kind != "numeric":
+        center = center.astype(below.dtype)  # integers of one type, which no join converts to floats
+    return _on_steps(np.unique(np.concatenate([below[below < low], center, above[above > high]])), summary)
 
 
 def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:

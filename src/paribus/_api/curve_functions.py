@@ -33,7 +33,7 @@ def partial_dependence(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] = (0.05, 0.95),
+    percentiles: tuple[float, float] | None = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
     kind: Curves = "average",
@@ -83,8 +83,8 @@ def partial_dependence(
     by : str, array of shape (n,) or mapping, optional
         Groups of rows: a column of X, a value for each row, or ``{name: cut points}``. The result is then a
         `GroupedResults`.
-    percentiles : (float, float)
-        Weighted quantiles between which the grid is evenly spaced, unless each distinct value is a point.
+    percentiles : (float, float) or None
+        Weighted quantiles between which the grid is evenly spaced. ``None``: the grid covers the whole range.
     grid_resolution : int or "splits"
         Number of evenly spaced grid points; a feature with at most so many distinct values is evaluated at
         each. ``"splits"`` uses every threshold of a tree ensemble.
@@ -167,7 +167,7 @@ def effects(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] = (0.05, 0.95),
+    percentiles: tuple[float, float] | None = (0.05, 0.95),
     grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
     kind: Curves = "average",
@@ -371,7 +371,7 @@ def marginal(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] = (0.05, 0.95),
+    percentiles: tuple[float, float] | None = (0.05, 0.95),
     grid_resolution: GridResolution = 20,
     custom_values: Mapping[Any, Any] | None = None,
     subsample: int | None = None,

@@ -68,7 +68,7 @@ class ExplainOptions(Options[Explanation]):
     called_rows = CALLED_ROWS
 
     monotone: Any
-    percentiles: tuple[float, float]
+    percentiles: tuple[float, float] | None
     grid_resolution: GridResolution | None
     interactions: bool
 

@@ -363,7 +363,7 @@ def explain(
     by: Any = None,
     target_names: Any = None,
     monotone: Any = None,
-    percentiles: tuple[float, float] = (0.05, 0.95),
+    percentiles: tuple[float, float] | None = (0.05, 0.95),
     grid_resolution: GridResolution | None = None,
     interactions: bool = True,
     subsample: int | str | None = "auto",
@@ -404,9 +404,9 @@ def explain(
     monotone : mapping, optional
         Required directions by feature: 1 or ``"rising"``, -1 or ``"falling"``. Other features are compared
         with their prevailing direction.
-    percentiles : (float, float)
-        Quantiles between which curves have evenly spaced points and plots end. Up to four further points on
-        either side cover the rest of the data.
+    percentiles : (float, float) or None
+        Quantiles between which curves have evenly spaced points and plots end, with up to four points on
+        either side. ``None``: the whole range.
     grid_resolution : int or "splits", optional
         Maximum number of points of curves and averages between the percentiles. By default 20, and 12 for
         more than 100 features, whose ALE have 20 bins instead of 40.

@@ -207,7 +207,7 @@ class StatisticOptions(Options[Result]):
 class CurveOptions(StatisticOptions[Result]):
     """Options shared by `partial_dependence` and `effects`."""
 
-    percentiles: tuple[float, float]
+    percentiles: tuple[float, float] | None
     grid_resolution: GridResolution
     custom_values: Mapping[Any, Any] | None
     method: EffectMethod
@@ -313,7 +313,7 @@ class MarginalOptions(StatisticOptions["Effects[Marginal]"]):
 
     verb = "marginal"
 
-    percentiles: tuple[float, float]
+    percentiles: tuple[float, float] | None
     grid_resolution: GridResolution
     custom_values: Mapping[Any, Any] | None
     subsample: int | None

@@ -16,6 +16,9 @@ from paribus._data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
 TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # quantiles near the ends of most grids
+CENTER = (0.05, 0.95)  # percentiles between which most points of a grid over the whole range lie
+OUTER_SHARE = 0.2  # of the points of such a grid, beyond each end of its center
+LEAST_POINTS = 10  # of a grid that has more points in each tail than the extreme
 PROBE = 4_096  # sorted values that are checked for distinct ones before all values are
 ROUNDING = 1e-10  # share of the total weight: ranks that differ by less are equal
 SMALLEST = 1e-12  # share of the total weight: the least unit of ranks
@@ -26,13 +29,13 @@ SEED = 0  # of the sampled rows that columns are binned by
 class SummarySpec:
     """Summary of a feature that a grid needs: kind, limit of distinct values, quantiles.
 
-    If grid values are ``given``, the number of categories is not limited. ``bins`` are the numbers of bins
-    whose edges are needed.
+    Without ``percentiles``, a grid of ``limit`` points covers the whole range. If grid values are ``given``,
+    the number of categories is not limited. ``bins`` are the numbers of bins whose edges are needed.
     """
 
     nominal: bool
     limit: int
-    percentiles: tuple[float, float]
+    percentiles: tuple[float, float] | None
     given: bool = False
     bins: tuple[int, ...] = ()
 
@@ -49,8 +52,9 @@ class Summary:
     ``declared`` are the categories of a categorical dtype, and ``ranked`` says whether they are ordered.
     ``counted`` says that the weights of categories are counts over all rows.
 
-    Numbers and dates have quantiles: ``ends`` at the requested percentiles, ``deciles``, and ``tails`` at
-    `TAILS`. ``extremes`` are the smallest and largest finite value. ``edges`` has one array for each
+    Numbers and dates have quantiles: ``ends`` at the requested percentiles or `CENTER`, ``deciles``, and
+    ``tails`` at `TAILS`. ``outer`` are the values of `outer_values` if no percentiles were requested.
+    ``extremes`` are the smallest and largest finite value. ``edges`` has one array for each
     requested number of bins. ``common`` is the median value and its weight; only this value can have more
     than half of the weight. ``unit`` is the dtype of dates and durations, ``dtype`` that of numbers and
     ticks. ``steps`` are the steps between dates or durations. ``ordered`` holds the sorted finite values
@@ -71,6 +75,7 @@ class Summary:
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
     tails: Floats | None = None
+    outer: tuple[Array, Array] | None = None
     unit: np.dtype[Any] | None = None
     dtype: np.dtype[Any] | None = None
     ordered: Array | None = None
@@ -93,7 +98,7 @@ def summarize(
     *,
     nominal: bool,
     limit: int,
-    percentiles: tuple[float, float],
+    percentiles: tuple[float, float] | None,
     bins: tuple[int, ...] = (),
 ) -> Summary:
     """Return the summary of a column; rows of weight zero are ignored.
@@ -117,7 +122,7 @@ def summarize_column(
     *,
     nominal: bool,
     limit: int,
-    percentiles: tuple[float, float],
+    percentiles: tuple[float, float] | None,
     bins: tuple[int, ...] = (),
 ) -> Summary:
     """Return the summary of a column as `summarize` does, without a row that has a missing value."""
@@ -148,7 +153,7 @@ def _numeric_facts(
     weights: Floats | None,
     kind: Kind,
     limit: int,
-    percentiles: tuple[float, float],
+    percentiles: tuple[float, float] | None,
     bins: tuple[int, ...],
 ) -> dict[str, Any]:
     """Return quantiles, extremes, edges and distinct values of finite numbers or the ticks of dates."""
@@ -174,8 +179,10 @@ def _numeric_facts(
     }
     if not len(numbers):
         return facts
-    wanted = quantiles(numbers, (*percentiles, *DECILES, *TAILS), weights)
+    wanted = quantiles(numbers, (*(percentiles or CENTER), *DECILES, *TAILS), weights)
     facts |= placed(wanted, numbers[[0, -1]], kind)
+    if percentiles is None:
+        facts["outer"] = outer_values(numbers, weights, limit)
     facts["edges"] = tuple(edges_of(numbers, weights, size) for size in bins)
     return facts | {"ordered": numbers if weights is None else None, "common": common_of(numbers, weights)}
 
@@ -198,6 +205,39 @@ def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
         "deciles": wanted[2 : 2 + len(DECILES)],
         "tails": wanted[2 + len(DECILES) :],
     }
+
+
+def outer_points(resolution: int) -> int:
+    """Return how many points of a grid over the whole range lie beyond each end of its center."""
+    return round(OUTER_SHARE * resolution) if resolution >= LEAST_POINTS else 1
+
+
+def outer_values(
+    ordered: Array, weights: Floats | None, resolution: int, rank_error: float = 0.0
+) -> tuple[Array, Array]:
+    r"""Return values of the lower and upper tail, denser toward the extremes, which are the first and last.
+
+    ``ordered`` are sorted values. The :math:`k`-th of :math:`m` is the first one in each direction that has
+    more than the share :math:`0.05 (1 - k / m)^2` of the weight up to it. Shares below ``rank_error`` are
+    not used, except for the extremes.
+
+    >>> below, above = outer_values(np.arange(1000), None, 20)
+    >>> below, above
+    (array([ 0,  3, 12, 28]), array([971, 987, 996, 999]))
+    """
+    points = outer_points(resolution)
+    shares = CENTER[0] * (1 - np.arange(1, points) / points) ** 2
+    shares = shares[shares >= rank_error] + ROUNDING
+
+    def tail(values: Array, of_values: Floats | None) -> Array:
+        if of_values is None:
+            inner = np.floor(shares * len(values)).astype(np.int64)
+        else:
+            upper = np.cumsum(of_values)
+            inner = np.searchsorted(upper, shares * upper[-1], side="right")
+        return np.unique(values[np.append(np.minimum(inner, len(values) - 1), 0)])
+
+    return tail(ordered, weights), tail(ordered[::-1], None if weights is None else weights[::-1])
 
 
 def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | None = None) -> Floats:

@@ -18,6 +18,7 @@ from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.open import ScannedRows
 from paribus._data.scan.reading import FAR, Partitions, TableReader
 from paribus._data.summary import (
+    CENTER,
     DECILES,
     SEED,
     TAILS,
@@ -26,6 +27,7 @@ from paribus._data.summary import (
     common_of,
     edges_of,
     order_categories,
+    outer_values,
     placed,
 )
 from paribus._evaluators.support import KeptRows
@@ -457,7 +459,19 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     facts["edges"] = tuple(_sketch_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
-    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES, *TAILS)), ends, sketched.kind)
+    if wanted.percentiles is None:
+        facts["outer"] = _outer_values(plain, ends, wanted.limit)
+    quantiles = plain.quantiles((*(wanted.percentiles or CENTER), *DECILES, *TAILS))
+    return facts | placed(quantiles, ends, sketched.kind)
+
+
+def _outer_values(sketch: Sketch, ends: Array, resolution: int) -> tuple[Array, Array]:
+    """Return the values of the tails; ``ends`` replace the extremes of a thinned sketch."""
+    if not sketch.thinned:
+        return outer_values(sketch.values, sketch.weights, resolution)
+    weights = np.ones(len(sketch.values)) if sketch.weights is None else sketch.weights
+    below, above = outer_values(sketch.values, weights, resolution, sketch.bound / weights.sum())
+    return np.append(ends[:1], below[1:]), np.append(above[:-1], ends[1:])
 
 
 def _sketch_edges(sketch: Sketch, ends: Array, bins: int) -> Array:
