@@ -1,5 +1,6 @@
 """What only all parts of an explanation show together: each finding planted, and not found without."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from paribus.results.verdict import (
     comparison_notes,
     direction_notes,
     interaction_notes,
+    share_notes,
     skill_notes,
     strength_notes,
     support_notes,
@@ -184,6 +186,24 @@ def test_strengths_whose_squares_overflow(X):
     assert note.value == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("predict", "advice"),
+    [
+        (lambda t: t["a"] * t["b"], "; see the surfaces of strong pairs"),
+        (
+            lambda t: t["a"] * t["b"] * t["c"],
+            "; the rest is due to larger interactions, or to features that ",
+        ),
+    ],
+    ids=["pair", "triple"],
+)
+def test_variance_that_curves_leave_has_advice_that_helps(X, predict, advice):
+    (note,) = share_notes(paribus.h_statistic(predict, X[["a", "b", "c"]].head(300), progress=False))
+    assert note.code is NoteCode.CURVES_INCOMPLETE
+    assert note.value > 0.8
+    assert advice in note
+
+
 def averages(predict, X, y):
     return paribus.marginal(predict, X, y=y)
 
@@ -199,7 +219,7 @@ def test_cells_that_differ(X):
     assert (note.code, note.feature) == (NoteCode.CELL_DIFFERS, "k")
     assert note.value == pytest.approx(0.8, abs=0.15)
     assert note.startswith("near k = v, with 3")
-    assert "may be chance among" in note
+    assert re.search(r"; it is \d+\.\d standard errors, and up to \d\.\d may be chance among \d+ cells", note)
     assert not list(cell_notes(averages(predict, table, shifted), np.full(1, 20.0)))  # too small to matter
     assert not list(cell_notes(paribus.marginal(predict, table), np.ones(1)))
     gaps = table.assign(b=table["b"].where(table["k"] != "v"))

@@ -201,7 +201,11 @@ def share_notes(interactions: HStatistics) -> Iterator[Note]:
     if left > max(INCOMPLETE, NOISE * float(np.nan_to_num(shares.curves_error[o]))):
         name = interactions.output_names[o]
         text = explained_text(shares.of_output(o), (name,))
-        text += f" of {name}" * (len(interactions.output_names) > 1) + "; see the surfaces of strong pairs"
+        text += f" of {name}" * (len(interactions.output_names) > 1)
+        if shares.pairs is not None and shares.pairs[o] < left / 2:
+            text += "; the rest is due to larger interactions, or to features that were not requested"
+        else:
+            text += "; see the surfaces of strong pairs"
         yield Note(NoteCode.CURVES_INCOMPLETE, text, value=left)
 
 
@@ -320,7 +324,8 @@ def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]
         off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
         if off.any():
             o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
-            others = f"; {bound:.1f} standard errors may be chance among {count(looked, 'cell')}"
+            errors, cells_looked = f"{float(one.ratio[o, g]):.1f} standard errors", count(looked, "cell")
+            others = f"; it is {errors}, and up to {bound:.1f} may be chance among {cells_looked}"
             name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
             yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
 
