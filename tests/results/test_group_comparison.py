@@ -53,3 +53,15 @@ def test_difference_is_of_curves_centered_over_the_data_of_all_groups(weighted, 
     assert difference.value == values[at]
     assert difference.difference == pytest.approx(apart[at])
     assert difference.standard_error == pytest.approx(np.sqrt(variance[at]))
+
+
+def test_notes_on_differences_name_the_output_of_several():
+    X, _ = rows(missing=False)
+    single = paribus.explain(predict, X, by="group", progress=False).by_group
+    several = paribus.explain(
+        lambda T: np.column_stack([predict(T), T["z"]]), X, by="group", progress=False
+    ).by_group
+    (note,) = (note for note in single.notes if note.feature == "x")
+    assert note.startswith("the effect of x differs between group = ")
+    (note,) = (note for note in several.notes if note.feature == "x")
+    assert note.startswith("the effect of x on output 0 differs between group = ")

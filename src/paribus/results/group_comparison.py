@@ -120,11 +120,13 @@ class GroupComparison(Saveable):
         return (*self._difference_notes(), *self._bias_notes(), *groups)
 
     def _difference_notes(self) -> Iterator[Note]:
+        several = len({one.output for one in self.differences}) > 1
         for one in self.differences:
             if one.significant:
                 apart = with_error(abs(one.difference), one.standard_error)
+                of = f" on {one.output}" if several else ""
                 text = (
-                    f"the effect of {one.feature} differs between {self.by} = {one.group} and "
+                    f"the effect of {one.feature}{of} differs between {self.by} = {one.group} and "
                     f"{one.reference}: by {apart} at {at_value(one.value)}, apart from their levels"
                 )
                 yield Note(NoteCode.GROUPS_DIFFER, text, one.feature, abs(one.difference))
