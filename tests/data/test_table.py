@@ -588,3 +588,15 @@ def test_count_of_row_groups_has_its_plural(tmp_path):
     assert found["a"].provenance.reproducible().source == "rows.parquet, 1 row group"
     explainer = paribus.Explainer(lambda t: t[:, 0], np.ones((1, 1)))
     assert "1 row in memory (numpy), 1 column (" in repr(explainer)
+
+
+def test_frame_that_cannot_be_read_is_refused():
+    class Frame:
+        columns = ("a", "b")
+        shape = (2, 2)
+
+        def to_numpy(self):
+            return np.zeros((2, 2))
+
+    with pytest.raises(paribus.errors.TableError, match="X is a Frame that cannot be read"):
+        table_of(Frame())

@@ -363,6 +363,11 @@ def test_what_has_no_metrics_says_so(rows):
     infinite = performance(lambda t: np.where(t[:, 0] > 1, np.inf, t[:, 0]), X, y)
     assert not np.isfinite(by_name(infinite)["root mean squared error"].value)
     assert "observed / predicted is left out: some predictions are not finite" in infinite.notes
+    single = performance(classifier, X, np.zeros(400, bool))
+    assert single.notes == ("AUC is left out: all rows are of the class, or none is",)
+    classifier.coef_ = np.full((1, 3), np.nan)
+    undefined = performance(classifier, X, y > 1)
+    assert undefined.notes == ("AUC and observed / predicted are left out: some predictions are not finite",)
     constant = performance(lambda t: np.ones(len(t)), X, np.ones(400))
     assert any("R² is left out: y does not vary" in note for note in constant.notes)
     with warnings.catch_warnings():

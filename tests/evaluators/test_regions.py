@@ -384,6 +384,28 @@ def test_order_by_principal_direction_separates_two_classes_of_curves_as_all_sub
     assert not sides[:, levels:].any()
 
 
+def test_missing_values_are_tried_on_both_sides_and_against_all_others():
+    cells = SplitCells(0, "a", "number", True, np.array([1.0, 2.0]), None, ())
+    sums = np.ones((cells.n_cells, 8))
+    sides = cells.sides(sums)
+    assert sides.tolist() == [
+        [True, False, False, False],
+        [True, False, False, True],
+        [True, True, False, False],
+        [True, True, False, True],
+        [True, True, True, False],
+    ]
+
+
+def test_text_of_regions_lists_every_feature():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 3))
+    found = paribus.regions(lambda t: t[:, 0] * np.sign(t[:, 1]) + t[:, 2], X, [0, 2], **QUIET)
+    text = repr(found)
+    assert [name in text for name in ("x0: ", "x2: ")] == [True, True]
+    assert "x1 <= " in text
+
+
 def test_many_categories_are_split_by_their_order():
     rng = np.random.default_rng(0)
     level = rng.integers(0, 30, 6_000)

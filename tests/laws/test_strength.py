@@ -151,3 +151,19 @@ def test_partial_dependence_has_a_strength_where_no_further_predictions_are_need
     assert np.isnan(itself.strength)
     every = paribus.partial_dependence(lambda t: 2.0 * t["n"], X[["n"]], "n", progress=False)
     assert every.strength == pytest.approx(2.0 * X["n"].std(ddof=0))
+
+
+def test_strength_of_trees_is_the_definition_on_more_rows_than_are_crossed():
+    rng = np.random.default_rng(9)
+    table = rng.lognormal(size=(1_200, 2)).round(1)
+    table[::9, 0] = np.nan
+    target = np.nan_to_num(table[:, 0], nan=4.0) ** 2 + table[:, 1]
+    model = lightgbm.LGBMRegressor(n_estimators=20, min_child_samples=5, verbose=-1).fit(table, target)
+    effects = paribus.effects(model, table, progress=False)
+    for feature in range(2):
+        moved, averages = table.copy(), {}
+        for value in np.unique(table[:, feature]):  # NaN is the last one
+            moved[:, feature] = value
+            averages[value if value == value else None] = model.predict(moved).mean()
+        curve = [averages[value if value == value else None] for value in table[:, feature].tolist()]
+        assert effects[f"x{feature}"].strength == pytest.approx(np.std(curve), rel=1e-9)

@@ -54,3 +54,9 @@ def test_long_names_are_short_and_can_be_read_in_full():
     assert long in full_name(long)
     assert long in long_text(long)
     assert shortened(" \n ") == "(empty)"
+
+
+def test_first_cell_of_a_row_of_a_table_is_its_head():
+    plain = table("Sizes", ["Name", "Size"], [["a", "1"], ["b", "2"]])
+    assert plain.count("scope=row") == 2
+    assert table("Sizes", ["Name", "Size"], [["a", "1"]], row_heads=2).count("scope=row") == 2
