@@ -276,6 +276,7 @@ def test_points_bars_and_errors_are_where_their_numbers_are():
         )
     circles = np.array([[float(c.get("cx")), float(c.get("cy"))] for c in elements(written, "circle")])
     assert np.allclose(values(frame, circles), np.column_stack([X, 2 * X]), atol=0.02)
+    assert {float(circle.get("r")) for circle in elements(written, "circle")} == {4.0}  # 6 points, 8 pixels
     (errors,) = re.findall(r'class="s-ink"[^>]* d="([^"]+)"', written)
     stems = [values(frame, part) for part in corners(errors)[::3]]
     ends = np.column_stack([1.5 * X + 0.75, 1.5 * X + 1.25])

@@ -404,3 +404,5 @@ def test_page_lists_settings_codes_of_notes_and_a_table_that_can_be_sorted(page)
     assert re.search(r'<table class="[^"]*\bsortable\b', page)
     listed = re.findall(r'<ul class="notes">(.*?)</ul>', page, re.S)
     assert any(re.search(r"\bPAR\d{3}\b", notes) for notes in listed)
+    for fact in ("Kind", "Effect", "Whole range", "Lowest at", "Highest at", "Values"):
+        assert f"<dt>{fact}<" in page

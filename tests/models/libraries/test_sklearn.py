@@ -45,6 +45,7 @@ from paribus._models.ensemble import LEAF
 from paribus._models.libraries import sklearn as reader
 from paribus._models.libraries.sklearn import read
 from paribus._models.predictor import as_outputs
+from paribus._models.trees import bound_of
 from paribus.errors import ModelError, RefusalError
 
 RNG = np.random.default_rng(7)
@@ -194,7 +195,12 @@ SMALL = {"max_depth": 6, "random_state": 0}
     "options", [{}, {"max_features": 2}, {"contamination": 0.1, "max_samples": 40}, {"bootstrap": True}]
 )
 def test_isolation_forests(options):
-    agree(IsolationForest(n_estimators=6, random_state=0, **options).fit(X))
+    forest = IsolationForest(n_estimators=6, random_state=0, **options).fit(X)
+    ensemble = agree(forest)
+    assert ensemble.links
+    for response, link in ensemble.links.items():
+        largest = np.abs(getattr(forest, response)(np.nan_to_num(X))).max()
+        assert largest <= bound_of(ensemble, link) <= 4
 
 
 @pytest.mark.parametrize("table", [X, HOLES], ids=["complete", "holes"])
