@@ -401,7 +401,7 @@ def test_page_lists_settings_codes_of_notes_and_a_table_that_can_be_sorted(page)
     parameters = re.search(r"<details[^>]*><summary>Hyperparameters</summary>(.*?)</details>", page, re.S)
     assert "max_depth" in parameters[1]
     assert re.search(r"max_depth.*?<td><bdi[^>]*>4</bdi>", parameters[1])
-    assert re.search(r'<table class="[^"]*\bsortable\b', page)
+    assert re.search(r"<table class=\"overview sortable\"", page)
     listed = re.findall(r'<ul class="notes">(.*?)</ul>', page, re.S)
     assert any(re.search(r"\bPAR\d{3}\b", notes) for notes in listed)
     for fact in ("Kind", "Effect", "Whole range", "Lowest at", "Highest at", "Values"):
