@@ -60,8 +60,9 @@ def registered(monkeypatch):
             def statistic(self, subject):
                 return MeanStatistic(kind, wanted={})
 
-        def mean_prediction(self, features=None, percentiles=None):
-            return self._compute(MeanOptions(features=features, percentiles=percentiles))
+        def mean_prediction(self, features=None, percentiles=None, subsample=None, random_state=0):
+            sample = {"subsample": subsample, "random_state": random_state}
+            return self._compute(MeanOptions(features=features, percentiles=percentiles, **sample))
 
         monkeypatch.setattr(paribus.Explainer, VERB, mean_prediction, raising=False)
         monkeypatch.setattr(explainer, "STATISTICS", (*STATISTICS, MeanOptions))
