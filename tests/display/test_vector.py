@@ -453,6 +453,16 @@ def box_of(element, size, anchor):
     return left + y - 0.7 * size, top - wide + back, left + y + high, top + back, " ".join(lines)
 
 
+def test_lines_of_a_text_begin_at_its_position_and_follow_below():
+    ticks = ((0.0, "first\nsecond\n\nfourth"),)
+    panel = Panel((Points(np.zeros(1), np.ones(1), "ink"),), PanelAxis(scale="category", ticks=ticks))
+    written = vector.render(Figure((panel,)), id_prefix="a")
+    (text,) = (text for text in elements(written, "text") if text.findall(f"{SVG}tspan"))
+    size = float(text.get("font-size", 10.0))
+    drops = [float(span.get("dy", 0.0)) for span in text.findall(f"{SVG}tspan")]
+    np.testing.assert_allclose(drops, LEADING * size * np.array([0, 1, 2]), atol=0.02)
+
+
 def overlapping(boxes):
     for place, one in enumerate(boxes):
         for two in boxes[place + 1 :]:

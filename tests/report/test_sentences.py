@@ -9,8 +9,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._report.figures import References
+from paribus._report.group_section import _chance
 from paribus._report.pages import page_of
-from paribus._report.sentences import sentences, shape_words
+from paribus._report.sentences import sentences, shape_words, shown_curve
+from paribus.results.group_comparison import GroupDifference
 from report_examples import complete, hostile, of_classes
 
 GRID = np.linspace(0, 80, 400)
@@ -111,3 +113,14 @@ def test_every_explanation_has_three_sentences_at_most():
     lines = [re.sub("<[^>]*>", "", line) for line in sentences(References(single))]
     assert 1 <= len(lines) <= 3
     assert re.match("As a goes from .* to .*, the average prediction rises from ", lines[0])
+
+
+def test_shares_of_a_curve_are_those_of_the_rows_at_its_points():
+    X = pd.DataFrame({"age": np.repeat([0.0, 1.0, 2.0], [60, 30, 10]), "noise": np.zeros(100)})
+    curve = shown_curve(References(paribus.explain(lambda X: X["age"].to_numpy(), X)), "age")
+    np.testing.assert_allclose(curve.shares, [0.6, 0.3, 0.1])
+
+
+@pytest.mark.parametrize(("p_value", "text"), [(0.0003, "under 0.001"), (0.0312, "0.031"), (np.nan, "–")])
+def test_chance_of_a_difference_is_brief(p_value, text):
+    assert _chance(GroupDifference("age", "prediction", "a", "b", 1.0, 2.0, 0.5, p_value)) == text
