@@ -382,12 +382,15 @@ def test_checkpoint_of_a_frame_is_refused(spark, files, tmp_path):
 
 def executors(spark):
     """Return the executors of the cluster, which are descendants of the driver's JVM."""
+
+    def is_executor(process):
+        try:
+            return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
+        except psutil.NoSuchProcess:  # it has ended; zombies are of this class too
+            return False
+
     driver = psutil.Process(spark.sparkContext._gateway.proc.pid)
-    return [
-        one
-        for one in driver.children(recursive=True)
-        if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())
-    ]
+    return [process for process in driver.children(recursive=True) if is_executor(process)]
 
 
 @pytest.mark.parametrize(("doing", "after"), [("survey", 0), ("effects", 0), ("effects", 5)])
