@@ -124,7 +124,7 @@ class MemoryBoundError(ParibusError, MemoryError):
 
 
 class CheckpointError(ParibusError):
-    """A checkpoint is of other data or another model, was changed, or cannot be used."""
+    """A checkpoint is of other data, another model or other blocks, was changed, or cannot be used."""
 
 
 class ExecutorError(ParibusError):

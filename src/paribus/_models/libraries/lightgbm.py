@@ -90,8 +90,15 @@ class LightGBM(Library):
     constraint_parameters = ("monotone_constraints", "monotone_constraint", "mc", "monotonic_cst")
     deviance_powers: ClassVar[Mapping[str, float | None]] = {"poisson": 1.0, "gamma": 2.0, "tweedie": None}
     probability_objectives = (
-        *("binary", "cross_entropy", "xentropy"),
-        *("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr"),
+        "binary",
+        "cross_entropy",
+        "xentropy",
+        "multiclass",
+        "softmax",
+        "multiclassova",
+        "multiclass_ova",
+        "ova",
+        "ovr",
     )
     other_scale_objectives = ("lambdarank", "rank_xendcg")
 
