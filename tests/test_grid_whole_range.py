@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from paribus._data.summary import CENTER, outer_points, outer_values
@@ -139,3 +140,62 @@ def test_files_have_the_grid_of_rows_in_memory_within_the_rank_error(tmp_path, m
     assert np.isin(tail, X["heavy"]).all()
     assert len(tail) >= 2
     assert effect.support.sum() == len(X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranks_are_the_shares_of_rows_below_and_up_to_each_value(weighted):
+    X = table()
+    weights = np.random.default_rng(4).integers(0, 4, ROWS).astype(float) if weighted else np.ones(ROWS)
+    for feature in ("heavy", "zeros", "whole", "days", "gaps"):
+        effect = curve(X, feature, sample_weight=weights if weighted else None)
+        values, (grid,) = X[feature].to_numpy(), effect.grid_values
+        below, up_to = (
+            [weights[compare(values, v)].sum() for v in grid] for compare in (np.less, np.less_equal)
+        )
+        np.testing.assert_allclose(effect.ranks, np.array([below, up_to]) / weights.sum(), rtol=1e-12)
+    assert curve(X.assign(zeros="a"), "zeros").ranks is None
+
+
+@pytest.mark.parametrize("kind", ["trees", "function"])
+def test_sketched_curves_with_heavy_tails_have_the_numbers_of_rows_in_memory(kind, tmp_path, monkeypatch):
+    """Quantiles are estimated; averages, errors, support and ranks are those of all rows at these points."""
+    monkeypatch.setattr(survey, "EXACT_ROWS", 500)
+    monkeypatch.setattr(survey, "CAPACITY", 256)
+    monkeypatch.setattr(survey, "LEAST_CAPACITY", 256)
+    numbers = ["normal", "heavy", "zeros", "gaps"]
+    X = table(4_000)[numbers]
+    trees = HistGradientBoostingRegressor(max_iter=20, max_leaf_nodes=12).fit(X, model(X) ** 2)
+    explained = trees if kind == "trees" else Named(model, numbers)
+    X.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    options = {"progress": False}
+    read = paribus.effects(explained, str(tmp_path / "rows.parquet"), **options)
+    again = paribus.effects(explained, str(tmp_path / "rows.parquet"), n_jobs=3, **options)
+    whole = paribus.effects(explained, X, **options)
+    assert any(note.code.name == "QUANTILES_ESTIMATED" for note in read.notes)
+    grids = {name: effect.grid_values[0] for name, effect in read.items()}
+    held = paribus.effects(explained, X, custom_values=grids, **options)
+    for name, effect in read.items():
+        (grid,) = effect.grid_values
+        values = X[name].dropna().to_numpy()
+        assert (grid[0], grid[-1]) == (values.min(), values.max())
+        low, high = np.quantile(values, [0.02, 0.98])
+        assert np.isin(grid[(grid < low) | (grid > high)], values).all()
+        np.testing.assert_allclose(effect.average, held[name].average, rtol=1e-12)
+        np.testing.assert_allclose(effect.standard_error, held[name].standard_error, rtol=1e-9)
+        np.testing.assert_array_equal(effect.ranks, held[name].ranks)
+        missing = 0 if effect.missing is None else effect.missing.support
+        assert effect.support.sum() + missing == len(X)
+        error = 1e-12 if kind == "trees" else 0.06
+        assert effect.strength == pytest.approx(whole[name].strength, rel=error)
+        for part in ("average", "standard_error", "support", "ranks", "strengths"):
+            assert getattr(effect, part).tobytes() == getattr(again[name], part).tobytes()
+
+
+class Named:
+    """A function that knows the names of its columns."""
+
+    def __init__(self, function, names):
+        self.function, self.feature_names_in_ = function, np.array(names)
+
+    def predict(self, X):
+        return self.function(X)

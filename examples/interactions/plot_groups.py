@@ -32,7 +32,8 @@ model = lightgbm.LGBMRegressor(n_estimators=150, learning_rate=0.06, verbose=-1)
 # %%
 # **By group.** Rows keep their place and their hours, and the gap between the two curves includes both.
 
-groups = paribus.partial_dependence(model, X, "experience", by="place")
+center = (0.05, 0.95)
+groups = paribus.partial_dependence(model, X, "experience", by="place", percentiles=center)
 groups.plot()
 print(groups)
 
@@ -45,7 +46,7 @@ groups.difference("city", "country").plot()
 # **A surface** sets the place in all rows and keeps the hours of all rows. The city is lower than above,
 # because most rows work fewer hours than those of the city.
 
-surface = paribus.partial_dependence(model, X, ["experience", "place"])
+surface = paribus.partial_dependence(model, X, ["experience", "place"], percentiles=center)
 both = pd.DataFrame(surface.average[0], columns=surface.grid_values[1], index=surface.grid_values[0])
 for place in both:
     group = float(groups[place].average[0, -1])

@@ -27,9 +27,10 @@ model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(X, y)
 # %%
 # The notes below the plot say which share of the curve extrapolates, and because of which other feature.
 
-effect = paribus.partial_dependence(model, X, "weight", grid_resolution=25)
+grid = {"percentiles": (0.05, 0.95), "grid_resolution": 25}
+effect = paribus.partial_dependence(model, X, "weight", **grid)
 local = paribus.accumulated_local_effects(model, X, "weight")["weight"]
-near = paribus.marginal(model, X, "weight", y=y, grid_resolution=25)["weight"]
+near = paribus.marginal(model, X, "weight", y=y, **grid)["weight"]
 compared = paribus.compare(effect, local, near)
 compared.plot()
 print(compared)

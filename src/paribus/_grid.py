@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,11 @@ from paribus.notes import Note, NoteCode
 SPLITS = "splits"  # grid_resolution with a point on each side of every threshold of the trees
 CONSTANT = 0.95  # share of the data with the same value, from which a feature is nearly constant
 UNORDERED: tuple[Kind, ...] = ("category", "string")  # kinds whose categories have an order only if declared
+RESOLUTION = 50  # maximum number of points of a number or date
 MAX_CATEGORIES = 100  # maximum number of categories on an axis, unless grid_resolution is larger
+
+
+Coverage: TypeAlias = Literal["values", "range", "part"]  # part of the data that an axis covers
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,12 @@ class GridOptions:
     """Options of axes without custom values.
 
     Without ``percentiles``, axes cover the whole range of the data, at observed values in its tails.
-    ``splits`` places points on both sides of the thresholds of trees. ``full_range`` adds points beyond the
-    percentiles, up to the extremes of the data.
+    ``splits`` places points on both sides of the thresholds of trees.
     """
 
-    percentiles: tuple[float, float] | None = (0.05, 0.95)
-    resolution: int = 100
+    percentiles: tuple[float, float] | None = None
+    resolution: int = RESOLUTION
     splits: bool = False
-    full_range: bool = False
 
     @classmethod
     def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
@@ -76,10 +78,10 @@ class Axis:
     ``values`` are the reported values: NumPy numbers and dates, or text for other categories. ``missing`` is
     the weight of rows with a missing value, ``missing_share`` its share. ``ordered`` says whether the order
     of the values has a meaning. ``cell_counts`` is the number of rows in each cell, None if the summary did
-    not count them. ``rank_error`` bounds the rank error of the quantiles that placed the values, as a share
-    of the data; it is 0 without estimated quantiles. ``outer`` are values beyond the percentiles that are not
-    on the axis. ``tail_points`` are the numbers of values below and above the percentiles, on the axis or in
-    ``outer``.
+    not count them. ``value_counts`` is the number of rows with each value and between two values, see
+    `count_values`. ``rank_error`` bounds the rank error of the quantiles that placed the values, as a share
+    of the data; it is 0 without estimated quantiles. ``covers`` says whether the points are all distinct
+    values of the data, represent its whole range, or cover a part of it.
     """
 
     feature: int
@@ -93,9 +95,9 @@ class Axis:
     notes: tuple[Note, ...]
     ordered: bool
     cell_counts: Integers | None = None
+    value_counts: Integers | None = None
     rank_error: float = 0.0
-    tail_points: tuple[int, int] = (0, 0)
-    outer: Array | None = None
+    covers: Coverage = "values"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -142,16 +144,27 @@ class Axis:
             )
         return result
 
-    def count(self, column: Column) -> Integers:
-        """Return the number of rows in each cell."""
+    def nearest(self, column: Column) -> Integers:
+        """Return the cell of the point nearest to each row; -1 for other categories and missing values."""
+        cells = self.locate(column)
+        if len(self) and not self.nominal:
+            numbers = self.ticks_of(column)
+            places = np.zeros(len(numbers), np.int64)
+            if self.n_cells > 1:
+                places = np.searchsorted(self._edges[0][:-1], numbers)
+            cells[~column.missing] = places
+        return cells
+
+    def count_rows(self, column: Column) -> Integers:
+        """Return the number of rows in each cell of an axis of categories."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
-        if self.nominal:
-            cells = self._of_categories(column)
-            return np.bincount(cells[cells >= 0], minlength=self.n_cells)
-        return self.count_numbers(
-            _dates_as_integers(column.values.astype(self.cells.values.dtype, copy=False))
-        )
+        cells = self._of_categories(column)
+        return np.bincount(cells[cells >= 0], minlength=self.n_cells)
+
+    def ticks_of(self, column: Column) -> Array:
+        """Return the values of a column that are not missing in the dtype of the axis; dates are integers."""
+        return _dates_as_integers(column.values.astype(self.cells.values.dtype, copy=False))
 
     def count_categories(self, summary: Summary) -> Integers:
         """Return the number of rows in each cell, from a summary that counted every category."""
@@ -163,13 +176,8 @@ class Axis:
                 counts[self._codes[category]] += int(count)
         return counts
 
-    def count_numbers(self, numbers: Array) -> Integers:
-        """Return the number of values in each cell; dates are integers, and NaN is in no cell."""
-        # Sorting, with NaN last, is several times faster than searching the cell of each value.
-        return self.count_sorted(np.sort(numbers))
-
     def count_sorted(self, numbers: Array) -> Integers:
-        """Return the number of sorted values in each cell; dates are integers, and NaN comes last."""
+        """Return the number of sorted values in each cell; dates are integers."""
         ticks = self.distinct[0]
         numbers = numbers.astype(ticks.dtype, copy=False)
         if len(ticks) == 1:
@@ -177,6 +185,25 @@ class Axis:
         uppers, lowest = self._edges
         below = np.count_nonzero(numbers <= lowest)
         return np.diff(np.searchsorted(numbers, uppers, side="right"), prepend=below)
+
+    def count_values(self, numbers: Array, weights: Floats) -> Array:
+        """Return the weight of numbers below, at and between the distinct values, ``(2 c + 1,)``.
+
+        Entries ``2 k + 1`` are at the value ``k``, entries ``2 k`` between it and the one before. Dates are
+        integers. NaN and infinities are not counted.
+        """
+        ticks = self.distinct[0]
+        numbers = numbers.astype(ticks.dtype, copy=False)
+        finite = np.isfinite(numbers)
+        numbers, weights = numbers[finite], weights[finite]
+        places = np.searchsorted(ticks, numbers) + np.searchsorted(ticks, numbers, side="right")
+        return np.bincount(places, weights, minlength=2 * len(ticks) + 1)
+
+    def count_sorted_values(self, ordered: Array) -> Integers:
+        """Return the number of sorted values below, at and between the distinct values of the axis."""
+        ticks = self.distinct[0]
+        ends = np.stack([np.searchsorted(ordered, ticks, side=side) for side in ("left", "right")], axis=1)
+        return np.diff(ends.ravel(), prepend=0, append=len(ordered))
 
     @cached_property
     def _edges(self) -> tuple[Array, Any]:
@@ -342,29 +369,24 @@ def axis_of(
         given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
         given = given if summary.unit is None else given.view(summary.unit)
     axis = axis_from(summary, like, feature, options, given)
+    axis = axis if sides is None else replace(axis, covers="range")
     if not len(axis):
         return axis
     if axis.nominal and summary.counted:
         return replace(axis, cell_counts=axis.count_categories(summary))
     if axis.nominal or summary.ordered is None:
         return axis
-    return replace(axis, cell_counts=axis.count_sorted(summary.ordered))
+    cells, values = axis.count_sorted(summary.ordered), axis.count_sorted_values(summary.ordered)
+    return replace(axis, cell_counts=cells, value_counts=values)
 
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
     """Lay out an axis from a summary; ``like`` is a table with the same columns, to convert values."""
     notes: list[Note] = []
-    tail_points, outer = (0, 0), None
     if given is not None:
         values = given_values(given, summary)
     else:
         values, notes = laid_out(summary, options)
-        below, above = tail_values(summary, values)
-        tail_points = len(below), len(above)
-        if options.full_range:
-            values = np.concatenate([below, values, above]) if sum(tail_points) else values
-        else:
-            outer = np.concatenate([below, above])
     cells = written(like, feature, values, exact=summary.kind != "numeric")
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
@@ -392,19 +414,17 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         # The order of custom categories has a meaning.
         ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
         rank_error=summary.rank_error if by_quantiles else 0.0,
-        tail_points=tail_points,
-        outer=outer,
+        covers="part" if given is not None else _coverage(summary, options, len(values)),
     )
 
 
-def outer_axis(axis: Axis, like: Table) -> Axis | None:
-    """Return the axis of the values beyond the ends of another one, None without such values."""
-    if axis.outer is None or not len(axis.outer):
-        return None
-    cells = written(like, axis.feature, axis.outer, exact=axis.kind != "numeric")
-    values = _values_for_results(cells.values)
-    outer = replace(axis, cells=cells, values=values, missing=0.0, missing_share=0.0, notes=(), outer=None)
-    return replace(outer, cell_counts=np.zeros(outer.n_cells, np.int64))  # rows are not counted
+def _coverage(summary: Summary, options: GridOptions, points: int) -> Coverage:
+    """Return which part of the data an axis of so many points, without custom values, covers."""
+    if summary.categories is not None:
+        return "values" if points == len(summary.categories) else "range"
+    if summary.ends is None or options.percentiles in (None, (0.0, 1.0)):
+        return "range"
+    return "range" if summary.ends[0] == summary.ends[1] else "part"  # see `laid_out`
 
 
 def _hardly_varies(summary: Summary) -> list[Note]:
@@ -464,26 +484,8 @@ def _over_whole_range(summary: Summary, resolution: int) -> Array:
         center = _evenly_spaced(low, high, summary, points) if points else below[:0]
     if summary.kind != "numeric":
         center = center.astype(below.dtype)  # integers of one type, which no join converts to floats
-    return _on_steps(np.unique(np.concatenate([below[below < low], center, above[above > high]])), summary)
-
-
-def tail_values(summary: Summary, values: Array) -> tuple[Array, Array]:
-    """Return the values of a number or date below and above a grid: quantiles at `TAILS`, and the extremes.
-
-    There are none if the grid has every distinct value.
-    """
-    if summary.tails is None or summary.extremes is None or not len(values) or summary.categories is not None:
-        return values[:0], values[:0]
-    low, high = summary.extremes
-    if summary.kind == "numeric":
-        points = np.array([low, *summary.tails, high])
-    else:  # as Python integers, which do not overflow
-        whole = [min(max(round(tail), int(low)), int(high)) for tail in summary.tails.tolist()]
-        points = _on_steps(
-            np.array([low, *whole, high], np.uint64 if high > 2**63 - 1 else np.int64), summary
-        )
-    points = np.unique(points)
-    return points[points < values[0]], points[points > values[-1]]
+    outer = [below[:1], below[below < low], center, above[above > high], above[-1:]]
+    return _on_steps(np.unique(np.concatenate(outer)), summary)
 
 
 def _most_frequent(

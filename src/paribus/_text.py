@@ -154,3 +154,19 @@ def measured(value: float, error: float) -> str:
     if not math.isfinite(error):
         return brief(value)
     return f"{brief(value, -math.floor(math.log10(error)) if error > 0 else -99)} ± {short(error)}"
+
+
+def span(*values: float) -> list[str]:
+    """Return numbers with three significant digits, or with the digits that distinguish them.
+
+    >>> span(131.62, 214.9), span(0.1212, 0.97), span(1500.0, 1503.24), span(26979.0, 54100.0)
+    (['132', '215'], ['0.121', '0.970'], ['1500', '1503'], ['27,000', '54,100'])
+    """
+    width, largest = max(values) - min(values), max(map(abs, values))
+    if not math.isfinite(width) or width < 1e-6 or largest >= 1e9:
+        return [brief(float(value)) for value in values]
+    decimals = max(2 - math.floor(math.log10(largest)), -math.floor(math.log10(width)))
+    while decimals > 0 and all(round(value, decimals) == round(value, decimals - 1) for value in values):
+        decimals -= 1
+    rounded = (round(float(value), decimals) + 0.0 for value in values)  # never -0
+    return [f"{value:{',' if abs(value) >= 1e4 else ''}.{max(0, decimals)}f}" for value in rounded]

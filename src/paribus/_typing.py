@@ -30,11 +30,12 @@ TableKind: TypeAlias = Literal["average", "individual"]  # kind= of to_frame(): 
 Statistic: TypeAlias = Literal["pairwise", "overall", "threeway", "total"]  # kind of H-statistic
 PlotBackend: TypeAlias = Literal["matplotlib", "plotly"]  # library that plots
 OutputLayout: TypeAlias = Literal["color", "rows"]  # outputs=: colors in one panel, or one panel each
-InteractionPlot: TypeAlias = Literal["bars", "heatmap", "network", "panels"]  # kind= of interactions
+InteractionPlot: TypeAlias = Literal["bars", "heatmap", "panels"]  # kind= of interactions
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: a possible error, or an explanation
 Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # best values of a metric
+StrengthBasis: TypeAlias = Literal["rows", "points"]  # values over which a strength is computed
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
 Presence: TypeAlias = Literal["both", "old", "new"]  # explanations that have a feature
 DriftKind: TypeAlias = Literal["level", "rows", "effect", "interaction"]  # part of a model that changed

@@ -63,11 +63,7 @@ class NoteCode(StrEnum):
         member._value_, member.severity, member.meaning, member.traits = code, severity, meaning, traits
         return member
 
-    EXTRAPOLATION = (
-        "PAR101",
-        "issue",
-        "part of a curve combines values of two features that do not occur together",
-    )
+    EXTRAPOLATION = "PAR101", "issue", "part of a curve combines values that do not occur together"
     MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data", ALWAYS
     NEARLY_CONSTANT = "PAR103", "tip", "a feature has the same value in nearly all rows", ALWAYS
     SINGLE_VALUE = "PAR104", "tip", "a feature has a single value, and no effect to show", ALWAYS
@@ -82,13 +78,6 @@ class NoteCode(StrEnum):
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out", ALWAYS
     THIN_SUPPORT = "PAR114", "tip", "most of the movement of a curve lies where data is sparse", ALWAYS
     QUANTILES_ESTIMATED = "PAR115", "tip", "grids or bins are based on estimated quantiles"
-    TAILS_EXTEND = (
-        "PAR116",
-        "issue",
-        "beyond the percentiles, a curve leaves the range that is plotted",
-        ALWAYS,
-    )
-    TAILS_TURN = "PAR117", "issue", "beyond the percentiles, a curve turns back against its direction", ALWAYS
     TARGET_AMONG_FEATURES = (
         "PAR118",
         "issue",
@@ -98,30 +87,21 @@ class NoteCode(StrEnum):
     GROUPS_JOINED = "PAR119", "tip", "rare categories of a grouping column were combined into one group"
     SMALL_GROUP = "PAR120", "issue", "a group has no sampled row, or too few for reliable standard errors"
     ONE_HOT_COLUMNS = "PAR121", "tip", "columns look like a one-hot encoding of one feature", LAST
-    GROUP_EXTRAPOLATES = "PAR122", "tip", "the curve of a group extends beyond its rows"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored", ALWAYS
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know", ALWAYS
     ROWS_SAMPLED = "PAR204", "tip", "the statistics were computed on a sample of the rows"
-    ERROR_ROWS = "PAR206", "tip", "standard errors use fewer rows than usual to keep max_memory"
     PAIRS_CHOSEN = "PAR208", "tip", "only pairs of the features that interact most were evaluated"
     NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite", ALWAYS
     ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently", ALWAYS
     CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows", ALWAYS
     SINGLE_ROW = "PAR304", "issue", "a single row does not determine effects"
-    SINGLE_PRECISION = (
-        "PAR305",
-        "tip",
-        "small strengths are reported as zero, because of rounding in single precision",
-    )
     PROBABILITY_SCALE = (
         "PAR306",
         "tip",
         "a model that is additive on the margin scale interacts on the probability scale",
         LAST,
     )
-    MODELS_DIFFER = "PAR307", "tip", "difference between the models of a list", IN_UNITS
-    SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
     CELL_DIFFERS = (
         "PAR309",
         "issue",
@@ -147,8 +127,6 @@ class NoteCode(StrEnum):
         LAST,
     )
     TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
-    RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence", IN_UNITS
-    RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
     ALE_DIFFERS = (
         "PAR404",
         "issue",
@@ -156,7 +134,6 @@ class NoteCode(StrEnum):
         ALWAYS_IN_UNITS,
     )
     TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
-    NO_TOTAL = "PAR406", "tip", "there is no total H, as some columns were not among the features"
     WEAK_DENOMINATOR = (
         "PAR407",
         "tip",
@@ -189,7 +166,6 @@ class NoteCode(StrEnum):
         WITH_PAIRS,
     )
     NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature", ALWAYS
-    DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features", ALWAYS
     GROUPS_DIFFER = "PAR415", "tip", "an effect differs between groups of rows by more than chance", IN_UNITS
     CURVES_INCOMPLETE = (
         "PAR416",
@@ -198,18 +174,10 @@ class NoteCode(StrEnum):
         WITH_PAIRS,
     )
     REGIONS_FOUND = "PAR417", "tip", "an effect differs between regions of the data"
-    RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
-    NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
     ERROR_BASIS = "PAR504", "tip", "basis of the standard error of a difference"
     INTERPOLATED = "PAR505", "tip", "curves were compared between the values of their grids"
     METRIC_LEFT_OUT = "PAR601", "tip", "a performance metric is not defined here and was left out", LAST
-    SHARED_RANKS = (
-        "PAR602",
-        "tip",
-        "close predictions share a rank in AUC, calibration and standard errors",
-        LAST,
-    )
 
 
 class Note(TaggedText):

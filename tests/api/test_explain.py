@@ -12,7 +12,6 @@ import pytest
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    VotingClassifier,
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,7 +22,6 @@ from compared_results import differing
 from paribus._api import explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import ParibusError
-from paribus.results.partial_dependence import trimmed
 from statistic_of import statistic_of
 
 ROWS, QUIET = 700, {"progress": False}
@@ -38,7 +36,6 @@ PARTS = (
     "performance",
     "columns",
 )
-CURVES = {"grid_resolution": 20, "quantiles": (0.1, 0.5, 0.9)}
 
 
 @cache
@@ -71,14 +68,12 @@ def test_each_part_is_what_its_function_returns(model):
     explainer = paribus.Explainer(model(), X, y, **QUIET)
     found = explainer.explain()
     subsample = found.interactions.provenance.sampled_rows or "auto"
-    curves, averages = explainer.effects(**CURVES), explainer.marginal(grid_resolution=20)
-    for name, effect in found.effects.items():  # which have more points, beyond the percentiles
-        np.testing.assert_array_equal(trimmed(effect).average, curves[name].average)
-        np.testing.assert_array_equal(trimmed(effect).quantiles.values, curves[name].quantiles.values)
-        assert len(trimmed(found.averages[name]).rows) == len(averages[name].rows)
+    assert not differing(found.effects, explainer.effects(quantiles=(0.1, 0.5, 0.9)))
+    assert not differing(found.averages, explainer.marginal())
     assert not differing(found.ale, explainer.accumulated_local_effects())
     assert not differing(found.interactions, explainer.h_statistic(subsample=subsample))
-    assert not differing(found.importance, explainer.feature_importance(subsample=subsample))
+    alone = explainer.feature_importance()
+    np.testing.assert_array_equal(found.importance.values, alone.values)
     assert not differing(found.surfaces, explainer.effects(list(found.surfaces), grid_resolution=12))
 
 
@@ -280,35 +275,6 @@ def classifiers():
     }
 
 
-@pytest.mark.parametrize("kind", ["two classes", "three classes", "counts", "additive"])
-def test_interactions_of_margins_are_those_of_the_decision_function(kind, tmp_path):
-    model, X = classifiers()[kind], table()[["a", "b", "n", "w"]]
-    found = paribus.explain(model, X, sample_weight="w", **QUIET)
-    margins = found.margin_interactions
-    want = paribus.h_statistic(model, X, sample_weight="w", response_method="decision_function", **QUIET)
-    assert differing(margins, want) == []
-    assert margins.provenance.sampled_rows is None
-    assert (kind == "additive") == (not margins.pairwise.strength.any())
-    assert found.interactions.pairwise.strength.any()
-    found.save(tmp_path / "found.json")
-    assert differing(paribus.load(tmp_path / "found.json").margin_interactions, margins) == []
-    found.report(tmp_path / "report.html")
-    assert "H² of the margin" in (tmp_path / "report.html").read_text()
-
-
-@pytest.mark.nightly
-def test_margins_that_are_predictions_or_are_not_read_have_no_interactions(tmp_path):
-    X = table()
-    boosted, classes = classifiers()["two classes"], X["n"] // 2
-    voting = VotingClassifier([("one", boosted), ("two", LogisticRegression())], voting="soft")
-    models = [trees(), product, voting.fit(X[["a", "b", "n"]], classes), boosted.predict_proba]
-    for model in models:
-        found = paribus.explain(model, X[NAMES if model is trees() else ["a", "b", "n"]], **QUIET)
-        assert found.margin_interactions is None
-        found.report(tmp_path / "report.html")
-        assert "H² of the margin" not in (tmp_path / "report.html").read_text()
-
-
 def test_rows_that_are_crossed_are_fewer_of_many_features():
     X = np.random.default_rng(0).normal(size=(200, 30))
     found = paribus.explain(lambda X: X[:, 0] * X[:, 1], X, grid_resolution=2, **QUIET)
@@ -320,26 +286,16 @@ def test_notes_without_interactions_are_about_importance():
     X = np.random.default_rng(0).normal(size=(120, 2))
     model = HistGradientBoostingClassifier(max_iter=2).fit(X, X[:, 0] > X[:, 1])
     codes = ("ROWS_SAMPLED", "PROBABILITY_SCALE")
-    drawn = "computed on 50 of 120 rows; standard errors include the error of subsampling"
+    drawn = "computed on 50 of 120 rows; errors include that of subsampling"
     alone = paribus.explain(model, X, interactions=False, subsample=50, **QUIET)
     assert [note for note in alone.verdict if note.code.name in codes] == [
-        f"importance was {drawn}",
+        f"interactions and standard errors of strengths were {drawn}",
         "importance with interactions includes those that the probability scale adds to a model that is additive "
         "on the margin scale; response_method='decision_function' explains the margin, exact on every row",
     ]
     both = paribus.explain(model, X, subsample=50, **QUIET)
-    assert any(note.startswith(f"interactions and importance were {drawn}") for note in both.verdict)
+    assert any(note.startswith(f"interactions were {drawn}") for note in both.verdict)
     assert f"interactions were {drawn}" in paribus.h_statistic(model, X, subsample=50, **QUIET).notes
-
-
-def test_many_features_have_fewer_points():
-    X = np.random.default_rng(0).normal(size=(60, 101))
-    explainer = paribus.Explainer(lambda X: X[:, 0], X, **QUIET)
-    found = explainer.explain(interactions=False, subsample=4)
-    assert found.effects.provenance.grid_resolution == found.averages.provenance.grid_resolution == 12
-    assert found.ale.provenance.grid_resolution == 20
-    given = explainer.explain(list(range(100)), interactions=False, subsample=4)
-    assert given.effects.provenance.grid_resolution == 20
 
 
 @pytest.mark.parametrize(
@@ -354,3 +310,34 @@ def test_many_features_have_fewer_points():
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ParibusError, match=message):
         paribus.explain(product, table()[NAMES], **options, **QUIET)
+
+
+def test_error_of_the_range_of_a_curve_is_that_of_resampled_rows():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 3)), columns=list("abc"))
+
+    def predict(t):
+        return np.asarray(np.sin(t["a"]) + t["a"] * t["b"] + 0.3 * t["c"])
+
+    shapes, rng = paribus.explain(predict, X, **QUIET).shapes, np.random.default_rng(1)
+    for name in "ab":
+        shape = shapes[name]
+        low, high = (predict(X.assign(**{name: value})) for value in (shape.lowest, shape.highest))
+        draws = [np.mean((high - low)[rng.integers(0, 120, 120)]) for _ in range(2_000)]
+        assert shape.range == pytest.approx(np.mean(high - low))
+        assert shape.range_error == pytest.approx(np.std(draws), rel=0.06)
+        assert shape.rows == 120
+    assert shapes["c"].range_error < 1e-12  # all rows move alike
+
+
+def test_direction_of_unordered_categories_is_refused_before_anything_is_evaluated():
+    X = pd.DataFrame({"k": list("abc") * 5, "z": range(15)})
+    calls = []
+
+    def model(t):
+        calls.append(len(t))
+        return np.asarray(t["z"], dtype=float)
+
+    with pytest.raises(ParibusError, match=r"direction of 'k', whose categories have no order; omit it"):
+        paribus.explain(model, X, monotone={"k": 1}, **QUIET)
+    assert sum(calls) < 63  # by which a model is tried first
+    assert paribus.explain(model, X, monotone={"k": 0, "z": 1}, **QUIET).shapes["z"].monotonicity.is_declared

@@ -172,10 +172,11 @@ def test_an_explained_function_is_called_on_a_thousand_rows(tmp_path):
         return rows[:, 0] * rows[:, 1] + rows[:, 2]
 
     found = paribus.explain(slow, X, X[:, 0], **QUIET)
-    assert 2_000_000 < predicted[0] <= 4_000_000
+    assert 1_000 * 50 * 10 < predicted[0] <= 4_000_000
     for part in (found, found.ale, found.averages, found.surfaces, found.performance):
         assert part.provenance.sampled_rows == 1_000
-    assert found.interactions.provenance.sampled_rows == found.importance.provenance.sampled_rows == 190
+    assert found.interactions.provenance.sampled_rows == 190
+    assert found.importance.provenance.sampled_rows == 1_000
     assert found.predictions.rows == 1_000
     alone = paribus.h_statistic(slow, X, subsample=190, **QUIET)
     same([found.interactions["numerator_pairwise"]], [alone["numerator_pairwise"]])

@@ -468,8 +468,8 @@ def test_table_null_is_not_nan_to_fingerprint():
 def test_table_unsigned_numbers_across_sign_bit():
     values = np.array([2**63 - 5 + k for k in range(10)], dtype=np.uint64)
     effect = paribus.partial_dependence(zero, values[:, None], 0, grid_resolution=5)
-    assert len(effect.grid_values[0]) > 2
-    assert effect.support.sum() > 5
+    assert effect.grid_values[0][[0, -1]].tolist() == values[[0, -1]].tolist()
+    assert effect.support.sum() == 10
 
 
 def test_table_few_weighted_rows_of_many_are_quick():
@@ -480,7 +480,7 @@ def test_table_few_weighted_rows_of_many_are_quick():
         lambda t: t["a"], frame, "a", sample_weight=weights, grid_resolution=20
     )
     assert effect.provenance.block_rows > 1000
-    assert effect.provenance.predictions == 100 * (20 + 8)
+    assert effect.provenance.predictions == 100 * len(effect.grid_values[0])
 
 
 def test_table_dates_with_zone_say_that_they_are_reported_in_utc(tmp_path):

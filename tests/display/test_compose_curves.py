@@ -13,6 +13,7 @@ from paribus._contracts import NOMINAL
 from paribus._display.figure import Band, Bars, Line, Points, Rug, Strip
 from paribus._text import at_value, number, percent
 from paribus._text import short as brief
+from paribus.results.partial_dependence import trimmed
 from statistic_of import statistic_of
 
 COLUMNS = [
@@ -44,27 +45,9 @@ def only(panel, kind):
     return mark
 
 
-def is_tail(mark):
-    """Return whether a mark is the upright dotted line of a curve beyond its grid."""
-    return isinstance(mark, Line) and mark.dash == "dotted" and mark.label is None and np.ptp(mark.x) == 0
-
-
 def only_curve(panel):
-    """Return the line or the points of the only curve, without its dotted lines beyond the grid."""
-    (mark,) = [mark for mark in of(panel, (Line, Points)) if not is_tail(mark)]
-    return mark
-
-
-def tail_places(panel):
-    return [mark.x.tolist() for mark in panel.marks if is_tail(mark)]
-
-
-def ends_with_tails(effect):
-    """Return at which ends of its grid an effect goes on."""
-    if effect.tails is None:
-        return []
-    counts = {0: effect.tails.below, -1: len(effect.tails.values) - effect.tails.below}
-    return [end for end, count in counts.items() if count]
+    """Return the line or the points of the only curve."""
+    return only(panel, (Line, Points))
 
 
 def said(panel):
@@ -135,7 +118,6 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
     else:
         curve, band = only_curve(panel), only(panel, Band)
         assert isinstance(curve, Line)
-        assert tail_places(panel) == [[curve.x[end]] * 2 for end in ends_with_tails(effect)]
         assert_allclose(band.low, heights - around)
         assert_allclose(band.high, heights + around)
         assert_array_equal(band.x, curve.x)
@@ -262,8 +244,8 @@ def test_local_effects_stand_over_their_bins(awkward, column):
 @pytest.mark.parametrize("column", COLUMNS)
 def test_averages_near_each_value_are_those_of_the_result(awkward, column):
     y = numbers(awkward) + np.arange(300) % 7
-    near = near_of(numbers, awkward, column, y=y)
-    panel = panel_of(near)
+    whole = near_of(numbers, awkward, column, y=y)
+    panel, near = panel_of(whole), trimmed(whole)
     predicted, observed = (mark for mark in of(panel, (Line, Points)) if mark.label)
     order = order_of(near, near.predicted[0])
     assert_array_equal(predicted.y, near.predicted[0][order])
@@ -275,6 +257,33 @@ def test_averages_near_each_value_are_those_of_the_result(awkward, column):
     if near.missing is not None:
         heights = [mark.y[0] for mark in of(panel.right, Points)]
         assert heights == [near.missing.predicted[0], near.missing.observed[0]]
+
+
+# --- the part that is drawn
+
+
+def test_a_curve_is_drawn_between_the_quantiles(rng):
+    X = rng.uniform(size=(401, 2))  # so many rows that the quantiles are observed values
+    effect = effect_of(lambda t: t[:, 0] ** 2, X, 0)
+    figure = effect.figure()
+    (panel,) = figure.panels
+    line, band, strip = only(panel, Line), only(panel, Band), only(panel, Strip)
+    values = np.linspace(*np.quantile(X[:, 0], [0.05, 0.95]), 30)
+    for mark in (line, band):
+        assert_allclose(mark.x, values)
+    assert_allclose(line.y, values**2)
+    assert len(effect.support) == 8 + 30 + 8
+    assert_allclose((strip.height * strip.width).sum(), effect.support[8:38].sum())
+    assert figure.notes == ("<lambda>, 401 rows (unweighted)",)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"percentiles": (0.05, 0.95)}, {"percentiles": (0, 1)}, {"custom_values": {0: np.arange(0, 1, 0.05)}}],
+)
+def test_a_curve_of_given_values_is_drawn_at_all_of_them(rng, options):
+    effect = effect_of(first, rng.uniform(size=(401, 2)), 0, **options)
+    assert_array_equal(only_curve(panel_of(effect)).x, effect.grid_values[0])
 
 
 # --- where the data is thin
@@ -357,10 +366,10 @@ def test_the_strip_has_about_thirty_bars_whatever_the_grid(rng):
         effect = effect_of(first, X, 0, grid_resolution=resolution)
         strip = only(panel_of(effect), Strip)
         assert 20 <= len(strip.at) <= 30
-        assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
+        assert_allclose((strip.height * strip.width).sum(), trimmed(effect).support.sum())
         assert_allclose(strip.at[:-1] + strip.width[:-1] / 2, strip.at[1:] - strip.width[1:] / 2)
     few = effect_of(first, X, 0, grid_resolution=20)
-    assert len(only(panel_of(few), Strip).at) == 20
+    assert len(only(panel_of(few), Strip).at) == 12
     local = only(panel_of(local_of(first, X, 0)), Strip)
     assert len(local.at) <= 30
 
@@ -535,7 +544,7 @@ def test_bands_of_rows_are_weighted_quantiles_of_their_curves(rng):
     weights = rng.integers(0, 3, 200).astype(float)
     effect = effect_of(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both", sample_weight=weights)
     wide, narrow, _ = of(panel_of(effect), Band)
-    rows = np.repeat(effect.individual[0], effect.row_weights.astype(int), axis=0)
+    rows = np.repeat(trimmed(effect).individual[0], effect.row_weights.astype(int), axis=0)
     for band, low, high in ((wide, 0.05, 0.95), (narrow, 0.25, 0.75)):
         assert_allclose(band.low, np.quantile(rows, low, axis=0))
         assert_allclose(band.high, np.quantile(rows, high, axis=0))
@@ -550,7 +559,7 @@ def test_rows_alone_are_not_moved(rng):
     lines = of(panel, Line)
     assert len(lines) == 12
     for line in lines:
-        assert (np.abs(effect.individual[0] - line.y).max(axis=1) == 0).any()
+        assert (np.abs(trimmed(effect).individual[0] - line.y).max(axis=1) == 0).any()
 
 
 def test_rows_that_begin_beyond_every_number_are_not_moved_there(rng):
@@ -606,14 +615,15 @@ def test_outputs_are_colors_or_rows(rng):
     lines = of(panel, Line)
     assert [line.label for line in lines] == ["p", "q", "r"]
     assert len({line.color for line in lines}) == len({line.dash for line in lines}) == 3
-    assert_array_equal([line.y for line in lines], effect.average)
+    shown = trimmed(effect).average
+    assert_array_equal([line.y for line in lines], shown)
     assert [line.hover[0].split("\n")[1].split()[0] for line in lines] == ["p", "q", "r"]
     rows = effect.figure(outputs="rows").panels
     assert [p.y.label for p in rows] == ["predicted p", "predicted q", "predicted r"]
-    assert_array_equal([only(p, Line).y for p in rows], effect.average)
+    assert_array_equal([only(p, Line).y for p in rows], shown)
     one = panel_of(effect, output="r")
     assert one.y.label == "predicted r"
-    assert_array_equal(only(one, Line).y, effect.average[2])
+    assert_array_equal(only(one, Line).y, shown[2])
 
 
 def test_outputs_at_levels_stand_beside_each_other(awkward):
@@ -860,11 +870,23 @@ def test_models_on_one_axis_share_the_data_and_differ_in_color_and_dashes(rng):
     assert (steep.label, flat.label) == ("steep", "flat")
     assert steep.color != flat.color
     assert steep.dash != flat.dash
-    assert_array_equal(steep.y, parts["steep"].average[0])
-    assert_array_equal(flat.y, parts["flat"].average[0])
+    assert_array_equal(steep.y, trimmed(parts["steep"]).average[0])
+    assert_array_equal(flat.y, trimmed(parts["flat"]).average[0])
     assert steep.hover[0].split("\n")[1].startswith("steep ")
     assert only(panel, Strip)
     assert panel.legend_title == "± 2 standard errors"
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_groups_of_other_spreads_share_a_panel_with_all_their_data(rng, shift):
+    X = pd.DataFrame({"a": rng.normal(size=1_000), "g": ["u", "v"] * 500})
+    X.loc[X["g"] == "v", "a"] = 0.3 * X["a"] + shift
+    groups = paribus.partial_dependence(lambda t: 2 * t["a"], X, "a", by="g", progress=False)
+    panel = panel_of(groups)
+    strip = only(panel, Strip)
+    assert_allclose((strip.height * strip.width).sum(), 1_000, rtol=0.11)  # all but the tails of both
+    for line in of(panel, Line):
+        assert_allclose(line.y, 2 * line.x)
 
 
 def test_slices_have_no_strip_in_common_and_each_its_own_grid(rng):

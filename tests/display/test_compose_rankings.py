@@ -15,7 +15,7 @@ from handmade import importance, statistics
 from paribus._display.compose.rankings import importance_figure, interactions_figure
 from paribus._display.figure import Bars, Heat, Line, Points, Rule, Text
 
-KINDS = ("bars", "heatmap", "network")
+KINDS = ("bars", "heatmap")
 BACKGROUND = "Forest, 20,000 rows (unweighted)"
 SAMPLE = "Forest, 500 of 20,000 rows, sampled with seed 0 (unweighted)"
 
@@ -155,8 +155,7 @@ def test_pictures_grow_with_what_they_show(rng):
     assert few.size[1] < many.size[1]
     assert few.size[0] < wide.size[0]
     assert 0.2 < (many.size[1] - few.size[1]) / 25 < 0.4  # inches of a bar
-    for kind in ("heatmap", "network"):
-        assert picture(found, kind).size[0] < picture(named, kind).size[0]
+    assert picture(found, "heatmap").size[0] < picture(named, "heatmap").size[0]
     assert picture(found, "heatmap", k=4).size < picture(found, "heatmap", k=8).size
     noted = statistics("abc", [1.0, 2.0, 3.0])
     plain = {kind: picture(noted, kind).size for kind in KINDS}
@@ -179,11 +178,9 @@ def test_nothing_but_zeros_is_said_in_words():
         BACKGROUND,
         "the data is small",
     )
-    assert "every interaction is exactly zero" in picture(zero, "network").notes
     dead = statistics("abc", np.zeros(3), main=np.zeros((3, 1)))
     assert not marks(picture(dead, "heatmap"), Heat)
     assert "blank: exactly zero" in picture(dead, "heatmap").notes
-    assert words(picture(dead, "network")) == list("abc")  # and no legend of what is not there
 
 
 # --- heat map
@@ -210,16 +207,6 @@ def test_lines_between_cells_enclose_the_triangle(found):
         assert np.nanmax(side) == 2.5
     ends = np.isfinite(between.x + between.y)
     assert (between.x[ends] + between.y[ends] <= 3.0).all()  # the corners of cells below the diagonal
-
-
-def test_a_network_has_at_most_ten_links_the_strongest(rng):
-    strength = rng.random(45)
-    found = statistics([f"x{k}" for k in range(10)], strength**2)
-    figure = picture(found, "network")
-    assert len(links(figure)) == 10
-    assert "the strongest 10 of 45 links" in figure.notes
-    drawn = {line.hover[5].split("\n")[0] for line in links(figure)}
-    assert drawn == {" × ".join(one.features) for one in found.strongest(10)}
 
 
 def test_equal_remarks_are_left_out():
@@ -275,138 +262,6 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     assert "·" not in words(picture(found, "heatmap"))
 
 
-# --- network
-
-
-def links(figure):
-    return [line for line in marks(figure, Line) if line.hover]
-
-
-def nodes(figure):
-    return next(points for points in marks(figure, Points) if points.hover)
-
-
-def test_a_network_draws_links_as_wide_as_they_are_strong(found):
-    figure = picture(found, "network")
-    widths = [line.width for line in links(figure)]
-    assert len(widths) == 4
-    assert widths == sorted(widths)  # the strongest lies on top
-    assert widths[-1] == 9.0
-    opaque = [line.alpha for line in links(figure)]
-    assert opaque == sorted(opaque)
-    assert figure.notes == (BACKGROUND, "the data is small")
-    area = nodes(figure).size ** 2
-    np.testing.assert_allclose(area / area.max(), [0.25, 0.5, 1.0, 0.75])  # a, b, d, c
-    assert words(figure)[:4] == ["a", "b", "d", "c"]
-    strongest, points = links(figure)[-1], nodes(figure)
-    np.testing.assert_allclose([strongest.x[0], strongest.x[-1]], points.x[:2], atol=1e-12)  # a and b
-    np.testing.assert_allclose([strongest.y[0], strongest.y[-1]], points.y[:2], atol=1e-12)
-    assert points.y[0] == 1.0  # the strongest feature on top
-
-
-def test_links_and_nodes_tell_what_they_are(found):
-    figure = picture(found, "network")
-    hover = links(figure)[-1].hover
-    assert hover[5] == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
-    points = nodes(figure)
-    assert points.hover[:2] == ("a\nown effect 1, standard error 0.05", "b\nown effect 2, standard error 0.1")
-    assert (hover[0], hover[-1]) == points.hover[:2]  # a pointer at the end of a link is on a node
-
-
-def test_a_network_says_what_widths_and_sizes_mean(found):
-    figure = picture(found, "network")
-    heads = ["link: interaction\n(prediction)", "node: own effect\n(prediction)"]
-    texts = words(figure)[4:]
-    assert texts == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
-    examples = [line for line in marks(figure, Line) if not line.hover]
-    assert [line.width for line in examples] == sorted(line.width for line in examples)
-    assert examples[-1].width == links(figure)[-1].width
-    dots = [points for points in marks(figure, Points) if not points.hover]
-    assert float(dots[-1].size[0]) == pytest.approx(float(nodes(figure).size.max()))
-    assert float(dots[0].size[0] / dots[-1].size[0]) == pytest.approx(np.sqrt(0.1))
-    # All of it stands to the right of every node and label, within the axis.
-    legend = [text for text in marks(figure, Text) if text.text in texts]
-    assert min(text.x for text in legend) > 1
-    assert max(text.x for text in legend) < figure.panels[0].x.high
-
-
-def test_long_units_are_told_in_lines_that_fit():
-    output = "lives in municipality of somewhere"
-    found = statistics("abc", [1.0, 2.0, 3.0], outputs=(output,), scale="probability")
-    headings = [text for text in words(picture(found, "network")) if text.startswith(("link", "node"))]
-    assert len(headings) == 2
-    for heading in headings:
-        assert max(map(len, heading.split("\n"))) <= 24
-        assert f"(probability of {output})" in heading.replace("\n", " ")
-
-
-@pytest.mark.parametrize("strongest", [0.2, 1.0, 3.0, 9.99, 12345.0, 7e-9])
-def test_examples_are_round_and_none_is_above_the_strongest(strongest):
-    found = statistics("ab", [strongest**2], main=[[strongest], [strongest / 2]])
-    texts = words(picture(found, "network"))
-    examples = [float(text.replace(",", "")) for text in texts if text[0].isdigit()][:3]
-    assert len(examples) == len(set(examples)) == 3
-    assert examples == sorted(examples)
-    assert max(examples) <= strongest * (1 + 1e-9)
-    assert all(len(f"{value:.0e}") == len(f"{value:.4e}".replace(".0000", "")) for value in examples)
-
-
-@pytest.mark.parametrize("size", [2, 3, 6, 12, 13, 30])
-@pytest.mark.parametrize("name", ["x{}", "average number of rooms per dwelling {}"])
-def test_labels_of_a_network_do_not_meet(rng, size, name):
-    found = statistics([name.format(k) for k in range(size)], rng.random(size * (size - 1) // 2))
-    figure = picture(found, "network", k=size)
-    names = marks(figure, Text)[:size]
-    boxes = [outline(text, figure) for text in names]
-    for place, box in enumerate(boxes):
-        assert all(apart(box, other) for other in boxes[:place])
-    heading = outline(marks(figure, Text)[size], figure)
-    assert all(apart(box, heading) for box in boxes)
-    x, y = figure.panels[0].x, figure.panels[0].y
-    for box in boxes:
-        assert x.low <= box[:, 0].min() / 72 / inches_of_a_unit(figure)
-        assert box[:, 0].max() / 72 / inches_of_a_unit(figure) <= x.high
-        assert np.abs(box[:, 1]).max() / 72 / inches_of_a_unit(figure) <= y.high
-
-
-def inches_of_a_unit(figure):
-    x = figure.panels[0].x
-    return figure.size[0] / (x.high - x.low)
-
-
-def outline(text, figure):
-    """The corners of a text in points, by characters of usual width, rotated as it is."""
-    lines = text.text.split("\n")
-    wide, high = 0.55 * text.size * max(map(len, lines)), 1.2 * text.size * len(lines)
-    left = {"left": 0.0, "center": -wide / 2, "right": -wide}[text.align]
-    low = {"bottom": 0.0, "center": -high / 2, "top": -high}[text.upright]
-    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [wide, high] + [left, low]
-    angle = np.radians(text.rotation)
-    turned = corners @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return turned + np.array(text.offset) + 72 * inches_of_a_unit(figure) * np.array([text.x, text.y])
-
-
-def apart(one, other):
-    """Whether a line parallel to a side of either box separates them."""
-    for box in (one, other):
-        for side in (box[1] - box[0], box[2] - box[1]):
-            a, b = one @ side, other @ side
-            if a.max() <= b.min() or b.max() <= a.min():
-                return True
-    return False
-
-
-def test_labels_of_many_lie_along_the_rays(rng):
-    found = statistics([f"x{k}" for k in range(20)], rng.random(190))
-    assert {text.rotation for text in marks(picture(found, "network", k=12), Text)} == {0.0}
-    for text in marks(picture(found, "network", k=20), Text)[:20]:
-        ray = np.degrees(np.arctan2(text.y, text.x))
-        assert np.isclose((text.rotation - ray) % 180, [0, 180], atol=1e-5).any()
-        assert -90 <= (text.rotation + 180) % 360 - 180 <= 90 + 1e-6  # no name stands on its head
-        assert (text.align, text.upright) == ("center", "center")  # the point around which all renderers turn
-        assert np.hypot(*text.offset) > 5 + 9 * 0.3 * len(text.text) / 2  # beyond the node by half its length
-
-
 # --- outputs, errors, names
 
 
@@ -426,7 +281,7 @@ def test_several_outputs_are_drawn_one_at_a_time():
     assert downwards(one(figure, Bars)) == [2.0, 1.0]
     assert figure.panels[0].x.label.startswith("strength of the interaction (probability of yes)")
     assert ticks(picture(found, "heatmap", output=0), "x") == ["a", "c"]
-    assert "probability of yes" in " ".join(words(picture(found, "network", output="yes")))
+    assert "probability of yes" in one(picture(found, "heatmap", output="yes"), Heat).unit
     figure = ranked(values, output=1)
     assert ticks(figure) == ["a", "b"]
     assert downwards(one_of_bars(figure, "on its own")) == [4.0, 2.0]
@@ -435,22 +290,21 @@ def test_several_outputs_are_drawn_one_at_a_time():
 
 def test_pictures_that_do_not_exist_say_so(found):
     with pytest.raises(
-        paribus.errors.OptionError, match="kind='pie' is not one of 'bars', 'heatmap', 'network', 'panels'"
+        paribus.errors.OptionError, match="kind='network' is not one of 'bars', 'heatmap', 'panels'"
     ):
-        picture(found, "pie")
+        picture(found, "network")
     with pytest.raises(paribus.errors.OptionError, match="statistic='pairs'"):
         picture(found, statistic="pairs")
     with pytest.raises(paribus.errors.OptionError, match="was not computed"):
         picture(found, statistic="threeway")
     with pytest.raises(paribus.errors.DrawingError, match="h_squared_total"):
         picture(found, statistic="total")
-    for kind in ("heatmap", "network", "panels"):
+    for kind in ("heatmap", "panels"):
         for statistic in ("threeway", "overall"):
             with pytest.raises(paribus.errors.DrawingError, match="kind='bars'"):
                 picture(found, kind, statistic=statistic)
-    for kind in ("heatmap", "network"):
-        with pytest.raises(paribus.errors.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
-            picture(found, kind, k=1)
+    with pytest.raises(paribus.errors.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
+        picture(found, "heatmap", k=1)
     for kind in ("bars", "panels"):
         with pytest.raises(paribus.errors.OptionError, match="k=0"):
             picture(found, kind, k=0)
@@ -471,7 +325,7 @@ def test_numbers_that_are_not_finite_have_no_picture():
 def test_names_are_written_as_they_are(kind):
     names = ["price_$", "$x^2$", "municipality of somewhere number 1", "municipality of somewhere number 2"]
     figure = picture(statistics(names, np.ones(6)), kind)
-    shown = " ".join([*words(figure), *(ticks(figure) if kind != "network" else ())])
+    shown = " ".join([*words(figure), *ticks(figure)])
     shown += " ".join(ticks(figure, "x")) if kind == "heatmap" else ""
     assert "price_$" in shown
     assert "$x^2$" in shown
@@ -659,7 +513,7 @@ def renamed(result, effect):
 
 def figures(found, modeled):
     yield from (picture(found, kind) for kind in KINDS)
-    yield picture(statistics([f"x{k}" for k in range(14)], np.ones(91)), "network")
+    yield picture(statistics([f"x{k}" for k in range(14)], np.ones(91)), "heatmap")
     yield picture(statistics("abc", np.zeros(3)))
     yield picture(modeled.statistics, "panels", effects=modeled.effects)
     yield ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0]))
@@ -704,8 +558,8 @@ def test_plotly_draws_every_picture(found, modeled):
     for figure in figures(found, modeled):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
-    texts = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
-    assert "a × b<br>strength 3, standard error 0.15" in str(texts)
+    (heat,) = (trace for trace in draw(picture(found, "heatmap")).data if trace.type == "heatmap")
+    assert "a × b<br>strength 3, standard error 0.15" in str(heat.hovertext)
 
 
 def test_composing_imports_no_plotting_package():

@@ -22,7 +22,6 @@ from paribus._display.layout import NO_PANEL, NOTE_SIZE, figure_of, lines_below
 from paribus._display.mark_helpers import DARK, PALETTE
 from paribus._display.output import draw
 from paribus._display.text_width import inches
-from paribus._text import percent
 from paribus.notes import Note, NoteCode
 from selection import nightly
 from statistic_of import statistic_of
@@ -279,11 +278,7 @@ def test_of_many_effects_the_strongest_are_drawn(frame):
     every = effects(frame)
     figure = every.figure(k=2)
     assert [panel.x.label for panel in figure.panels] == list(every)[:2]
-    share = percent(max(every[name].tails.share for name in list(every)[:2])).replace(" %", "%")
-    assert figure.notes[1:3] == (
-        f"the strongest 2 of {len(every)}, k= draws more",
-        f"dotted: beyond percentiles 5 and 95 (up to {share} of the data)",
-    )
+    assert figure.notes[1] == f"the strongest 2 of {len(every)}, k= draws more"
     with pytest.raises(paribus.errors.OptionError, match="k=0"):
         every.figure(k=0)
 

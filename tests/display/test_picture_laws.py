@@ -9,21 +9,12 @@ import pytest
 import paribus
 from paribus._display.figure import Band, Bars, Line, Points, Strip
 from paribus._text import number
+from paribus.results.partial_dependence import central_points
 from paribus.results.refits import half_width
 
 
 def of(panel, kind):
     return [mark for mark in panel.marks if isinstance(mark, kind)]
-
-
-def is_tail(mark):
-    """Return whether a mark is the upright dotted line of a curve beyond its grid."""
-    return isinstance(mark, Line) and mark.dash == "dotted" and mark.label is None and np.ptp(mark.x) == 0
-
-
-def curves(panel):
-    """Return the lines of a panel but those of curves beyond their grid."""
-    return [line for line in of(panel, Line) if not is_tail(line)]
 
 
 def only(result, **options):
@@ -107,14 +98,15 @@ def test_density_at_the_ends_is_that_of_their_whole_cell():
 
 def test_a_curve_fades_below_a_fifth_of_the_usual_density_and_not_above():
     def strength(thin):
-        values = np.concatenate([np.repeat(np.arange(50.0), 100), np.repeat(np.arange(50.0, 100.0), thin)])
-        effect = paribus.partial_dependence(lambda t: t[:, 0], np.column_stack([values, values]), 0)
-        (line,) = curves(only(effect))
-        return line.strength
+        grid = np.arange(100.0)
+        values = np.repeat(grid, np.where((grid >= 25) & (grid < 75), thin, 100))
+        X = np.column_stack([values, values])
+        effect = paribus.partial_dependence(lambda t: t[:, 0], X, 0, grid_resolution=100)
+        (line,) = of(only(effect), Line)
+        return line.strength if line.strength is None else line.strength[np.searchsorted(line.x, [20, 50])]
 
     assert strength(25) is None
-    assert strength(10)[90] == pytest.approx(0.5)
-    assert strength(10)[20] == 1
+    assert strength(10) == pytest.approx([1, 0.5])
 
 
 # --- what is around curves
@@ -149,8 +141,10 @@ def test_models_and_rows_are_told_apart_where_both_are_around_curves(table):
 
 def test_a_pointer_tells_what_is_drawn_around_a_curve_of_models(table):
     effect = paribus.partial_dependence(fits(), table, "a")
-    (line,) = [line for line in curves(only(effect)) if line.hover]
-    low, high = (end[0, 0] for end in effect.refit_interval())
+    (line,) = [line for line in of(only(effect), Line) if line.hover]
+    first = central_points(effect).start
+    assert first > 0
+    low, high = (end[0, first] for end in effect.refit_interval())
     assert f"rows and refits as folds, 95 %: {number(low)} to {number(high)}" in line.hover[0]
 
 

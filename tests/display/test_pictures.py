@@ -9,6 +9,7 @@ import paribus
 from conftest import numbers
 from paribus._display.figure import Heat, Line, Strip
 from paribus._display.vector.ticks import axis_ticks
+from paribus.results.partial_dependence import trimmed
 from selection import nightly
 
 
@@ -26,16 +27,6 @@ def only_panel(effect, **options):
 def of(panel, kind):
     """Return the marks of one kind."""
     return [mark for mark in panel.marks if isinstance(mark, kind)]
-
-
-def is_tail(mark):
-    """Return whether a mark is the upright dotted line of a curve beyond its grid."""
-    return isinstance(mark, Line) and mark.dash == "dotted" and mark.label is None and np.ptp(mark.x) == 0
-
-
-def curves(panel):
-    """Return the lines of a panel but those of curves beyond their grid."""
-    return [line for line in of(panel, Line) if not is_tail(line)]
 
 
 def labels(panel):
@@ -97,11 +88,11 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     some = "12 of 300 rows"
     assert labels(panel) == ["90 % of rows", "50 % of rows", some, "average ± 2 standard errors"]
     assert sorted(explained(effect.plot())) == sorted(labels(panel))
-    *rows, mean = curves(panel)
-    np.testing.assert_array_equal(mean.y, effect.average[0])
+    *rows, mean = of(panel, Line)
+    shown = trimmed(effect)
+    np.testing.assert_array_equal(mean.y, shown.average[0])
     assert len(rows) == 12
-    assert len(of(panel, Line)) == len(rows) + 1 + 2  # the average goes on beyond both ends
-    assert all((effect.individual[0] == row.y).all(axis=1).any() for row in rows)
+    assert all((shown.individual[0] == row.y).all(axis=1).any() for row in rows)
 
 
 def test_classes_have_names_and_colors(rng):
@@ -171,7 +162,7 @@ def test_surfaces_and_rows_of_several_outputs_have_panels_of_their_own(rng):
     rows = paribus.Explainer(lambda t: t, X, target_names=["p", "q"]).partial_dependence(0, kind="both")
     one, other = rows.figure().panels
     assert (one.y.label, other.y.label) == ("predicted p", "predicted q")
-    for panel, average in zip((one, other), rows.average, strict=True):
+    for panel, average in zip((one, other), trimmed(rows).average, strict=True):
         np.testing.assert_array_equal(of(panel, Line)[-1].y, average)
 
 
@@ -272,7 +263,7 @@ def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(r
     (strip,) = of(panel, Strip)
     assert strip.width.sum() > 0.8 * (panel.x.high - panel.x.low)
     assert abs(strip.at[strip.height.argmax()]) < 1.5  # where the data is
-    np.testing.assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
+    np.testing.assert_allclose((strip.height * strip.width).sum(), trimmed(effect).support.sum())
     assert all(line.steps for line in of(panel, Line))
 
 

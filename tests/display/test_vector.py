@@ -679,9 +679,9 @@ def test_an_empty_panel_has_a_picture():
     )
 
 
-def test_rankings_heat_maps_and_networks_are_small():
+def test_rankings_and_heat_maps_are_small():
     found = statistics("abcdef", np.arange(1.0, 16.0))
-    for figure in (found.figure("bars"), found.figure("heatmap"), found.figure("network")):
+    for figure in (found.figure("bars"), found.figure("heatmap")):
         assert len(vector.render(figure, id_prefix="a")) < 12_000
     assert len(vector.render(importance(["a", "b"], [1.0, 3.0]).figure(), id_prefix="a")) < 3_000
 

@@ -79,7 +79,8 @@ def test_interactions_of_a_sum_are_exactly_zero():
         np.testing.assert_allclose(mine.denominator, theirs.denominator, rtol=1e-9)
     np.testing.assert_allclose(have.variance, want.variance, rtol=1e-9)
     mine, theirs = (
-        feature_importance(one, X, sample_weight=WEIGHTS, **QUIET) for one in (model, Function(model.predict))
+        feature_importance(one, X, sample_weight=WEIGHTS, subsample=None, **QUIET)
+        for one in (model, Function(model.predict))
     )
     assert mine.provenance.evaluator == "additive_exact"
     assert theirs.provenance.evaluator == "brute"

@@ -88,7 +88,9 @@ def answered(evaluator, state, support):
     arrays = [
         array for a in answers for array in (a.average, a.standard_error, a.individual) if array is not None
     ]
-    return arrays + [np.asarray(part) for pair in support.finish(state, 1.0) for part in pair]
+    supports = support.finish(state, 1.0)
+    arrays += [ranks for one in supports if (ranks := one.ranks) is not None]
+    return arrays + [np.asarray(part) for one in supports for part in (one.points, one.missing)]
 
 
 def any_table(table):

@@ -258,7 +258,7 @@ def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     frame = pd.DataFrame(RNG.normal(size=(100_000, 4)), columns=list("abcd"))
     rows = rows_of(table_of(frame), None)
     looks = [summarize(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in range(4)]
-    axes = [axis_of(look, rows.table, j, GridOptions()) for j, look in enumerate(looks)]
+    axes = [axis_of(look, rows.table, j, GridOptions((0.05, 0.95), 100)) for j, look in enumerate(looks)]
     questions = tuple(Grid((axes[i], axes[j])) for i in range(4) for j in range(i))
     request = EvaluationRequest(
         questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1
@@ -317,9 +317,9 @@ def test_a_method_that_cannot_answer_says_why():
         match=r"it is not a shortcut\)\. method='brute' gives the same result on the same rows",
     ):
         paribus.partial_dependence(MODELS["pipeline"], X, 0, method="exact")
-    provenance = paribus.partial_dependence(MODELS["pipeline"], X, 0).provenance
-    assert provenance.evaluator == "brute"
-    assert provenance.predictions == 200 * (100 + 8)  # points of the grid, and eight beyond it
+    effect = paribus.partial_dependence(MODELS["pipeline"], X, 0)
+    assert effect.provenance.evaluator == "brute"
+    assert effect.provenance.predictions == 200 * len(effect.grid_values[0])
 
 
 @pytest.mark.nightly
@@ -353,7 +353,7 @@ def test_rows_of_weight_zero_are_not_even_predicted():
     effect = paribus.partial_dependence(
         lambda t: asked.append(len(t)) or t[:, 0], X, 0, grid_resolution=20, sample_weight=weights
     )
-    assert sum(asked[4:]) == effect.provenance.predictions == 100 * (20 + 8)
+    assert sum(asked[4:]) == effect.provenance.predictions == 100 * len(effect.grid_values[0])
 
 
 LARGEST = float(np.finfo(float).max)

@@ -19,7 +19,7 @@ from paribus._data.rows import rows_of, sample_numbers
 from paribus._evaluators import occupancy
 from paribus._evaluators.occupancy import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus._kernels import compiled, reference
-from paribus.errors import FormatError, RefusalError
+from paribus.errors import FormatError
 from selection import nightly
 from statistic_of import statistic_of
 
@@ -105,8 +105,8 @@ def test_extrapolation_independent_numbers_are_not(n):
 
 def test_extrapolation_ends_of_curve_are_off_and_its_middle_is_not():
     found = of(pair(20_000, 0.9))
-    assert found.by_point.shape == (100,)
-    assert found.by_point[[0, -1]].min() > 0.3 > 0.2 > found.by_point[45:55].max()
+    assert found.by_point.shape == (50,)
+    assert found.by_point[[0, -1]].min() > 0.3 > 0.2 > found.by_point[22:28].max()
     assert found.share == pytest.approx(found.by_point.mean(), abs=0.01)
 
 
@@ -393,7 +393,7 @@ def test_extrapolation_pair_is_as_far_off_as_one_of_it_with_another():
     assert (found.feature, found.partner, found.partners) == ("x0", "x1", 1)
     assert not found.mask.any()
     assert (found.by_point == found.by_point[0]).all()  # the same along x2
-    alone = of(X, 0, grid_resolution=10)
+    alone = of(X, 0, grid_resolution=10, percentiles=(0.05, 0.95))
     assert found.share == alone.share
     np.testing.assert_array_equal(found.by_point[0], alone.by_point)
 
@@ -472,45 +472,13 @@ def test_extrapolation_hundred_and_eighty_rows_are_enough_for_three_bins():
 # ---------------------------------------------------------------- recursion
 
 
-def test_extrapolation_recursion_asks_about_no_such_rows_and_is_compared():
+def test_extrapolation_recursion_asks_about_no_such_rows():
     X = pair(3_000, 0.95)
-    y = X[:, 0] * X[:, 1]
-    model = RandomForestRegressor(10, max_depth=6, random_state=0).fit(X, y)
+    model = RandomForestRegressor(10, max_depth=6, random_state=0).fit(X, X[:, 0] * X[:, 1])
     recursion = paribus.partial_dependence(model, X, 1, method="recursion", grid_resolution=20)
-    exact = paribus.partial_dependence(model, X, 1, grid_resolution=20, kind="both")  # errors from all rows
     assert recursion.extrapolation is None
-    apart = np.abs(recursion.average - exact.average)[0]
-    worst = int(apart.argmax())
-    assert apart[worst] > exact.standard_error[0, worst]
-    assert recursion.notes[-1] == (
-        f"recursion differs from exact by up to {apart[worst]:.4g} "
-        f"({apart[worst] / exact.standard_error[0, worst]:.4g} standard errors) at "
-        f"x1 = {recursion.grid_values[0][worst]:.4g}"
-    )
-    assert recursion.provenance.passes == 1  # the comparison takes a few rows
-
-
-def test_extrapolation_recursion_that_does_not_differ_says_nothing():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3_000, 1))
-    model = RandomForestRegressor(5, max_depth=3, bootstrap=False, random_state=0).fit(X, X[:, 0])
-    effect = paribus.partial_dependence(model, X, 0, method="recursion")
-    assert not any("recursion" in note for note in effect.notes)
-
-
-def test_extrapolation_recursion_that_cannot_be_compared_says_so(monkeypatch):
-    from paribus._evaluators.trees.tree_exact import TreeExact
-
-    X = pair(300, 0.5)
-    model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])
-
-    def refused(model, ask):
-        raise RefusalError("it is too late")
-
-    monkeypatch.setattr(TreeExact, "build", staticmethod(refused))
-    effect = paribus.partial_dependence(model, X, 0, method="recursion")
-    assert effect.notes[-1].startswith("recursion could not be compared with exact: ")
-    assert "it is too late" in effect.notes[-1]
+    assert recursion.notes[-1].startswith("averaged along the paths of the training data")
+    assert recursion.provenance.passes == 1
 
 
 # ---------------------------------------------------------------- results

@@ -118,7 +118,8 @@ def test_marginal_averages_are_those_of_grouping_by_cells(feature, weighted):
     X, y, f = frame(), target(), model(frame())
     w = weights() if weighted else np.ones(ROWS)
     given = {"sample_weight": w} if weighted else {}
-    found = statistic_of("marginal", model, X, [feature], y=y, grid_resolution=7, **given)[feature]
+    given |= {"percentiles": (0.05, 0.95), "grid_resolution": 7}
+    found = statistic_of("marginal", model, X, [feature], y=y, **given)[feature]
     cells = cell_of(X[feature], found.grid_values[0])
     for values, name in zip((f, y, y - f), WHAT, strict=True):
         for k in range(len(found.grid_values[0])):
@@ -249,13 +250,15 @@ def test_marginal_without_noise_linear_model_is_mean_of_its_cells():
 
 def test_marginal_rows_far_out_are_in_no_cell_unless_grid_spans_them():
     X = np.append(np.linspace(0, 1, 99), 1e6)[:, None]
-    found = paribus.marginal(lambda t: t[:, 0], X, grid_resolution=99)["x0"]
+    between = {"percentiles": (0.05, 0.95), "grid_resolution": 99}
+    found = paribus.marginal(lambda t: t[:, 0], X, **between)["x0"]
     assert np.nanmax(found.predicted) < 1
     assert found.outside == pytest.approx(0.1, abs=0.02)
     assert "of the weight in no cell" in repr(found)
     whole = paribus.marginal(lambda t: t[:, 0], X, percentiles=(0, 1), grid_resolution=3)["x0"]
     assert whole.outside == 0
     assert whole.rows.tolist() == [99, 0, 1]
+    assert paribus.marginal(lambda t: t[:, 0], X)["x0"].outside == 0
     assert np.isnan(whole.predicted[0, 1])
 
 
@@ -308,12 +311,12 @@ def test_marginal_each_of_several_classes_has_its_indicator(kind):
 def test_marginal_several_outputs_have_several_targets():
     X, y = frame()[["b", "count"]], np.stack([target(), -target()], axis=1)
     fitted = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
-    found = paribus.marginal(fitted, X, y=y)["b"]
-    assert found.observed.shape == (2, 20)
+    found = paribus.marginal(fitted, X, y=y, grid_resolution=20)["b"]
+    assert found.observed.shape == (2, len(found.grid_values[0]))
     assert np.allclose(found.observed[0], -found.observed[1])
     with pytest.raises(paribus.errors.InputError, match="y has 1 column and the model has 2 outputs"):
         paribus.marginal(fitted, X, y=y[:, 0])
-    alone = paribus.marginal(None, X, ["b"], y=y)["b"]
+    alone = paribus.marginal(None, X, ["b"], y=y, grid_resolution=20)["b"]
     assert alone.output_names == ("y 0", "y 1")
     assert np.array_equal(alone.observed, found.observed, equal_nan=True)
 
@@ -735,7 +738,7 @@ def test_marginal_pictures_show_what_there_is(awkward):
 def test_marginal_several_outputs_have_panel_each():
     X, codes = frame()[["b", "count"]], np.digitize(target(), [0, 2])
     fitted = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, codes)
-    found = paribus.marginal(fitted, X, y=codes)
+    found = paribus.marginal(fitted, X, y=codes, percentiles=(0.05, 0.95), grid_resolution=20)
     figure = found["b"].figure()
     assert [panel.y.label for panel in figure.panels] == [f"probability of class {k}" for k in range(3)]
     assert all(len(said(panel)) == 2 for panel in figure.panels)

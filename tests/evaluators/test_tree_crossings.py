@@ -32,13 +32,10 @@ from interaction_examples import (
     bits,
     hist,
 )
-from paribus._api import crossed_rows, run
-from paribus._data.read import table_of
+from paribus._api import run
 from paribus._data.rows import sample_numbers
 from paribus._evaluators.interactions import tree_passes
 from paribus._kernels import reference
-from paribus._models import adapt, trees_of
-from paribus._models.ensemble import LEAF
 
 # What libraries say of themselves.
 pytestmark = [
@@ -85,7 +82,7 @@ def test_probabilities_have_the_statistics_and_errors_of_brute_force(name):
         assert brute.provenance.predictions > 0
         alike(found, brute, tolerance)
         assert (found.pairwise.numerator > 0).any()
-    effect = paribus.feature_importance(model, table, sample_weight=WEIGHTS)
+    effect = paribus.feature_importance(model, table, sample_weight=WEIGHTS, subsample=None)
     assert (effect.provenance.evaluator, effect.provenance.predictions) == ("tree_crossed", 0)
     strength = brute.main_effect.strength.reshape(effect.values.shape)
     np.testing.assert_allclose(effect.values, strength, rtol=100 * tolerance, atol=tolerance)
@@ -118,23 +115,7 @@ def test_kernels_in_numpy_give_the_same(monkeypatch):
     alike(found, paribus.h_statistic(model, GAPS[:20]), 1e-12)
 
 
-def test_number_of_rows_depends_on_leaves_pairs_and_memory():
-    model = adapt(hist("Classifier").fit(TRAIN, TWO), table_of(TRAIN))
-    leaves = int((trees_of(model).ensemble.column == LEAF).sum())
-    rows = crossed_rows.tree_crossed_rows
-    assert rows([model], 2, 3, None) == crossed_rows.MOST_CROSSED
-    crossings = crossed_rows.CROSSED_LEAVES // (leaves * 1_000**2)
-    assert rows([model], 2, crossings, None) == pytest.approx(1_000, abs=2)
-    assert rows([model], 2, 4 * crossings, None) == 500
-    assert rows([model], 10, 3, 8 * 8 * 10 * 700**2) == 700
-    assert rows([model], 10, 3, 1_000) == 500
-    assert rows([model], 20, 3, None) == rows([model], 20, 3, 2**40) == 1_264
-    deep = adapt(hist("Classifier", max_iter=60).fit(TRAIN, TWO), table_of(TRAIN))
-    assert rows([model, deep], 2, crossings, None) == rows([deep], 2, crossings, None) < 1_000
-
-
-def test_rows_are_drawn_and_their_number_can_be_chosen(monkeypatch):
-    monkeypatch.setattr(crossed_rows, "CROSSED_LEAVES", 1)
+def test_rows_are_drawn_and_their_number_can_be_chosen():
     model = hist("Classifier").fit(TRAIN, TWO)
     found = paribus.h_statistic(model, MANY, [0, 1])
     assert found.provenance.sampled_rows == 500

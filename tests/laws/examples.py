@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 ROWS = 90
+TAIL_ROWS = 420  # more than the points of a curve, so that most values in tails are no grid points
 LABELS = ("u", "v", "w")
 
 
@@ -88,6 +89,32 @@ def boosted(labels=LABELS, rows=ROWS):
 
 
 @cache
+def heavy_table(labels, rows):
+    """Return columns with heavy tails, a code of missing values far outside, and no ties."""
+    X, _, weights = table(labels, rows)
+    rng = np.random.default_rng(13)
+    X = X.assign(a=rng.lognormal(0.0, 1.2, rows), b=np.where(X["b"].isna(), np.nan, rng.standard_t(2, rows)))
+    X["n"] = np.where(rng.random(rows) < 0.01, 999, rng.poisson(30, rows))
+    y = np.log(X["a"]) * X["b"].fillna(1.0) + 3 * (X["a"] > 8) + (X["n"] > 40) + rng.normal(size=rows)
+    return X, y.to_numpy(), weights
+
+
+@cache
+def heavy_tails(labels=LABELS, rows=TAIL_ROWS):
+    X, y, weights = heavy_table(labels, max(rows, TAIL_ROWS))
+    model = lightgbm.LGBMRegressor(
+        n_estimators=12, num_leaves=15, min_child_samples=3, min_data_per_group=5, cat_smooth=1, verbose=-1, n_jobs=1
+    )  # fmt: skip
+    return Example(model.fit(X, y), X, y, weights, relabeled=lambda new: heavy_tails(new, rows))
+
+
+@cache
+def heavy_tails_of_a_function(labels=LABELS, rows=TAIL_ROWS):
+    example = heavy_table(labels, max(rows, TAIL_ROWS))
+    return Example(worth(labels), *example, relabeled=lambda new: heavy_tails_of_a_function(new, rows))
+
+
+@cache
 def classes(labels=LABELS, rows=ROWS):
     X, y, weights = table(labels, rows)
     y = np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, [0.4, 0.8]))]
@@ -143,6 +170,8 @@ EXAMPLES = {
     "two targets": two_targets,
     "pipeline": prepared_trees,
     "linear pipeline": prepared_terms,
+    "heavy tails": heavy_tails,
+    "heavy tails of a function": heavy_tails_of_a_function,
 }
 
 

@@ -164,7 +164,18 @@ STATISTICS = {
     ),
     "h": Statistic("h_statistic", {"threeway": 3}, additive=no_interactions, laws_without=dict([NO_CURVES])),
     "importance": Statistic(
-        "feature_importance", additive=deviations_of_terms, laws_without=dict([NO_CURVES])
+        "feature_importance",
+        additive=deviations_of_terms,
+        laws_without=dict([NO_CURVES])
+        | dict.fromkeys(
+            ("exact equals brute", "pipeline"), "strengths of functions follow from points of curves"
+        ),
+    ),
+    "importance at rows": Statistic(
+        "feature_importance",
+        {"subsample": None},
+        additive=deviations_of_terms,
+        laws_without=dict([NO_CURVES]) | dict.fromkeys(("read equals held", "resumed equals run"), IN_MEMORY),
     ),
     "permutation": Statistic(
         "feature_importance",

@@ -159,7 +159,7 @@ def test_nan_does_not_push_the_quantiles(share):
     column = RNG.uniform(size=2000)
     column[: int(share * 2000)] = np.nan
     effect = paribus.partial_dependence(
-        lambda t: np.nan_to_num(t[:, 0]), np.column_stack([column, column]), 0
+        lambda t: np.nan_to_num(t[:, 0]), np.column_stack([column, column]), 0, percentiles=(0.05, 0.95)
     )
     present = column[~np.isnan(column)]
     np.testing.assert_allclose(effect.grid_values[0][[0, -1]], np.quantile(present, [0.05, 0.95]))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from examples import EXAMPLES
-from laws import LAWS, PREPARED
+from laws import HEAVY, LAWS, PREPARED
 from paribus._api.options import STATISTICS as OPTIONS
 from table_of_statistics import STATISTICS
 
@@ -23,35 +23,38 @@ def held(law, statistic, example, request):
 EVERY = tuple(STATISTICS)
 # CI holds many laws of these statistics by a plain function and of the others by trees, or the other way round.
 CURVES = ("pd", "quantiles", "ale", "marginal", "importance", "regions", "extrapolation")
-OTHERS = ("ice", "two-way", "ale_pair", "h", "permutation")
+OTHERS = ("ice", "two-way", "ale_pair", "h", "importance at rows", "permutation")
+TAILS = {"heavy tails": ("pd", "importance"), "heavy tails of a function": ("pd", "quantiles")}
 # The cases of each law in CI: statistics by example. `make nightly` runs every statistic with every example.
 IN_CI = {
-    "exact equals brute": {"boosted": EVERY, "classes": ("ice", "ale", "h"), "two targets": ("pd", "two-way"),
+    "exact equals brute": {"boosted": EVERY, "heavy tails": ("pd", "ale"), "classes": ("ice", "ale", "h"), "two targets": ("pd", "two-way"),
                            "pipeline": ("ice", "ale"), "linear pipeline": ("ice", "h")},
-    "compiled equals reference": {"boosted": EVERY, "classes": ("two-way", "h")},
-    "any split into blocks": {"function": CURVES, "boosted": OTHERS, "classes": ("ale", "h"), "pipeline": ("ice",)},
-    "order of blocks": {"boosted": CURVES, "function": OTHERS},
-    "threads": {"function": CURVES, "boosted": OTHERS},
+    "compiled equals reference": {"boosted": EVERY, "heavy tails": ("pd",), "classes": ("two-way", "h")},
+    "any split into blocks": {**TAILS, "function": CURVES, "boosted": OTHERS, "classes": ("ale", "h"), "pipeline": ("ice",)},
+    "order of blocks": {**TAILS, "boosted": CURVES, "function": OTHERS},
+    "threads": {**TAILS, "function": CURVES, "boosted": OTHERS},
     "Dask": {"function": CURVES, "boosted": OTHERS},
     "company in a pass": {"function": CURVES, "boosted": OTHERS, "pipeline": ("ale",)},
-    "integer weights": {"boosted": CURVES, "function": OTHERS, "classes": ("importance",)},
-    "zero weight": {"function": CURVES, "boosted": OTHERS, "two targets": ("h",), "linear pipeline": ("ice",)},
-    "scale of weights": {"boosted": CURVES, "function": OTHERS},
+    "integer weights": {**TAILS, "boosted": CURVES, "function": OTHERS, "classes": ("importance",)},
+    "zero weight": {**TAILS, "function": CURVES, "boosted": OTHERS, "two targets": ("h",), "linear pipeline": ("ice",)},
+    "scale of weights": {**TAILS, "boosted": CURVES, "function": OTHERS},
     "equal weights": {"function": CURVES, "boosted": OTHERS},
-    "order of rows": {"boosted": CURVES, "function": OTHERS, "classes": ("ale",)},
+    "order of rows": {**TAILS, "boosted": CURVES, "function": OTHERS, "classes": ("ale",)},
     "order of columns": {"function": CURVES, "boosted": OTHERS},
     "relabeled categories": {"boosted": CURVES, "function": OTHERS},
     "additive model": {"function": EVERY},
     "mean of ICE is partial dependence": {"function": EVERY, "boosted": EVERY, "classes": EVERY, "pipeline": EVERY},
-    "read equals held": {"function": CURVES, "boosted": OTHERS, "pipeline": ("ale",)},
-    "resumed equals run": {"boosted": CURVES, "function": OTHERS, "pipeline": ("ice",)},
+    "read equals held": {**TAILS, "function": CURVES, "boosted": OTHERS, "pipeline": ("ale",)},
+    "resumed equals run": {**TAILS, "boosted": CURVES, "function": OTHERS, "pipeline": ("ice",)},
     "list of one model": {"function": CURVES, "boosted": OTHERS},
     "pipeline": {"pipeline": ("two-way",), "linear pipeline": ("two-way",)},
 }  # fmt: skip
 
 
 def applies(statistic, example):
-    """Return whether an example shows more of a statistic than others: pipelines do where they are read."""
+    """Return whether an example shows more of a statistic than others: pipelines where they are read, tails of curves."""
+    if example in HEAVY:
+        return statistic in ("pd", "quantiles", "ale", "marginal", "importance")
     return example not in PREPARED or statistic in ("pd", "ice", "two-way", "ale", "h")
 
 

@@ -93,7 +93,7 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
 
 def test_a_strength_that_is_not_known_does_not_hide_another(frame):
     parts = {name: effects["age"] for name, effects in of_both(paribus.effects, frame, ["age"]).items()}
-    nan = {name: dataclasses.replace(part, strength=float("nan")) for name, part in parts.items()}
+    nan = {name: dataclasses.replace(part, strengths=np.full(1, np.nan)) for name, part in parts.items()}
     assert paribus.compare({"a": nan["steep"], "b": parts["flat"]}).strength == parts["flat"].strength
     assert np.isnan(paribus.compare(nan).strength)
 

@@ -10,7 +10,7 @@ import pytest
 import paribus
 from handmade import provenance
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_parts import ModelSpread, between, model_spread_notes
+from paribus.results.curve_parts import ModelSpread, between
 from paribus.results.performance import Metric, Performance
 from paribus.results.provenance import skipped_notes
 
@@ -95,39 +95,22 @@ def test_results_that_contradict_themselves_are_refused(name):
         replace(result, **changes)
 
 
-def spread(missing=None):
+def test_spread_is_the_standard_deviation_between_models():
     values = np.array([[[1.0, 2.0, 3.0]], [[1.0, 4.0, 3.0]]])
-    return ModelSpread.of(("one", "two"), values, missing)
-
-
-FACTS = {"feature_names": ("gap",), "output_names": ("y",), "grid_values": (np.array([0.0, 5.0, 9.0]),)}
-
-
-def test_note_of_models_names_where_they_differ_most():
-    mean = np.array([[1.0, 3.0, 3.0]])
-    (note,) = model_spread_notes(spread(), mean, FACTS)
-    assert note.code is NoteCode.MODELS_DIFFER
-    assert (
-        str(note) == "2 models differ by a standard deviation of up to 1.414 (71 % of the range) at gap = 5"
-    )
-    assert note.value == pytest.approx(2**0.5)
-    (note,) = model_spread_notes(spread(np.array([[0.0], [10.0]])), mean, FACTS)
-    assert str(note).endswith("(354 % of the range) at gap missing")
-    two = FACTS | {"output_names": ("y", "z")}
-    values = np.array([[[1.0, 2.0], [1.0, 1.0]], [[1.0, 2.0], [1.0, 9.0]]])
-    (note,) = model_spread_notes(
-        ModelSpread.of(("one", "two"), values, None), np.array([[1.0, 2.0], [1.0, 5.0]]), two
-    )
-    assert " on z at gap = 5" in str(note)
+    spread = ModelSpread.of(("one", "two"), values, np.array([[0.0], [10.0]]), np.array([[0.8], [1.2]]))
+    assert spread.standard_deviation.tolist() == [[0.0, 2**0.5, 0.0]]
+    assert spread.missing_deviation == pytest.approx([50**0.5])
+    assert spread.strengths.tolist() == [[0.8], [1.2]]
+    assert ModelSpread.of(("one",), None) is None
+    with pytest.raises(paribus.errors.InputError, match="strengths has shape"):
+        ModelSpread.of(("one", "two"), values, None, np.ones((1, 1)))
 
 
 def test_models_that_agree_and_lists_of_one_have_no_spread():
-    same = ModelSpread.of(("one", "two"), np.ones((2, 1, 3)), None)
-    mean = np.ones((1, 3))
-    assert model_spread_notes(same, mean, FACTS) == ()
-    assert model_spread_notes(None, mean, FACTS) == model_spread_notes(same, None, FACTS) == ()
-    single = ModelSpread.of(("one",), np.ones((1, 1, 3)), None)
-    assert [note.code for note in model_spread_notes(single, mean, FACTS)] == [NoteCode.SINGLE_MODEL]
+    assert ModelSpread.of(("one", "two"), np.ones((2, 1, 3))).standard_deviation.tolist() == [[0.0, 0.0, 0.0]]
+    single = ModelSpread.of(("one",), np.ones((1, 1, 3)), np.ones((1, 1)))
+    assert np.isnan(single.standard_deviation).all()
+    assert np.isnan(single.missing_deviation).all()
     assert np.isnan(between(np.ones((1, 2)))).all()
     assert between(np.array([[1.0, np.inf], [3.0, 1.0]]))[0] == pytest.approx(2**0.5)
 

@@ -55,6 +55,18 @@ def test_change_of_curve_is_difference_apart_from_level(X, old):
     assert change.size == moved.typical[0] / drift.deviation[0]
 
 
+def test_change_in_the_outer_rows_alone_is_found():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.uniform(size=400), rng.normal(size=400)])
+    old = explained(lambda t: t[:, 0] + 0.1 * t[:, 1], X)
+    new = explained(lambda t: t[:, 0] - 2.0 * (t[:, 0] > 0.97) + 0.1 * t[:, 1], X)
+    moved = next(change for change in old.compare(new).effects if change.feature == "x0")
+    share = moved.weights[moved.grid_values[0] > 0.97].sum()
+    assert share == pytest.approx(np.mean(X[:, 0] > 0.97), abs=0.005)
+    assert moved.change.min() == pytest.approx(-2 * (1 - share))
+    assert moved.typical[0] == pytest.approx(2 * np.sqrt(share * (1 - share)))
+
+
 def test_same_model_on_same_rows_has_not_changed(X, old):
     drift = old.compare(explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X))
     assert drift.same_model

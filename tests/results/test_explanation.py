@@ -9,6 +9,7 @@ import pytest
 
 import paribus
 from paribus._data.rows import sample_numbers
+from paribus._text import plain_value
 from paribus.results.feature_table import _widest_curve, sparkline
 
 ROWS = 300
@@ -36,7 +37,7 @@ def test_a_row_says_what_is_known_of_a_feature():
     assert first is table[0]
     assert first.strength == found().effects["a"].strength
     assert 0 < first.standard_error < first.strength < first.importance
-    assert (first.shape, first.violation) == ("rising", 0.0)
+    assert first.shape == found().shapes["a"].text == "rises"
     assert (first.partner, table["kind"].partner) == ("kind", "a")
     assert first.partner_strength == pytest.approx(table["kind"].partner_strength)
     assert table["kind"].categories == 2
@@ -65,7 +66,7 @@ def test_the_text_is_a_table_with_the_worst_findings_below():
     ]
     assert lines[4].split()[0] == "a"
     assert lines[4].endswith("▁▂▃▄▅▆▇█") or lines[4].rstrip().endswith("█")
-    starts = {line.index(word) for line, word in zip(lines[3:5], ("shape", "rising"), strict=True)}
+    starts = {line.index(word) for line, word in zip(lines[3:5], ("shape", "rises"), strict=True)}
     assert len(starts) == 1
     text = repr(found())
     assert "\x1b" not in text
@@ -131,13 +132,14 @@ def test_the_table_is_a_frame_of_the_library_of_the_user(library):
     assert list(frame["feature"]) == list(found(library).feature_names)
     arrow = found(library).to_frame(backend="pyarrow")
     assert arrow["strength"].to_pylist() == [row.strength for row in found().table]
-    assert arrow["violation_start"].to_pylist() == [None] * 5
+    assert arrow["lowest"].to_pylist()[0] == plain_value(found().table[0].lowest)
 
 
 def test_it_is_saved_bit_for_bit(tmp_path):
     found().save(tmp_path / "explanation.json")
     again = paribus.load(tmp_path / "explanation.json")
     assert again == found()
+    assert again.explained.curves.tolist() == found().explained.curves.tolist()
     assert repr(again) == repr(found())
     assert again.table.rows[0] == found().table.rows[0]
 
@@ -166,3 +168,44 @@ def test_sparkline_is_of_an_output_that_is_finite():
     X = np.linspace(0, 1, 40)[:, None]
     effect = paribus.partial_dependence(lambda t: np.column_stack([t[:, 0] * np.nan, t[:, 0] / 2]), X, 0)
     np.testing.assert_array_equal(_widest_curve(effect), effect.average[1])
+
+
+def turning(t):
+    """Return predictions that rise along x, and fall by two in the last three percent."""
+    return t["x"] - 2.0 * (t["x"] > 0.97) + 0.1 * t["z"]
+
+
+def uniform():
+    rng = np.random.default_rng(3)
+    return pd.DataFrame({"x": rng.uniform(size=400), "z": rng.normal(size=400)})
+
+
+def test_explanation_covers_the_data_and_names_the_shape_by_all_of_it():
+    X = uniform()
+    explanation = paribus.explain(turning, X, progress=False)
+    effect = explanation.effects["x"]
+    assert (effect.grid_values[0][0], effect.grid_values[0][-1]) == (X["x"].min(), X["x"].max())
+    assert effect.support.sum() == len(X)
+    assert explanation.averages["x"].outside == 0.0
+    row = explanation.table["x"]
+    assert row.shape == explanation.shapes["x"].text
+    values, heights = effect.grid_values[0], effect.average[0]
+    np.testing.assert_allclose(heights, values - 2.0 * (values > 0.97) + 0.1 * X["z"].mean())
+    last = values[values <= 0.97].max()
+    assert explanation.shapes["x"].monotonicity.violation == pytest.approx(
+        last - values[values > 0.97].min() + 2
+    )
+    assert explanation.shapes["x"].highest == last
+    assert explanation.shapes["x"].text == f"rises until {last:.3f}, then falls"
+
+
+def test_explanation_takes_percentiles():
+    X = uniform()
+    explanation = paribus.explain(turning, X, percentiles=(0.2, 0.8), grid_resolution=10, progress=False)
+    (values,) = explanation.effects["x"].grid_values
+    np.testing.assert_allclose(values, np.linspace(*np.quantile(X["x"], [0.2, 0.8]), 10))
+    np.testing.assert_array_equal(explanation.averages["x"].grid_values[0], values)
+    assert explanation.provenance.percentiles == (0.2, 0.8)
+    assert explanation.table["x"].shape == "rises"
+    with pytest.raises(paribus.errors.OptionError, match="percentiles"):
+        paribus.explain(turning, X, percentiles=(0.9, 0.1))

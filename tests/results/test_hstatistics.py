@@ -501,16 +501,14 @@ def test_constant_prediction_has_nothing_to_explain():
 def test_notes_on_a_subsample_name_the_statistic():
     X = np.random.default_rng(0).normal(size=(60, 2))
     predict = lambda t: t[:, 0] * t[:, 1]  # noqa: E731
-    importance = paribus.feature_importance(predict, X, subsample=20)
-    assert any(note.startswith("importance was") for note in importance.notes)
-    interactions = paribus.h_statistic(predict, X, subsample=20)
-    assert any(note.startswith("interactions were") for note in interactions.notes)
-
-
-def test_strengths_of_crossed_rows_are_stated_in_the_printed_effects():
-    X = np.random.default_rng(0).normal(size=(600, 2))
-    printed = repr(paribus.effects(lambda t: t[:, 0] + t[:, 1], X, grid_resolution=3))
-    assert printed.count("strengths use 500 of 600 rows") == 1
+    for function, start in (
+        (paribus.feature_importance, "interactions and standard errors of strengths were"),
+        (paribus.h_statistic, "interactions were"),
+    ):
+        notes = function(predict, X, subsample=20).notes
+        (note,) = (note for note in notes if note.code is paribus.notes.NoteCode.ROWS_SAMPLED)
+        assert note.startswith(f"{start} computed on 20 of 60 rows")
+        assert note.endswith("; errors include that of subsampling")
 
 
 def test_outputs_that_are_not_there_are_refused(found):

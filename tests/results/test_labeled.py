@@ -35,7 +35,8 @@ def test_xarray_names_dimensions_and_coordinates_of_a_surface(frame):
     assert found["x"].values.tolist() == effect.grid_values[0].tolist()
     assert found["city"].values.tolist() == ["Bern", "Genf"]
     assert found["output"].values.tolist() == ["prediction"]
-    assert found.attrs["strength"] == effect.strength
+    assert found["strengths"].dims == ("output",)
+    assert found["strengths"].values.tolist() == effect.strengths.tolist()
     one = found["average"].sel(output="prediction", city="Genf")
     np.testing.assert_array_equal(one.values, effect.average[0, :, 1])
 

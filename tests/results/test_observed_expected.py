@@ -49,11 +49,17 @@ def test_the_table_is_a_frame_text_and_a_file(explanation, tmp_path):
     assert paribus.load(tmp_path / "table.json") == table
 
 
-def test_cells_of_a_single_row_come_last():
-    X = np.array([[0.0], [0.0], [0.0], [1.0]])
-    table = paribus.explain(lambda t: t[:, 0], X, np.array([0.1, 0.2, 0.4, 9.0])).observed_expected()
-    assert table.value == ("0", "1")
-    assert np.isnan(table.in_errors[1])
+def test_cells_of_few_rows_come_last():
+    counts, shifts = [9, 40, 10, 1, 30], np.array([9.0, 0.1, 1.0, 9.0, 0.0])
+    values = np.repeat(np.arange(5), counts)
+    noise = np.concatenate([np.linspace(-1, 1, count) for count in counts])
+    table = paribus.explain(
+        lambda t: t[:, 0], values[:, None].astype(float), values + shifts[values] + noise
+    ).observed_expected()
+    assert table.value == ("2", "1", "4", "0", "3")
+    assert table.rows.tolist() == [10, 40, 30, 9, 1]
+    assert table.in_errors[3] > table.in_errors[0] > table.in_errors[1] > 0
+    assert np.isnan(table.in_errors[4])
 
 
 def test_cells_of_one_class_that_are_predicted_with_certainty_have_an_error():

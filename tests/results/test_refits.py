@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 import paribus
 from paribus._display.figure import Band, Line, Points
+from paribus.results.partial_dependence import central_points
 from paribus.results.refits import student_quantile
 from selection import nightly
 
@@ -161,9 +162,11 @@ def test_plots_have_a_named_band_of_refits_apart_from_that_of_rows():
     assert (wide.role, wide.label) == ("refits", "rows and refits as folds, 95 %")
     assert (narrow.role, narrow.label) == ("standard_error", None)
     assert wide.color != narrow.color
-    low, high = effect.refit_interval()
-    assert_allclose((wide.low, wide.high), (low[0], high[0]))
-    assert_allclose(narrow.high, effect.average[0] + 2 * effect.standard_error[0])
+    central = central_points(effect)
+    assert len(wide.x) == central.stop - central.start < len(effect.grid_values[0])
+    low, high = (end[0, central] for end in effect.refit_interval())
+    assert_allclose((wide.low, wide.high), (low, high))
+    assert_allclose(narrow.high, (effect.average[0] + 2 * effect.standard_error[0])[central])
     bar = next(mark for mark in panel.right.marks if isinstance(mark, Points) and mark.marker == "bar")
     low, high = effect.refit_interval(at_missing=True)
     assert bar.error[0] == pytest.approx((high - low)[0] / 2)

@@ -21,13 +21,12 @@ from handmade import provenance, statistics
 from kept_results import numbers
 from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._contracts import Array, Floats, Kind
-from paribus._evaluators.interactions import Ratio
+from paribus._evaluators.interactions import Ratio, VarianceShares
 from paribus.notes import Note
 from paribus.results import PartialDependence
 from paribus.results.drift import RowDrift
 from paribus.results.mixins import Result
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
-from paribus.results.partial_dependence import Tails
 from paribus.results.performance import Calibration, Metric
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, labels, nested, record, stored_records
@@ -52,8 +51,8 @@ PARTS = (
     RowDrift,
     RowPredictions,
     Shape,
-    Tails,
     Ratio,
+    VarianceShares,
 )
 
 
@@ -174,7 +173,7 @@ def test_record_within_a_result_prints_few_values_of_its_arrays():
     found = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, quantiles=True, grid_resolution=20)
     shown = repr(found.quantiles)
     assert shown.startswith("IceQuantiles(probabilities=")
-    assert "shape=(1, 5, 20)" in shown
+    assert "shape=(1, 5, 16)" in shown  # 12 points, and the 2 rows in each tail
     assert len(shown) < 500
     assert np.get_printoptions()["threshold"] == 1000
 
@@ -253,7 +252,7 @@ def test_part_is_checked_when_it_is_made():
 
 
 def test_every_array_of_every_result_has_dimensions():
-    for kind in [*stored_records().values(), *PARTS[:-1]]:
+    for kind in [*stored_records().values(), *PARTS[:-2]]:
         hints = inspect.get_annotations(kind)
         for name, hint in hints.items():
             if any(word in str(hint) for word in ("Floats", "Integers", "Flags", "Array", "Ratio")):

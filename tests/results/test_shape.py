@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paribus
-from paribus._kernels import reference
-from paribus._states import CurveProducts
 from paribus.results import Effects
-from paribus.results.curve_values import CurveCovariance
 from paribus.results.shape import shapes_of
 from random_tables import few
 
@@ -27,21 +24,28 @@ def effect_at(points):
     return paribus.partial_dependence(lambda t: t[:, 0], X, 0, custom_values={0: np.arange(points)})
 
 
-def effect_of(heights, support=None):
-    """Return the partial dependence that has the given height at each integer, and so much data there."""
+def effect_of(heights, support=None, noise=None, missing=0.0):
+    """Return the partial dependence that has the given height at each integer, and so much data there.
+
+    ``noise`` is the standard error of each point, independent of the others; ``missing`` is the weight of rows
+    with a missing value.
+    """
     heights = np.asarray(heights, dtype=float)
     counted = np.full(len(heights), 3.0) if support is None else np.asarray(support, dtype=float)
-    return replace(effect_at(len(heights)), average=heights[None], support=counted)
+    reached = np.cumsum(counted)
+    return replace(
+        effect_at(len(heights)),
+        average=heights[None],
+        support=counted,
+        ranks=np.stack([reached - counted, reached]) / (reached[-1] + missing),
+        covariance=None if noise is None else np.eye(len(heights))[None] * np.square(noise),
+    )
 
 
-def shape_of(heights, support=None, noise=None, declared=None):
-    """Return its shape; ``noise`` is the standard error of each point, independent of the others."""
-    effect = effect_of(heights, support)
-    known = {}
-    if noise is not None:
-        products = CurveProducts(100.0, effect.average, 9_900 * np.eye(len(heights))[None] * noise**2)
-        known["x0"] = CurveCovariance(products, 100.0, 100, 100)
-    (shape,) = shapes_of(Effects((effect,)), known, {"x0": {"prediction": declared}} if declared else {})
+def shape_of(heights, support=None, noise=None, declared=None, missing=0.0):
+    """Return its shape."""
+    effect = effect_of(heights, support, noise, missing)
+    (shape,) = shapes_of(Effects((effect,)), {"x0": {"prediction": declared}} if declared else {})
     return shape
 
 
@@ -86,6 +90,10 @@ def test_every_value_that_has_data_decides_and_no_other():
     assert thin.monotonicity.support < 0.06
     none = shape_of(heights, np.where(POINTS < 20, 100, 0))
     assert (none.name, none.monotonicity.direction) == ("rising", "rising")
+    assert (none.range, none.lowest, none.highest) == (19, 0, 19)
+    assert none.monotonicity.violation == 0
+    left_out = shape_of(np.abs(POINTS - 8.0), np.where((POINTS > 4) & (POINTS < 12), 0, 100))
+    assert (left_out.lowest, left_out.range) == (4, 11)
     assert shape_of([0, 5], [400, 1]).name == "rising"
 
 
@@ -93,20 +101,22 @@ def test_categories_have_no_direction():
     X = pd.DataFrame({"k": list("abcab") * 4, "z": range(20)})
     predict = lambda t: t["k"].map({"a": 1.0, "b": 3.0, "c": 2.0}).to_numpy()  # noqa: E731
     effects = paribus.effects(predict, X, ["k", "z"])
-    shapes = {shape.feature: shape for shape in shapes_of(effects, {}, {})}
+    shapes = {shape.feature: shape for shape in shapes_of(effects, {})}
     assert (shapes["k"].name, shapes["k"].lowest, shapes["k"].highest) == ("categories", "a", "b")
     assert shapes["k"].monotonicity is None
-    assert np.isnan(shapes["k"].range_error)
-    assert shapes["k"].rows == 0
+    assert shapes["k"].range_error == pytest.approx(0, abs=1e-12)  # all rows move alike
+    assert shapes["k"].rows == 20
+    assert shapes["k"].text == "differs by category"
     assert shapes["z"].name == "flat"
     ordered = X.assign(k=pd.Categorical(X["k"], list("acb"), ordered=True))
-    (shape,) = shapes_of(paribus.effects(lambda t: predict(t.astype({"k": str})), ordered, ["k"]), {}, {})
+    (shape,) = shapes_of(paribus.effects(lambda t: predict(t.astype({"k": str})), ordered, ["k"]), {})
     assert (shape.name, shape.monotonicity.violation) == ("rising", 0)
 
 
 def test_a_curve_without_finite_points_is_undefined():
     shape = shape_of(np.full(5, np.inf))
     assert (shape.name, shape.lowest, shape.monotonicity) == ("undefined", None, None)
+    assert shape.text == "undefined"
     partly = shape_of([np.nan, 0, 1, 2, np.inf])
     assert (partly.name, partly.range, partly.highest) == ("rising", 2, 3)
 
@@ -145,15 +155,104 @@ def test_a_planted_dip_is_found_with_its_size_place_and_data(at, size, data):
 
 def test_centered_error_is_that_of_the_distance_from_the_mean_over_the_data():
     support = np.array([1, 2, 5])
-    rng = np.random.default_rng(0)
-    curves = rng.normal(size=(1, 50, 3))
-    effect = effect_of([0, 1, 2], support)
-    products = CurveProducts.of(curves.transpose(0, 2, 1), np.ones(50), reference.multiply)
-    covariance = CurveCovariance(products, 50.0, 50, 50)
-    mean = curves.mean(axis=1)
-    (shape,) = shapes_of(Effects((replace(effect, average=mean),)), {"x0": covariance}, {})
-    away = curves[0] - (curves[0] @ (support / 8))[:, None]
+    curves = np.random.default_rng(0).normal(size=(50, 3))
+    effect = effect_of(curves.mean(axis=0), support)
+    (shape,) = shapes_of(Effects((replace(effect, covariance=np.cov(curves.T)[None] / 50),)), {})
+    away = curves - (curves @ (support / 8))[:, None]
     np.testing.assert_allclose(shape.centered_error, away.std(axis=0, ddof=1) / np.sqrt(50))
-    low, high = np.argmin(mean[0]), np.argmax(mean[0])
-    apart = curves[0, :, high] - curves[0, :, low]
+    low, high = np.argmin(effect.average[0]), np.argmax(effect.average[0])
+    apart = curves[:, high] - curves[:, low]
     assert shape.range_error == pytest.approx(apart.std(ddof=1) / np.sqrt(50))
+    assert shape.rows == effect.provenance.standard_error_rows > 0
+    (unknown,) = shapes_of(Effects((effect,)), {})
+    assert np.isnan([unknown.range_error, *unknown.centered_error]).all()
+    assert unknown.rows == 0
+
+
+def test_errors_are_of_differences_of_the_same_rows_next_to_a_missing_value():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"k": rng.integers(0, 4, 300).astype(float), "z": rng.normal(size=300)})
+    X.loc[::5, "k"] = np.nan
+    predict = lambda t: t["k"].fillna(7.0) ** 2 * (1 + 0.1 * t["z"])  # noqa: E731
+    (shape,) = shapes_of(paribus.effects(predict, X, ["k"]), {"k": {"prediction": "falling"}})
+    error = 0.9 * X["z"].std() / np.sqrt(300)  # of 9 (1 + 0.1 z), the difference between 3 and 0
+    assert shape.range == pytest.approx(9 * (1 + 0.1 * X["z"].mean()))
+    assert shape.range_error == pytest.approx(error)
+    assert shape.monotonicity.standard_error == pytest.approx(error)
+    assert shape.monotonicity.support == pytest.approx(0.8)  # rows with a missing value count as others
+    assert (shape.lowest, shape.highest, shape.rows) == (0, 3, 300)
+
+
+@pytest.mark.parametrize(
+    ("heights", "text"),
+    [
+        (np.ones(24), "flat"),
+        (POINTS, "rises"),
+        (-np.sqrt(POINTS), "falls"),
+        (np.minimum(POINTS, 12), "rises until 12, then flat"),
+        (-np.minimum(POINTS, 12), "falls until 12, then flat"),
+        (np.maximum(POINTS, 12), "flat until 12, then rises"),
+        (np.clip(POINTS, 8, 15), "rises between 8 and 15"),
+        (1.0 * (POINTS >= 9), "rises at 9, flat elsewhere"),
+        (-1.0 * (POINTS >= 9), "falls at 9, flat elsewhere"),
+        (np.minimum(POINTS, 21), "rises"),  # 3 of 24 points are beyond 20, 12.5 % of the data
+        (np.minimum(POINTS, 20), "rises until 19, then flat"),  # 19 is 5 % of the range below; 4 are beyond
+        ([0, 1, 2, 2], "rises"),  # of fewer than five points none is called flat
+        ([0, 1, 2, 2, 2], "rises until 2, then flat"),
+        (1.0 * (POINTS >= 2) + 2.0 * (POINTS >= 22), "rises in steps"),
+        ((POINTS - 11) ** 2, "U-shaped, lowest at 11"),
+        (np.minimum(POINTS, 30 - POINTS), "rises until 15, then falls"),
+        (np.sin(POINTS / 3), "goes up and down"),
+        (POINTS - 9.0 * (POINTS == 12), "mostly rises"),
+        (9.0 * (POINTS == 12) - POINTS, "mostly falls"),
+    ],
+)
+def test_words_of_known_curves(heights, text):
+    assert shape_of(heights).text == text
+
+
+def test_flat_part_is_mentioned_by_its_share_of_the_data():
+    heights = np.minimum(POINTS, 21)
+    assert shape_of(heights, np.where(POINTS > 20, 30, 10)).text == "rises until 20, then flat"
+    assert shape_of(np.minimum(POINTS, 12), np.where(POINTS > 12, 1, 10)).text == "rises"
+
+
+def test_extreme_of_a_u_is_inside():
+    heights = [10.0, 0.0, 3.0, 6.0, 3.0, 0.0]
+    assert shape_of(heights[1:], noise=0.1).name == "inverted U"
+    noise = [20.0, 0.1, 0.1, 0.1, 0.1, 0.1]  # the first point is highest, by less than its error
+    assert shape_of(heights, noise=noise).name == "wavy"
+    assert shape_of(-np.array(heights), noise=noise).name == "wavy"
+    assert shape_of(-np.array(heights)[1:], noise=0.1).name == "U"
+
+
+@pytest.mark.parametrize(("sign", "direction"), [(1, "rising"), (-1, "falling")])
+def test_direction_is_that_of_the_name(sign, direction):
+    heights, support = sign * np.array([0.0, 5.0, 4.8, 10.0]), [1, 500, 500, 1]
+    shape = shape_of(heights, support)  # by the data, it moves against its name
+    assert (shape.name, shape.monotonicity.direction) == (direction, direction)
+    assert shape.monotonicity.violation == pytest.approx(0.2)
+    assert (shape.monotonicity.start, shape.monotonicity.stop) == (1, 2)
+    turning = shape_of([*heights, heights[0]], [*support, 1])  # whose name has no direction
+    assert turning.name in ("U", "inverted U")
+    assert turning.monotonicity.direction == ("falling" if direction == "rising" else "rising")
+
+
+@pytest.mark.parametrize("missing", [0.0, 18.0])
+def test_support_of_a_violation_counts_all_rows(missing):
+    heights, support = [0, 4, 3, 2, 9], [1, 2, 3, 4, 2]
+    own = shape_of(heights, support, declared="rising", missing=missing).monotonicity
+    assert (own.start, own.stop, own.violation) == (1, 3, 2)
+    assert own.support == pytest.approx(9 / (12 + missing))
+    categories = replace(effect_of(heights, support), ranks=None)  # whose support is of all rows without
+    (shape,) = shapes_of(Effects((categories,)), {"x0": {"prediction": "rising"}})
+    assert shape.monotonicity.support == pytest.approx(9 / 12)
+
+
+def test_rows_between_two_values_count_in_a_violation():
+    X = np.arange(1_000.0)[:, None]
+    effects = paribus.effects(lambda t: np.where(t[:, 0] < 300, t[:, 0], 600 - t[:, 0]), X, grid_resolution=5)
+    (shape,) = shapes_of(effects, {"x0": {"prediction": "rising"}})
+    own = shape.monotonicity
+    assert own.stop == 999
+    assert own.support == pytest.approx(np.mean((own.start <= X) & (own.stop >= X)))

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
 import fuzz_results
 import paribus
@@ -61,7 +62,7 @@ def test_keys_are_those_asked_for(X):
         average["individual"]
     individual = paribus.partial_dependence(two_outputs, X, 0, kind="individual")
     assert "average" not in individual
-    assert individual.individual.shape == (2, 60, 60)
+    assert individual.individual.shape == (2, 60, 36)  # 30 points, and the 3 rows in each tail
     both = paribus.partial_dependence(two_outputs, X, [0, 1], kind="both", grid_resolution=4)
     assert both["average"].shape == both["standard_error"].shape == (2, 4, 4)
     assert both["individual"].shape == (2, 60, 4, 4)
@@ -300,6 +301,12 @@ def test_files_that_are_not_understood_are_refused(X, tmp_path):
         paribus.load(tmp_path / "nowhere.json")
 
 
+def test_saving_into_a_folder_that_does_not_exist_names_the_folder(X, tmp_path):
+    effect = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=3)
+    with pytest.raises(paribus.errors.FormatError, match=r"there is no folder .*nowhere"):
+        effect.save(tmp_path / "nowhere" / "effect.json")
+
+
 def test_effects_are_ordered_by_strength_and_travel(rng, tmp_path):
     frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["weak", "strong", "dead"])
     frame.loc[::5, "weak"] = np.nan
@@ -371,6 +378,35 @@ def test_the_story_is_told_in_a_few_lines(X):
     assert "60 rows" in repr(paribus.partial_dependence(two_outputs, np.nan_to_num(X), 0, kind="individual"))
     many = paribus.partial_dependence(lambda t: np.zeros((len(t), 7)), np.nan_to_num(X), 0)
     assert "and 4 more outputs" in repr(many)
+
+
+def test_the_text_of_a_curve_has_explicit_percentiles(X):
+    between = {"percentiles": (0.05, 0.95)}
+    part = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=20, **between)
+    assert "on x0: 20 points between quantiles 0.05 and 0.95, 2 outputs" in repr(part).splitlines()[0]
+    surface = paribus.partial_dependence(two_outputs, X, (0, 1), grid_resolution=4, **between)
+    assert "on x0 x x1: 4 x 4 points between quantiles 0.05 and 0.95, 2 outputs" in repr(surface)
+    whole = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=20)
+    assert "on x0: 16 points, 2 outputs" in repr(whole).splitlines()[0]
+    single = paribus.partial_dependence(two_outputs, np.ones((5, 2)), 0, **between)
+    assert "on x0: 1 point, 2 outputs" in repr(single).splitlines()[0]
+
+
+def test_printed_effects_have_the_points_of_strengths(X):
+    points = "  strengths from the points of each curve, at most "
+    none = "  no strength where custom_values or percentiles leave out part of the data"
+
+    def lines(X, *arguments, **options):
+        printed = repr(paribus.effects(two_outputs, X, *arguments, **options)).splitlines()
+        return [line for line in printed if line.startswith((points[:11], none[:13]))]
+
+    assert lines(X) == [f"{points}36"]
+    assert lines(X, [0, 1, (0, 1)], grid_resolution=10) == [f"{points}8"]
+    assert lines(X, percentiles=(0.1, 0.9)) == [none]
+    assert lines(X, custom_values={0: [0.0, 1.0]}) == [f"{points}36", none]
+    assert lines(np.round(X)) == []  # the points are all values of the data
+    additive = LinearRegression().fit(X, X[:, 0])
+    assert points not in repr(paribus.effects(additive, X))
 
 
 def test_the_text_of_a_curve_shows_the_range_of_its_finite_values():
@@ -590,7 +626,10 @@ def test_what_would_not_come_back_is_not_saved(tmp_path_factory, value):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"strength": fractions.Fraction(1, 3)}, r"Fraction\(1, 3\) of type Fraction cannot be saved"),
+        (
+            {"provenance": provenance(seconds=fractions.Fraction(1, 3))},
+            r"Fraction\(1, 3\) of type Fraction cannot be saved",
+        ),
         ({"deciles": collections.namedtuple("Odd", "only")(None)}, "deciles is of a type"),
         ({"deciles": (np.zeros(9, complex),)}, "dtype complex128 cannot be saved"),
     ],
@@ -625,9 +664,19 @@ def test_the_sign_of_nan_and_of_zero_is_kept(tmp_path):
     assert comes_back(result, tmp_path / "e.json").average.tobytes() == odd.tobytes()
     assert result == dataclasses.replace(result, average=np.abs(odd) * np.array([[-1.0, 1.0, 1.0]]))
     assert result != dataclasses.replace(result, average=np.array([[0.0, np.nan, np.nan]]))
-    assert dataclasses.replace(effect, strength=np.nan) == dataclasses.replace(effect, strength=float("nan"))
-    assert dataclasses.replace(effect, strength=0.0) != dataclasses.replace(effect, strength=-0.0)
-    assert dataclasses.replace(effect, strength=0.0) != dataclasses.replace(effect, strength=np.float64(0.0))
+    assert dataclasses.replace(effect, strengths=odd[0, 1:2]) == dataclasses.replace(
+        effect, strengths=odd[0, 1:2].copy()
+    )
+    assert dataclasses.replace(effect, strengths=np.zeros(1)) != dataclasses.replace(
+        effect, strengths=-np.zeros(1)
+    )
+
+
+def test_the_sign_and_the_type_of_a_number_are_compared(X):
+    local = paribus.accumulated_local_effects(two_outputs, X, 0)["x0"]
+    assert dataclasses.replace(local, strength=np.nan) == dataclasses.replace(local, strength=float("nan"))
+    assert dataclasses.replace(local, strength=0.0) != dataclasses.replace(local, strength=-0.0)
+    assert dataclasses.replace(local, strength=0.0) != dataclasses.replace(local, strength=np.float64(0.0))
 
 
 def test_many_curves_are_written_compactly_and_the_same_each_time(tmp_path, rng):
@@ -693,9 +742,11 @@ def changed_file(path, change):
     [
         (lambda body: body.update(notes=[5]), "notes of PartialDependence: 5 is not a mapping"),
         (lambda body: body.update(notes="text"), "notes of PartialDependence: 'text' is not a list"),
-        (lambda body: body.update(strength=[1.0]), "strength of PartialDependence"),
-        (lambda body: body.update(strength=True), "True is not a float"),
-        (lambda body: body.update(strength=2**64), "more than 64 bits"),
+        (lambda body: body.update(strengths=[1.0]), "strengths of PartialDependence"),
+        (lambda body: body.update(strength_from="cells"), "'cells' is not one of"),
+        (lambda body: body["provenance"].update(seconds=[1.0]), "seconds of Provenance"),
+        (lambda body: body["provenance"].update(seconds=True), "True is not a float"),
+        (lambda body: body["provenance"].update(seconds=2**64), "more than 64 bits"),
         (lambda body: body["provenance"].update(rows="many"), "rows of Provenance: 'many' is not a int"),
         (lambda body: body["provenance"].update(refusals=[]), "refusals of Provenance"),
         (lambda body: body["provenance"].update(percentiles=[0.1]), "percentiles of Provenance"),

@@ -68,6 +68,9 @@ def results():
     mappings["differences"] = overlays.difference()
     named = {f"effects-{part}": result for part, result in mappings.items()}
     named["comparison-models"] = overlays["gap"]
+    named["partial_dependence-models"] = paribus.partial_dependence(
+        [_model, _turning], frame, "gap", **options
+    )
     return (
         {type(result).stored: result for result in found}
         | named

@@ -15,7 +15,6 @@ from paribus._contracts import Floats
 from paribus._evaluators.interactions import InteractionStatistics, Ratio, VarianceShares
 from paribus._evaluators.request import EffectEstimate
 from paribus._text import counted_names
-from paribus.notes import Note
 from paribus.results.curve_parts import mean_of
 
 if TYPE_CHECKING:
@@ -40,16 +39,22 @@ def combined_estimates(
 
 
 def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
-    """Return the mean partial dependence of several models, with the values of each."""
+    """Return the mean partial dependence of several models, with the values and strengths of each."""
     values = np.stack([estimate.average for estimate in estimates])
     error = _mean([estimate.standard_error for estimate in estimates])
-    known = [estimate.strength for estimate in estimates if estimate.strength is not None]
-    # The root mean square, as in `mean_statistics`.
-    strength = np.sqrt(_mean([one**2 for one in known])) if len(known) == len(estimates) else None
+    strengths = np.stack([estimate.strength for estimate in estimates if estimate.strength is not None])
+    bases = {estimate.strength_from for estimate in estimates}
     pairs = [estimate.covariance for estimate in estimates if estimate.covariance is not None]
     covariance = _mean(pairs) if len(pairs) == len(estimates) else None
     return EffectEstimate(
-        mean_of(values), error, None, by_model=values, strength=strength, covariance=covariance
+        mean_of(values),
+        error,
+        None,
+        by_model=values,
+        strength=np.sqrt(mean_of(strengths**2)),  # the root mean square, as in `mean_statistics`
+        strength_from="points" if "points" in bases else "rows",
+        strength_by_model=strengths,
+        covariance=covariance,
     )
 
 
@@ -105,16 +110,6 @@ def _mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
 
 def _mean(arrays: list[Floats]) -> Floats:
     return mean_of(np.stack(arrays))
-
-
-def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
-    """Return the notes of each grid; those of several models name the position of the model."""
-    if len(remarks) == 1:
-        return remarks[0]
-    return [
-        tuple(remark.of(f"model {index + 1}") for index, one in enumerate(each) for remark in one)
-        for each in zip(*remarks, strict=True)
-    ]
 
 
 def combine_facts(

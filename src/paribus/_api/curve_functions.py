@@ -33,8 +33,8 @@ def partial_dependence(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] | None = (0.05, 0.95),
-    grid_resolution: GridResolution = 100,
+    percentiles: tuple[float, float] | None = None,
+    grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
     kind: Curves = "average",
     quantiles: Any = None,
@@ -58,8 +58,8 @@ def partial_dependence(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
     >>> effect = paribus.partial_dependence(model, X, "bmi")
-    >>> effect.average[0, [0, -1]].round(-1)  # at the 5th and the 95th percentile
-    array([130., 210.])
+    >>> effect.average[0, [0, -1]].round(-1)  # at the smallest and the largest value
+    array([130., 230.])
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def partial_dependence(
         Prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
         ``predict``. Binary classifiers report the positive class.
     by : str, array of shape (n,) or mapping, optional
-        Groups of rows: a column of X, a value for each row, or ``{name: cut points}``. The result is then a
-        `GroupedResults`.
+        Groups of rows, for `GroupedResults`: a column of X, a value for each row, or ``{name: cut points}``.
     percentiles : (float, float) or None
-        Weighted quantiles between which the grid is evenly spaced. ``None``: the grid covers the whole range.
+        Quantiles between which the grid is evenly spaced. None: the whole range; of joint effects alone, 0.05
+        to 0.95.
     grid_resolution : int or "splits"
-        Number of evenly spaced grid points; a feature with at most so many distinct values is evaluated at
-        each. ``"splits"`` uses every threshold of a tree ensemble.
+        Maximum number of grid values; a feature with at most so many values is evaluated at each. With
+        ``"splits"``, the thresholds of trees.
     custom_values : mapping, optional
         Grid values by feature, instead of a computed grid. Those of grouped columns are names of
         combinations: ``{"city": ["A", "none"]}``.
@@ -167,8 +167,8 @@ def effects(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] | None = (0.05, 0.95),
-    grid_resolution: GridResolution = 100,
+    percentiles: tuple[float, float] | None = None,
+    grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
     kind: Curves = "average",
     quantiles: Any = None,
@@ -189,7 +189,7 @@ def effects(
     >>> sorted(result.keys(), key=str)
     [('bmi', 's5'), 'age', 'bmi']
     >>> result["bmi"].average.shape, result["bmi", "s5"].average.shape
-    ((1, 100), (1, 100, 100))
+    ((1, 46), (1, 46, 44))
 
     Parameters
     ----------
@@ -371,8 +371,8 @@ def marginal(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
-    percentiles: tuple[float, float] | None = (0.05, 0.95),
-    grid_resolution: GridResolution = 20,
+    percentiles: tuple[float, float] | None = None,
+    grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
     subsample: int | None = None,
     random_state: Any = None,
@@ -413,7 +413,7 @@ def marginal(
     sample_weight, categorical_features, response_method, by
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
-        As for `partial_dependence`; fewer points by default, because each needs rows near it.
+        As for `partial_dependence`.
     subsample, random_state, n_jobs, progress
         As for `partial_dependence`. Other options of the run are arguments of `Explainer`.
 
@@ -432,7 +432,7 @@ def marginal(
     -----
     **Cells.** The cell of a numeric value extends half-way to its neighbors, and equally far on the outer
     side of an end point. Rows further out are in no cell, so that an end point does not represent a long
-    tail. `Marginal.outside` is their share of the weight. With ``percentiles=(0, 1)`` no row is outside.
+    tail. `Marginal.outside` is their share of the weight. Without ``percentiles`` no row is outside.
 
     **Target.** Class labels become indicators of the positive class, or of each of several classes. The model
     receives the target column only if it was fitted on it. Values of pandas are aligned with X by label.

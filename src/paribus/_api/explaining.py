@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from paribus._api.by_group import GroupedStatistic, GroupPerformance
-from paribus._api.crossed_rows import SUBSAMPLE
 from paribus._api.model_facts import (
     data_files,
     declared_features,
@@ -29,26 +28,26 @@ from paribus._api.options import (
 )
 from paribus._api.run import STRONGEST_PAIRS, Statistic
 from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
-from paribus._api.statistics.interaction_statistic import InteractionStatistic
+from paribus._api.statistics.importance_statistic import importance_of
+from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
-from paribus._api.statistics.shape_statistic import ShapeStatistic
+from paribus._api.statistics.share_statistic import ShareStatistic
 from paribus._data.features import resolve_each
+from paribus._data.summary import CENTER
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import GridResolution
 from paribus.errors import check_flags
-from paribus.results import Effects, Explanation, HStatistics, Importance, PartialDependence
-from paribus.results.curve_values import root_mean_square
+from paribus.results import Effects, Explanation, HStatistics, PartialDependence
 from paribus.results.group_comparison import compare_groups
 from paribus.results.shape import shapes_of
 from paribus.results.verdict import Parts, verdict_of
 
 if TYPE_CHECKING:
     from paribus._api.explainer import Explainer
+    from paribus._evaluators.interactions import VarianceShares
 
-GRID = 20  # points of a curve, and of averages
-MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # number of features above which curves and ALE are coarser
 SURFACES = 10  # surfaces, of the pairs that interact most
 SURFACE_GRID = 12  # points of each axis of a surface
 PAIRED = 40  # features with most interaction, whose pairs are evaluated if rows are crossed
@@ -69,7 +68,7 @@ class ExplainOptions(Options[Explanation]):
 
     monotone: Any
     percentiles: tuple[float, float] | None
-    grid_resolution: GridResolution | None
+    grid_resolution: GridResolution
     interactions: bool
 
     def __post_init__(self) -> None:
@@ -82,76 +81,65 @@ class ExplainOptions(Options[Explanation]):
         subject.check(self.verb, wanted)
         features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
-        points, bins = self._points(len(features))
-        curves = self._curves(explainer, subject, wanted, points)
-        local = AleOptions.of(explainer, features=wanted, grid_resolution=bins).statistic(subject)
-        averages = MarginalOptions.of(
-            explainer, features=wanted, percentiles=self.percentiles, grid_resolution=points
-        ).statistic(subject)
-        strong = ImportanceOptions.of(explainer, features=wanted, random_state=self.seed).by_effect(subject)
-        pairs = HStatisticOptions.of(explainer, features=wanted, random_state=self.seed)
-        crossed = crossed_rows(len(features), TREE_CROSSINGS) if paired else SUBSAMPLE
+        curves = self._curves(explainer, subject, wanted)
+        local = AleOptions.of(explainer, features=wanted).statistic(subject)
+        averages = MarginalOptions.of(explainer, features=wanted).statistic(subject)
         found: dict[str, Statistic] = {
             "effects": curves,
-            "shapes": ShapeStatistic.beside(curves, declared_features(self.monotone, subject.data.header)),
-            **self._interactions(subject, pairs.statistic(subject) if paired else strong, crossed),
+            "interactions": self._interactions(explainer, subject, paired),
             "ale": replace(local, after=STRONGEST_PAIRS if paired else None),
             # Averages share the axes of the curves, which are laid out once.
             "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
         }
-        if crossed < SUBSAMPLE:
-            # Strengths use the default number of rows, even if fewer are crossed for pairs.
-            found["strengths"] = replace(strong, varied=VARIED, only_crossed=True)
-        found |= {} if subject.data.by is None else grouped_statistics(curves, found["averages"])
-        found |= self._regions(explainer, subject, points) if paired and models == 1 else {}
+        if subject.data.by is not None:
+            found["by effects"] = cast(Statistic, GroupedStatistic(replace(curves, quantiles=None)))
+            found["by performance"] = cast(Statistic, GroupPerformance(found["averages"]))
+        found |= self._regions(explainer, subject) if paired and models == 1 else {}
+        found["shares"] = ShareStatistic(regions="regions" in found)
         if paired:
-            grid, groups = GridOptions.of(self.percentiles, SURFACE_GRID), tuple((one,) for one in features)
+            grid = GridOptions.of(self.percentiles or CENTER, SURFACE_GRID)
+            groups = tuple((feature,) for feature in features)
             axes = subject.axes(wanted, groups, grid, None)
             found["surfaces"] = SurfaceStatistic(SURFACES, axes, subject.verify)
         return found
 
-    def _curves(self, explainer: Explainer, subject: Subject, features: Any, points: Any) -> EffectsStatistic:
-        """Return the statistic of curves, with points beyond the percentiles."""
+    def _curves(self, explainer: Explainer, subject: Subject, features: Any) -> EffectsStatistic:
+        """Return the statistic of curves."""
         curves = EffectsOptions.of(
             explainer,
             features=features,
             percentiles=self.percentiles,
-            grid_resolution=points,
+            grid_resolution=self.grid_resolution,
             quantiles=None if subject.several else QUANTILES,
         ).statistic(subject)
-        full = replace(curves.axes, grid=replace(curves.axes.grid, full_range=True))
-        return replace(curves, axes=full, strengths=False)
+        return replace(curves, directed=declared_features(self.monotone, subject.data.header))
 
-    def _interactions(
-        self, subject: Subject, statistic: InteractionStatistic, crossed: int
-    ) -> dict[str, Statistic]:
-        """Return the statistics of interactions and of those of margins, or of strengths without pairs."""
-        paired = statistic.pairwise
-        predicted = crossed_rows(len(statistic.features), CALLED_CROSSINGS) if paired else SUBSAMPLE
-        statistic = replace(statistic, varied=VARIED, predicted_rows=predicted)
-        several = len(subject.estimators) > 1  # the strongest pairs of each model differ
-        found: dict[str, Statistic] = {
-            "interactions": replace(
-                statistic,
-                crossed_rows=crossed,
-                paired=None if several else PAIRED,
-                with_importance=True,
-                ranks_pairs=paired,
-            )
-        }
-        if paired:
-            found["margins"] = replace(statistic, margins=True, verify=False)  # margins are not predicted
-        return found
+    def _interactions(self, explainer: Explainer, subject: Subject, paired: bool) -> InteractionStatistic:
+        """Return the statistic of interactions, of pairs or else of each feature with all others."""
+        options = {"features": self._wanted, "random_state": self.seed}
+        if not paired:
+            alone = ImportanceOptions.of(explainer, **options).interactions(subject)
+            return replace(alone, varied=VARIED, with_importance=True)
+        statistic = HStatisticOptions.of(explainer, **options).statistic(subject)
+        features, several = len(statistic.features), len(subject.estimators) > 1
+        return replace(
+            statistic,
+            varied=VARIED,
+            predicted_rows=crossed_rows(features, CALLED_CROSSINGS),
+            crossed_rows=crossed_rows(features, TREE_CROSSINGS),
+            paired=None if several else PAIRED,  # the strongest pairs of each model differ
+            with_importance=True,
+            ranks_pairs=True,
+        )
 
-    def _regions(self, explainer: Explainer, subject: Subject, points: Any) -> dict[str, Statistic]:
+    def _regions(self, explainer: Explainer, subject: Subject) -> dict[str, Statistic]:
         """Return the search of regions, which is not verified."""
         options = RegionOptions.of(explainer, random_state=self.seed)
         statistic = options.statistic(replace(subject, verify=False))
         if self.features is not None:
             chosen, _ = resolve_each(self._wanted, subject.data.header, subject.data.named)
             statistic = replace(statistic, searched=chosen)
-        resolution = points if isinstance(points, int) else GRID
-        axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, resolution))
+        axes = replace(statistic.axes, grid=GridOptions.of(self.percentiles, self.grid_resolution))
         return {"regions": replace(statistic, axes=axes, optional=True)}
 
     @property
@@ -159,20 +147,6 @@ class ExplainOptions(Options[Explanation]):
         """The features as a list, or None for all."""
         single = isinstance(self.features, (str, int, np.integer))
         return [self.features] if single else self.features
-
-    def _points(self, features: int) -> tuple[Any, int | None]:
-        """Return the number of points of curves, and of bins of local effects (None for the default)."""
-        if features > MANY:
-            return FEW_POINTS if self.grid_resolution is None else self.grid_resolution, FEW_BINS
-        return GRID if self.grid_resolution is None else self.grid_resolution, None
-
-
-def grouped_statistics(curves: EffectsStatistic, averages: Statistic) -> dict[str, Statistic]:
-    """Return the statistics of groups of rows, effects and performance."""
-    return {
-        "by effects": cast(Statistic, GroupedStatistic(replace(curves, quantiles=None))),
-        "by performance": cast(Statistic, GroupPerformance(averages)),
-    }
 
 
 def crossed_rows(features: int, crossings: int) -> int:
@@ -191,9 +165,8 @@ def explanation_of(
 ) -> Explanation:
     """Return an explanation from the results of its statistics; ``models`` are the adapted estimators."""
     effects: Effects[PartialDependence] = found["effects"]
-    interactions, importance = found["interactions"]
-    importance = found.get("strengths") or importance
-    effects = _with_strengths(effects, importance)
+    interactions, crossed = found["interactions"]
+    importance = importance_of(effects, crossed)
     averages, performance, columns, predictions, target = found["averages"]
     estimator = subject.estimators[0] if len(subject.estimators) == 1 else None
     outputs = effects.effects[0].output_names
@@ -205,10 +178,10 @@ def explanation_of(
         importance,
         interactions,
         _interacting(found.get("surfaces"), interactions),
-        shapes_of(effects, found["shapes"], directions),
+        shapes_of(effects, directions),
         performance,
+        explained=explained_shares(found["shares"], interactions),
         regions=found.get("regions"),
-        margin_interactions=found.get("margins"),
     )
     if "by effects" in found:
         parts = replace(parts, by_group=compare_groups(found["by effects"], found["by performance"]))
@@ -225,17 +198,18 @@ def explanation_of(
     )
 
 
-def _with_strengths(
-    effects: Effects[PartialDependence], importance: Importance
-) -> Effects[PartialDependence]:
-    """Return the effects with the strengths from importance, which also has standard errors."""
-    strengths = {
-        name: root_mean_square(np.atleast_1d(values))
-        for name, values in zip(importance.feature_names, importance.values, strict=True)
-    }
-    named = [(one, one.feature_names[0]) for one in effects.effects]
-    strong = (replace(one, strength=strengths[name]) if name in strengths else one for one, name in named)
-    return Effects(tuple(strong), effects.skipped)
+def explained_shares(shares: VarianceShares, interactions: HStatistics | None) -> VarianceShares:
+    """Return the shares of the variance that curves reproduce, with what pairs add.
+
+    Pairs are known on the rows of interactions. They add the share that they reproduce there of what curves
+    leave, so that both together are at most one.
+    """
+    known = None if interactions is None else interactions.explained
+    if known is None or known.pairs is None or known.pairs_error is None:
+        return shares
+    left = np.where(known.curves < 1, 1 - known.curves, np.inf)
+    factor = (1 - shares.curves) / left
+    return replace(shares, pairs=known.pairs * factor, pairs_error=known.pairs_error * factor)
 
 
 def _interacting(

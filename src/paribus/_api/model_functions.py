@@ -80,7 +80,7 @@ def h_statistic(
         ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
     subsample : int, None or "auto"
         Number of rows, sampled without replacement; None for all. ``"auto"`` means all rows for sums of
-        trees, and 500 to 4,000 where rows are crossed with each other; see Notes.
+        trees, and 500 where rows are crossed with each other; see Notes.
     random_state : int or numpy Generator, optional
         Seed of the subsample; None means 0, so that results are reproducible.
     n_jobs, progress
@@ -105,9 +105,8 @@ def h_statistic(
     Standard errors treat the rows as a random sample, both as points where the effects are evaluated and as
     the background data.
 
-    Brute force takes n² predictions per pair, and uses 500 rows by default. Probabilities of boosted trees
-    take n² margins, and use 500 to 4,000 rows: as many as take some seconds. The provenance, the repr and the
-    plots report the number of rows.
+    Brute force takes n² predictions per pair, and probabilities of boosted trees n² margins. Both use 500
+    rows by default. The provenance, the repr and the plots report the number of rows.
 
     Examples
     --------
@@ -164,9 +163,10 @@ def feature_importance(
 
     .. math:: \langle F_j^2 \rangle^{1/2} \qquad \langle (F - F_{\setminus j})^2 \rangle^{1/2}
 
-    both in units of the prediction; no ``y`` is needed. By **permutation**, the increase of the loss when the
-    values of a feature, or of several jointly, are permuted among the rows. By the **model**, its record of
-    the fit (impurity, gain or similar), normalized to sum to one.
+    both in units of the prediction; no ``y`` is needed. The first is `PartialDependence.strength`. By
+    **permutation**, the increase of the loss when the values of a feature, or of several jointly, are
+    permuted among the rows. By the **model**, its record of the fit (impurity, gain or similar), normalized
+    to sum to one.
 
     >>> import paribus
     >>> from sklearn.datasets import load_diabetes
@@ -197,8 +197,8 @@ def feature_importance(
     n_repeats : int
         Number of permutations of a feature.
     subsample : int, None or "auto"
-        Number of rows; None for all. ``"auto"`` means all rows, but 500 where rows are crossed with each
-        other: effects by brute force, or of probabilities of boosted trees.
+        Number of rows; None for all. ``"auto"``: all rows for effects, 500 for interactions where rows are
+        crossed with each other. An explicit number is crossed.
     random_state : int or numpy Generator, optional
         Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
     n_jobs, progress
@@ -308,8 +308,7 @@ def regions(
     -------
     Regions
         A mapping from the name of a feature to `FeatureRegions`, most heterogeneous first. Each has
-        ``splits``, ``regions``, ``rejected``, ``heterogeneity``, ``heterogeneity_within``, notes and
-        provenance.
+        ``splits``, ``regions``, ``heterogeneity``, ``heterogeneity_within``, notes and provenance.
 
     See Also
     --------
@@ -363,8 +362,8 @@ def explain(
     by: Any = None,
     target_names: Any = None,
     monotone: Any = None,
-    percentiles: tuple[float, float] | None = (0.05, 0.95),
-    grid_resolution: GridResolution | None = None,
+    percentiles: tuple[float, float] | None = None,
+    grid_resolution: GridResolution = 50,
     interactions: bool = True,
     subsample: int | str | None = "auto",
     random_state: Any = None,
@@ -405,11 +404,9 @@ def explain(
         Required directions by feature: 1 or ``"rising"``, -1 or ``"falling"``. Other features are compared
         with their prevailing direction.
     percentiles : (float, float) or None
-        Quantiles between which curves have evenly spaced points and plots end, with up to four points on
-        either side. ``None``: the whole range.
-    grid_resolution : int or "splits", optional
-        Maximum number of points of curves and averages between the percentiles. By default 20, and 12 for
-        more than 100 features, whose ALE have 20 bins instead of 40.
+        Quantiles between which the points of curves are evenly spaced. None: the whole range of the data.
+    grid_resolution : int or "splits"
+        Maximum number of points of curves and averages.
     interactions : bool
         Whether to compute H-statistics and surfaces, which take most of the time where the model itself is
         evaluated; see Notes.
@@ -435,10 +432,10 @@ def explain(
     Out-of-core rows are read three times: for a survey, for most statistics, and for those that depend on the
     first ones.
 
-    Rows that are crossed with each other, for H-statistics and importance, are 64 to 500 of these rows: as
-    many as take about two million predictions of a model that is called. Pairs are then limited to the 40
-    features that interact most with all others, with a note; `h_statistic` evaluates all pairs. Trees off
-    their margin scale are crossed as well, without predictions.
+    Rows that are crossed with each other, for H-statistics, are 64 to 500 of these rows: as many as take
+    about two million predictions of a model that is called. Pairs are then limited to the 40 features that
+    interact most with all others, with a note; `h_statistic` evaluates all pairs. Trees off their margin
+    scale are crossed as well, without predictions.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from paribus._data.features import (
     resolve_groups,
     resolve_set,
 )
+from paribus._data.summary import CENTER
 from paribus._grid import GridOptions
 from paribus._text import count
 from paribus._typing import (
@@ -219,7 +220,9 @@ class CurveOptions(StatisticOptions[Result]):
         """Check the options, and return the statistic; ``alone`` is True for a single result."""
         from paribus._api.statistics.effects_statistic import EffectsStatistic
 
-        grid = GridOptions.of(self.percentiles, self.grid_resolution)
+        joint = all(len(group) > 1 for group in groups)
+        percentiles = CENTER if joint and self.percentiles is None else self.percentiles
+        grid = GridOptions.of(percentiles, self.grid_resolution)
         check_choice("kind", self.kind, Curves)
         probabilities = probabilities_of(self.quantiles)
         check_choice("method", self.method, EffectMethod)
@@ -367,7 +370,6 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
             method=self.method,
             verify=subject.verify,
             every=self.every,
-            crossed_rows=None,
         )
 
 
@@ -389,15 +391,27 @@ class ImportanceOptions(StatisticOptions["Importance"]):
         if self.kind == "permutation":
             return self._permuted(subject)
         if self.kind == "effect":
-            return self.by_effect(subject)
+            return self._by_effect(subject)
         from paribus._api.statistics.importance_statistic import OwnStatistic
 
         subject.data.in_memory("kind='model'")
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)
         return OwnStatistic(subject.estimators[0], chosen, tokens)
 
-    def by_effect(self, subject: Subject) -> InteractionStatistic:
-        """Return the statistic of the strength of each effect."""
+    def _by_effect(self, subject: Subject) -> Statistic:
+        """Return the statistic of the strengths of curves."""
+        from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic
+        from paribus._api.statistics.importance_statistic import StrengthStatistic
+
+        interactions = self.interactions(subject)
+        if self.every:  # crossed rows give the curves at every row's own value
+            return interactions
+        groups = tuple((feature,) for feature in interactions.features)
+        axes = subject.axes(self.features, groups, GridOptions(), None)
+        return StrengthStatistic(EffectsStatistic(groups, axes), replace(interactions, varied=VARIED))
+
+    def interactions(self, subject: Subject) -> InteractionStatistic:
+        """Return the statistic of the interactions of each feature with all others."""
         from paribus._api.statistics.interaction_statistic import InteractionStatistic
 
         chosen, tokens = resolve_each(self.features, subject.data.header, subject.data.named)

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from paribus import _budget
-from paribus._api.crossed_rows import is_called
 from paribus._api.data import ExplainerData, GroupData, SurveyRequest
 from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, digest
@@ -22,7 +21,7 @@ from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.support import RowSampler, Together
 from paribus._executors import LocalExecutor
 from paribus._kernels import why_numpy
-from paribus._models import Model, structure_digest, structure_text
+from paribus._models import Model, is_called, structure_digest, structure_text
 from paribus._states import Keyed
 from paribus.errors import RefusalError
 from paribus.meaning import Refusal

@@ -85,9 +85,8 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         "--percentiles",
         nargs=2,
         type=float,
-        default=(0.05, 0.95),
         metavar=("LOW", "HIGH"),
-        help="plotted range as two quantiles; default: 0.05 0.95",
+        help="range of curves as two quantiles; default: all values",
     )
     parser.add_argument("--title", help="title of the report")
     parser.add_argument(
@@ -190,7 +189,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
     options: dict[str, Any] = {
         "features": arguments.features,
         "monotone": monotone or None,
-        "percentiles": tuple(arguments.percentiles),
+        "percentiles": arguments.percentiles,
     }
     if arguments.verbose:
         for line in repr(explainer).splitlines():

@@ -40,8 +40,7 @@ def sample_of(rows: int, size: int, seed: int) -> Sample:
     """Return a sample of rows without weights: all of them, or ``size`` if there are more."""
     if rows <= size:
         return Sample(np.arange(rows), np.ones(rows))
-    chosen = np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))
-    return Sample(chosen, np.full(size, rows / size))
+    return unweighted_sample(sample_numbers(np.arange(rows), seed, size), rows)
 
 
 def unweighted_sample(numbers: Integers, rows: int) -> Sample:

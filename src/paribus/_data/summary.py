@@ -15,7 +15,6 @@ from paribus._data.rows import Rows
 from paribus._data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
-TAILS = (0.005, 0.015, 0.03, 0.97, 0.985, 0.995)  # quantiles near the ends of most grids
 CENTER = (0.05, 0.95)  # percentiles between which most points of a grid over the whole range lie
 OUTER_SHARE = 0.2  # of the points of such a grid, beyond each end of its center
 LEAST_POINTS = 10  # of a grid that has more points in each tail than the extreme
@@ -52,8 +51,8 @@ class Summary:
     ``declared`` are the categories of a categorical dtype, and ``ranked`` says whether they are ordered.
     ``counted`` says that the weights of categories are counts over all rows.
 
-    Numbers and dates have quantiles: ``ends`` at the requested percentiles or `CENTER`, ``deciles``, and
-    ``tails`` at `TAILS`. ``outer`` are the values of `outer_values` if no percentiles were requested.
+    Numbers and dates have quantiles: ``ends`` at the requested percentiles or `CENTER`, and ``deciles``.
+    ``outer`` are the values of `outer_values` if no percentiles were requested.
     ``extremes`` are the smallest and largest finite value. ``edges`` has one array for each
     requested number of bins. ``common`` is the median value and its weight; only this value can have more
     than half of the weight. ``unit`` is the dtype of dates and durations, ``dtype`` that of numbers and
@@ -74,7 +73,6 @@ class Summary:
     ends: tuple[float, float] | None = None
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
-    tails: Floats | None = None
     outer: tuple[Array, Array] | None = None
     unit: np.dtype[Any] | None = None
     dtype: np.dtype[Any] | None = None
@@ -179,7 +177,7 @@ def _numeric_facts(
     }
     if not len(numbers):
         return facts
-    wanted = quantiles(numbers, (*(percentiles or CENTER), *DECILES, *TAILS), weights)
+    wanted = quantiles(numbers, (*(percentiles or CENTER), *DECILES), weights)
     facts |= placed(wanted, numbers[[0, -1]], kind)
     if percentiles is None:
         facts["outer"] = outer_values(numbers, weights, limit)
@@ -197,13 +195,12 @@ def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
 
 
 def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
-    """Return ``wanted`` as quantiles at two percentiles, deciles and `TAILS`, and the extremes."""
+    """Return ``wanted`` as quantiles at two percentiles and deciles, and the extremes."""
     exact = float if kind == "numeric" else int  # floats cannot represent all integers beyond 2**53
     return {
         "ends": (float(wanted[0]), float(wanted[1])),
         "extremes": (exact(extremes[0]), exact(extremes[1])),
-        "deciles": wanted[2 : 2 + len(DECILES)],
-        "tails": wanted[2 + len(DECILES) :],
+        "deciles": wanted[2:],
     }
 
 

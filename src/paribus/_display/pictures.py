@@ -21,7 +21,6 @@ from paribus._display.compose.rankings import (
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Line, Panel, Points
 from paribus._display.layout import NO_PANEL, figure_of
-from paribus._text import percent
 from paribus._typing import OutputLayout
 from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.meaning import Scale
@@ -41,7 +40,6 @@ from paribus.results import (
 )
 from paribus.results.curve_parts import chosen
 from paribus.results.effects import Effects, compare
-from paribus.results.partial_dependence import trimmed
 from paribus.results.performance import Performance
 
 TITLES = {
@@ -95,7 +93,7 @@ def _effects_figure(
         results, refused = _plottable_results(results, chosen_outputs)
         lines += refused
     panels, columns = _panels_of_results(results, chosen_outputs, outputs, columns)
-    lines += [*_model_means_line(results), *_tails_line(results)]
+    lines += _model_means_line(results)
     figure = figure_of(
         panels,
         columns=columns,
@@ -338,18 +336,6 @@ def _background_lines(result: Any) -> tuple[str, ...]:
     if len(set(lines.values())) == 1:
         return tuple(set(lines.values()))
     return tuple(f"{name}: {line}" for name, line in lines.items())
-
-
-def _tails_line(results: Sequence[Any]) -> tuple[str, ...]:
-    """Return the line about the share of the data beyond the ends of the curves, if there is any."""
-    single = [one for one in results if isinstance(one, PartialDependence) and len(one.feature_names) == 1]
-    shares = [tails.share for one in single if (tails := trimmed(one).tails) is not None]
-    if not shares or max(shares) == 0:
-        return ()
-    low, high = (f"{100 * p:.3g}" for p in single[0].provenance.percentiles or (0.05, 0.95))
-    share = percent(max(shares)).replace(" %", "%")
-    most = f"up to {share}" if len(shares) > 1 else share
-    return (f"dotted: beyond percentiles {low} and {high} ({most} of the data)",)
 
 
 def _model_means_line(results: Sequence[Any]) -> tuple[str, ...]:

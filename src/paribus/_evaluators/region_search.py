@@ -202,13 +202,12 @@ class NodeFacts:
 
 @dataclass(frozen=True, eq=False)
 class RegionEstimate:
-    """The kept and rejected splits of a feature in the order of their nodes, and facts about nodes.
+    """The kept splits of a feature in the order of their nodes, and facts about nodes.
 
     ``regions`` are the nodes that are not split, from left to right.
     """
 
     splits: tuple[FoundSplit, ...]
-    rejected: tuple[FoundSplit, ...]
     whole: NodeFacts
     regions: dict[int, NodeFacts]
 
@@ -251,13 +250,10 @@ class RegionSearch:
         """
         tree = _Tree(self, _scaled(curves, shares), among)
         nodes = {1: np.ones(len(self.weights), bool)}
-        waiting, kept, rejected = ([1] if among else []), [], []
+        waiting, kept = ([1] if among else []), []
         for node in waiting:
             split = tree.best_split(node, nodes[node])
-            if split is None:
-                continue
-            if not self._keeps(split):
-                rejected.append(split)
+            if split is None or not self._keeps(split):
                 continue
             kept.append(split)
             rows = nodes.pop(node)
@@ -267,7 +263,7 @@ class RegionSearch:
             waiting += sides if node.bit_length() < self.max_depth else ()
         regions = {node: tree.facts(nodes[node]) for node in sorted(nodes, key=bin)}
         whole = tree.facts(np.ones(len(self.weights), bool)) if kept else regions[1]
-        return RegionEstimate(tuple(kept), tuple(rejected), whole, regions)
+        return RegionEstimate(tuple(kept), whole, regions)
 
     def _keeps(self, split: FoundSplit) -> bool:
         """Return whether the measured gain of a split is large enough, and clearly above its error."""

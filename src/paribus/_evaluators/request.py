@@ -17,7 +17,7 @@ from paribus._data.rows import ONE_PART, Background, Block, Parts, Sample
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues, curve_quantiles
 from paribus._text import count
-from paribus._typing import Curves
+from paribus._typing import Curves, StrengthBasis
 from paribus.meaning import Estimand
 
 CAPACITY = 4_096  # sketch size per point if not every prediction is kept: rank error of 0.1 % at most
@@ -171,9 +171,10 @@ class EffectEstimate:
 
     ``rank_error`` is the maximum error of the ranks of ``quantiles (o, q, g)``, as a share of the weight.
     ``row_weights (n,)`` are the weights of the curves, None if all are equal. If there are several models,
-    ``by_model (m, o, g)`` are their averages and ``average`` is the mean of these. ``strength (o,)`` is the
-    standard deviation of the effect over the observed values of the rows, None if unknown. ``covariance (o,
-    g, g)`` is that of the points, for differences between them.
+    ``by_model (m, o, g)`` are their averages, ``strength_by_model (m, o)`` their strengths, and ``average``
+    is the mean. ``strength (o,)`` is the standard deviation of the effect over the rows, None if the
+    evaluator does not give it, and ``strength_from`` says how it is computed. ``covariance (o, g, g)`` is
+    that of the points, for differences between them.
     """
 
     average: Floats
@@ -184,6 +185,8 @@ class EffectEstimate:
     row_weights: Floats | None = None
     by_model: Floats | None = None
     strength: Floats | None = None
+    strength_from: StrengthBasis = "rows"
+    strength_by_model: Floats | None = None
     covariance: Floats | None = None
 
     def spread(self, place: Integers | None) -> EffectEstimate:

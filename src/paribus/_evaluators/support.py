@@ -18,45 +18,6 @@ TAKE_ROWS = 65_536  # rows read at a time when only some are kept
 
 
 @dataclass(frozen=True, eq=False)
-class TakenRows:
-    """Sampled rows as Arrow tables, in order, and their weights, if there are any."""
-
-    tables: tuple[Any, ...]
-    weights: tuple[Floats, ...] = ()
-
-    def merge(self, other: Self) -> Self:
-        """Append the rows of the other."""
-        return type(self)(self.tables + other.tables, self.weights + other.weights)
-
-
-@dataclass(frozen=True, eq=False)
-class RowsTaker:
-    """Evaluator that reads the rows with the given ``numbers``; ``like`` is a table with the same columns."""
-
-    numbers: Integers
-    like: ModelTable
-    unit: float
-    block_rows: ClassVar[int] = TAKE_ROWS
-
-    def evaluate(self, block: Block) -> Keyed:
-        """Return the sampled rows of a block."""
-        here = np.flatnonzero(np.isin(block.positions, self.numbers))
-        if not len(here):
-            return Keyed({})
-        table = cast(ModelTable, block.table).arrow.native.take(here)
-        weights = () if block.weights is None else (block.weights[here],)
-        return Keyed({("rows", 0): TakenRows((table,), weights)})
-
-    def finish(self, state: Keyed) -> Rows:
-        """Return the sampled rows as background data."""
-        import pyarrow as pa
-
-        taken = state.parts["rows", 0]
-        table = replace(self.like, arrow=FrameTable(pa.concat_tables(taken.tables), self.like.names))
-        return Rows(table, np.concatenate(taken.weights) if taken.weights else None, self.unit)
-
-
-@dataclass(frozen=True, eq=False)
 class KeptRows:
     """At most ``most`` Arrow rows with positive weight, sampled by their ``numbers`` alone, as in memory.
 
@@ -114,6 +75,19 @@ class RowSampler:
 
 
 @dataclass(frozen=True, eq=False)
+class Support:
+    """Weight of the rows around the points of a grid, and of those with a missing value.
+
+    ``ranks (2, g)`` are the weights of the rows with a smaller value than each point, and with at most its
+    value. It is None for several features and for values without an order.
+    """
+
+    points: Floats
+    missing: float
+    ranks: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class SupportCounter:
     """Evaluator of the support: the weight of the rows in each cell of each grid, and of missing values."""
 
@@ -131,8 +105,11 @@ class SupportCounter:
                 missing = block.column(axes[0].feature).missing
                 weight = missing.sum() if block.weights is None else block.weights[missing].sum()
                 counts["missing", number] = Counts(np.array([float(weight)]))
-            if len(axes) == 1 and block.weights is None:
-                counts["support", number] = Counts(_axis_cell_counts(axes[0], block))
+            if len(axes) == 1 and not axes[0].nominal and len(axes[0]):
+                counts |= _counts_of_numbers(axes[0], number, block)
+            elif len(axes) == 1 and block.weights is None:
+                counts["support", number] = Counts(axes[0].count_rows(block.column(axes[0].feature)))
+            if ("support", number) in counts:
                 continue
             for axis in axes:
                 if axis.feature not in positions:
@@ -142,11 +119,8 @@ class SupportCounter:
             counts["support", number] = Counts(_grid_cell_counts(located, shape, block.weights))
         return Keyed(counts)
 
-    def finish(self, state: Keyed, unit: float) -> list[tuple[Floats, float]]:
-        """Return the weight in the cell of each point, and that of missing values.
-
-        Points with the same value share a cell.
-        """
+    def finish(self, state: Keyed, unit: float) -> list[Support]:
+        """Return the support of each grid. Points with the same value share a cell."""
         supports = []
         for number, grid in enumerate(self.questions):
             positions = np.ix_(*(axis.cell_of_point for axis in grid.axes))
@@ -154,16 +128,39 @@ class SupportCounter:
             cells = state.parts["support", number].cells if known is None else known
             absent = state.parts.get(("missing", number))
             missing = grid.axes[0].missing if absent is None else float(absent.cells[0])
-            supports.append((np.asarray(cells[positions] * unit, dtype=np.float64), missing * unit))
+            points = np.asarray(cells[positions] * unit, dtype=np.float64)
+            ranks = _ranks(grid, state.parts.get(("ranks", number)), unit)
+            supports.append(Support(points, missing * unit, ranks))
         return supports
 
 
-def _axis_cell_counts(axis: Axis, block: Block) -> Array:
-    """Return the number of rows in the cells of one axis; floats are read without conversion."""
-    floats = None if axis.nominal or not len(axis) else block.for_reading().floats(axis.feature)
+def _ranks(grid: Grid, counted: Counts | None, unit: float) -> Floats | None:
+    """Return the weight of the rows below each point, and up to it."""
+    axis = grid.axes[0]
+    counts = axis.value_counts if counted is None else counted.cells
+    if len(grid.axes) > 1 or counts is None:
+        return None
+    reached = np.cumsum(counts) * unit
+    return np.stack([reached[0:-1:2], reached[1::2]]).astype(np.float64)[:, axis.cell_of_point]
+
+
+def _counts_of_numbers(axis: Axis, number: int, block: Block) -> dict[tuple[str, int], Counts]:
+    """Return the weight of the rows at and between the values of an axis, and unweighted those in its cells.
+
+    Floats are read without conversion. Sorting is several times faster than searching the cell of each value.
+    """
+    if block.weights is not None:
+        column = block.column(axis.feature)
+        counted = axis.count_values(axis.ticks_of(column), block.weights[~column.missing])
+        return {("ranks", number): Counts(counted)}
+    floats = block.for_reading().floats(axis.feature)
     if floats is None or floats.dtype != axis.cells.values.dtype:
-        return axis.count(block.column(axis.feature))
-    return axis.count_numbers(floats)
+        floats = axis.ticks_of(block.column(axis.feature))
+    ordered = np.sort(floats[np.isfinite(floats)])
+    return {
+        ("ranks", number): Counts(axis.count_sorted_values(ordered)),
+        ("support", number): Counts(axis.count_sorted(ordered)),
+    }
 
 
 def _grid_cell_counts(located: list[Array], shape: tuple[int, ...], weights: Floats | None) -> Array:

@@ -21,7 +21,6 @@ from paribus._data.summary import (
     CENTER,
     DECILES,
     SEED,
-    TAILS,
     Summary,
     SummarySpec,
     common_of,
@@ -461,7 +460,7 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     facts["common"] = value, weight / unit
     if wanted.percentiles is None:
         facts["outer"] = _outer_values(plain, ends, wanted.limit)
-    quantiles = plain.quantiles((*(wanted.percentiles or CENTER), *DECILES, *TAILS))
+    quantiles = plain.quantiles((*(wanted.percentiles or CENTER), *DECILES))
     return facts | placed(quantiles, ends, sketched.kind)
 
 

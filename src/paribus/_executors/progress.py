@@ -87,10 +87,11 @@ LOG = logging.getLogger("paribus")
 WORDS = {  # text of a pass by its verb, with which its name begins; by default the verb itself
     "survey": "first look at the data",
     "effects": "partial dependence",
+    "accumulated_local_effects": "local effects",
     "marginal": "averages near values",
     "h_statistic": "interactions",
     "surfaces": "surfaces of pairs",
-    "shapes": "shapes of curves",
+    "shares": "shares of variance",
     "sample": "sample of the rows",
 }
 

@@ -3,7 +3,7 @@
 from paribus._models.adapter import adapt, adapt_models, as_model_list
 from paribus._models.predictor import Model
 from paribus._models.structure import (
-    margins_of,
+    is_called,
     model_of_part,
     prefetch_structure,
     rounding_notes,
@@ -18,7 +18,7 @@ __all__ = [
     "adapt",
     "adapt_models",
     "as_model_list",
-    "margins_of",
+    "is_called",
     "model_of_part",
     "prefetch_structure",
     "rounding_notes",

@@ -32,11 +32,11 @@ from paribus._models.combination import (
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
-from paribus._models.predictor import Link, Model, as_outputs
+from paribus._models.predictor import Model, as_outputs
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus._models.preprocessing.preparation import Preparation, sources_of
 from paribus._models.survival import HAZARD, SURVIVAL, ProportionalHazards, SurvivalPredictor
-from paribus._models.trees import Trees, check_at_splits, refuse_difference, trees_for, without_link
+from paribus._models.trees import Trees, check_at_splits, refuse_difference, trees_for
 from paribus._models.wrappers import (
     CalibratedOutputs,
     Wrapper,
@@ -105,23 +105,13 @@ def model_of_part(model: Model, part: Part) -> Model:
     return inner
 
 
-def margins_of(model: Model) -> Model | None:
-    """Return the margins of a model as one with known structure, which is not used for predictions.
-
-    Return None for a linear link, for both probabilities of two classes, and if no single link is known.
-    """
+def is_called(model: Model) -> bool:
+    """Return whether a model has to be called, because its structure cannot be read."""
     try:
-        structure = structure_of(model)
-        if isinstance(structure, Combination) or structure.link.linear or structure.both:
-            return None
-        linear = without_link(structure) if isinstance(structure, Trees) else replace(structure, link=Link())
-    except RefusalError:  # such a model is evaluated itself
-        return None
-    margins = replace(
-        model, response="decision_function", scale="margin", sample=None, sample_prediction=None
-    )
-    _READ[margins] = linear
-    return margins
+        structure_of(model)
+    except RefusalError:
+        return True
+    return False
 
 
 def rounding_notes(models: Iterable[Model]) -> list[Note]:

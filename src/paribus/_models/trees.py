@@ -307,12 +307,6 @@ def trees_for(
     return trees
 
 
-def without_link(trees: Trees) -> Trees:
-    """Return trees whose outputs are the margins of the reported outputs."""
-    ensemble = trees.ensemble if trees.columns is None else _with_margins(trees.ensemble, trees.columns)
-    return Trees(ensemble, Link(), None, bound_of(ensemble, Link()), single=trees.single)
-
-
 def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str = "trees") -> None:
     """Refuse sums ``(n, o)`` over trees, or other ``parts``, that differ from predictions of the model."""
     worst = np.abs(ours - prediction).max(initial=0.0)

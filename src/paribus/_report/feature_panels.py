@@ -22,7 +22,6 @@ from paribus._report.markup import (
 )
 from paribus._report.sentences import shape_words, shown_curve
 from paribus._text import NONE, brief, count, digits, measured
-from paribus.results.partial_dependence import trimmed
 from paribus.results.text_table import head_of
 
 Columns = dict[str, list[str]]  # cells of a table by the head of their column
@@ -96,8 +95,6 @@ def _feature_facts(refs: References, name: str) -> Markup:
     if effect.extrapolation is not None:
         known.append(("Extrapolates", share(effect.extrapolation.share)))
     known += [("Values", own.support), ("Rows near the curve", share(own.inside))]
-    if (tails := trimmed(effect).tails) is not None:
-        known.append(("Rows outside the plot", share(tails.share)))
     known.append(("Missing", share(own.missing)))
     return facts(known)
 

@@ -27,7 +27,7 @@ from paribus.results.effects import compare
 from paribus.results.explanation import Explanation
 from paribus.results.feature_table import FeatureRow
 from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import PartialDependence, trimmed
+from paribus.results.partial_dependence import PartialDependence, central_points, trimmed
 from paribus.results.shape import Shape
 from paribus.results.text_table import TextColumn
 from paribus.results.verdict import notes_of
@@ -76,7 +76,6 @@ def _without_data_readouts(panel: Panel) -> Panel:
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     """Return the sparkline of a feature, with ± 2 standard errors if its shape has them."""
-    below, above = effect.tail_points
     inner = trimmed(effect)
     if effect.average is None or inner.average is None or not inner.average.size:
         return Markup("")
@@ -84,7 +83,7 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     curve, values = inner.average[output], inner.grid_values[0]
     low = high = None
     if shape is not None and len(shape.centered_error) == effect.average.shape[1]:
-        error = 2 * shape.centered_error[below : effect.average.shape[1] - above]
+        error = 2 * shape.centered_error[central_points(effect)]
         low, high = curve - error, curve + error
     places = as_numbers(values) if effect.kinds[0] in ("numeric", "integer", "datetime") else None
     return Markup(sparkline(places, curve, low, high))

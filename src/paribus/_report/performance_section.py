@@ -24,7 +24,7 @@ from paribus._report.markup import (
     shortened,
     table,
 )
-from paribus._text import NONE, digits, measured
+from paribus._text import NONE, digits
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, ObservedExpected, Performance
@@ -120,7 +120,6 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
 
 LISTED = 30  # pairs in the table, at most
 BARS = 10  # pairs in the bar plot, at most
-MAP_FEATURES = 20  # features of a heat map, at most
 
 
 def pairs_section(refs: References) -> Markup:
@@ -138,7 +137,6 @@ def pairs_section(refs: References) -> Markup:
                 "Strength is the root mean square of the joint effect minus the sum of both curves, in units "
                 "of the prediction. H² is its square, divided by the variance of the joint effect. H² is "
                 "unreliable where the joint effect is small.",
-                _margin_sentence(refs),
             ),
             *_pair_strengths(refs, interactions),
             *_pair_surfaces(refs),
@@ -152,74 +150,23 @@ def _headline(refs: References) -> str:
     return f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
 
 
-def _margin_sentence(refs: References) -> str:
-    """Return the meaning of the column of margins, if there is one."""
-    margins = refs.explanation.margin_interactions
-    if margins is None:
-        return ""
-    rows = margins.provenance.points
-    return (
-        f" H² of the margin is before the link to the prediction, on {rows:,} rows. Where it is near zero, "
-        "the pair interacts by the link alone."
-    )
-
-
 def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
-    """Return bars and a heat map for the output with the strongest interaction, and the table of pairs."""
+    """Return bars for the output with the strongest interaction, and the table of pairs."""
     names = interactions.output_names
     totals = np.nan_to_num(interactions.pairwise.strength).max(axis=0)
     output = int(np.argmax(totals))
     of = joined(" Output: ", name_of(names[output], 40), ".") if len(names) > 1 else ""
     bars = interactions.figure("bars", k=BARS, output=output)
-    drawn = [
-        figure(
-            bars,
-            joined("The strongest pairs, with ± 2 standard errors.", of),
-            "pairs-bars",
-            width=MEDIUM,
-            readouts=True,
-        )
-    ]
-    if len(interactions.feature_names) > 2:
-        drawn.append(_pairs_heat_map(interactions, output, of))
+    caption = joined("The strongest pairs, with ± 2 standard errors.", of)
+    drawn = figure(bars, caption, "pairs-bars", width=MEDIUM, readouts=True)
     listed = folded("Numbers of the strongest pairs", _pairs_table(refs, interactions), class_="appendix")
-    return [element("div", *drawn, class_="pair"), listed]
-
-
-def _pairs_heat_map(interactions: HStatistics, output: int, of: Markup | str) -> Markup:
-    few = len(interactions.feature_names) <= MAP_FEATURES
-    some = "" if few else f" The {MAP_FEATURES} features that interact most."
-    drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
-    caption = joined("Strengths of pairs.", some, of)
-    return figure(drawing, caption, "pairs-map", _map_table(interactions, output), readouts=True)
-
-
-def _map_table(interactions: HStatistics, output: int) -> Markup:
-    """Return the table of the strengths in the heat map."""
-    size = len(interactions.feature_names)
-    strengths = np.full((size, size), np.nan)
-    np.fill_diagonal(strengths, interactions.main_effect.strength[:, output])
-    for place, (one, two) in enumerate(interactions.pairs):
-        strengths[one, two] = strengths[two, one] = interactions.pairwise.strength[place, output]
-    apart = np.nan_to_num(strengths - np.diag(np.diag(strengths)))
-    shown = np.sort(np.argsort(-apart.max(axis=1), kind="stable")[:MAP_FEATURES])
-    labels = [shortened(interactions.feature_names[place], 24) for place in shown]
-    rows = (
-        [label, *(digits(strengths[one, two]) for two in shown)]
-        for label, one in zip(labels, shown, strict=True)
-    )
-    return table("Strengths of pairs", ["Feature", *labels], rows, shown_caption=False, class_="numeric")
+    return [drawn, listed]
 
 
 def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
-    margins = refs.explanation.margin_interactions
     surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
     pairs = [one for one in interactions.strongest(LISTED) if one.strength > 0]
     columns = text_table(pair_columns(interactions), len(pairs))
-    if margins is not None:
-        of_margins = [margins.interaction(*one.features, output=one.output) for one in pairs]
-        cells = [measured(one.h_squared, one.standard_error_h_squared) for one in of_margins]
-        columns.append(TextColumn("H² of the margin", cells))
     names = [tuple(feature_names_of(interactions, one.features)) for one in pairs]
     links = {pair: element("a", "surface", href=f"#{refs.pair(pair)}") for pair in surfaces}
     columns.append(TextColumn("surface", [links.get(pair, NONE) for pair in names]))

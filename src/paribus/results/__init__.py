@@ -17,7 +17,7 @@ if typing.TYPE_CHECKING:
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal
-    from paribus.results.partial_dependence import PartialDependence, Tails
+    from paribus.results.partial_dependence import PartialDependence
     from paribus.results.performance import Performance
     from paribus.results.provenance import Provenance
     from paribus.results.regions import FeatureRegions, Region, Regions, RegionSplit
@@ -58,7 +58,6 @@ _HOMES = {
     "Regions": "results.regions",
     "Scale": "meaning",
     "Shape": "results.shape",
-    "Tails": "results.partial_dependence",
 }
 
 __all__ = [
@@ -95,7 +94,6 @@ __all__ = [
     "Regions",
     "Scale",
     "Shape",
-    "Tails",
 ]
 
 

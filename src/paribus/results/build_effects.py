@@ -13,9 +13,11 @@ import numpy as np
 from paribus._contracts import Flags, Floats, Integers
 from paribus._evaluators.occupancy import OccupiedCells, RowSample, bins_for
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest
+from paribus._evaluators.support import Support
 from paribus._grid import Axis, Grid
 from paribus._models import Model, rounding_notes
 from paribus._models.predictor import unsteady_notes
+from paribus._typing import StrengthBasis
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
@@ -24,15 +26,10 @@ from paribus.results.curve_parts import (
     Extrapolation,
     IceQuantiles,
     ModelSpread,
-    model_spread_notes,
 )
-from paribus.results.curve_values import root_mean_square, split_points, strength_of, without_level
+from paribus.results.curve_values import root_mean_square, split_points, strengths_of, without_level
 from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import (
-    PartialDependence,
-    Tails,
-    tail_notes,
-)
+from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance, skipped_notes
 
 if TYPE_CHECKING:
@@ -40,8 +37,9 @@ if TYPE_CHECKING:
     from paribus._evaluators.ale.ale_grid import AleGrid
     from paribus._evaluators.cell_means import CellEstimate, CellMeans
 
+ROUNDED = 16 * float(np.finfo(np.float64).eps)  # of the prediction: rounding error of a strength of zero
+LEAST_POINTS = 10  # points with rows that a strength needs
 SHOWN = 6  # categories that a note lists
-COVERED = 1e-9  # share of the data that a grid may leave out by rounding
 LEFT_OUT = ", which is left out"
 APART = "; the effect at missing is reported separately"
 LOST_POINT = "the prediction is not finite at some points, so neither is their average"
@@ -52,6 +50,27 @@ LOST_ROW = "the prediction is not finite for some rows, so neither is the averag
 # What follows from a model that predicts rows differently when they are repeated.
 CUT = "; if its prediction for a row depends on other rows, the effect depends on the sizes of batches"
 ONE_BY_ONE = f", so it was evaluated one point at a time{CUT}"
+
+
+def with_strength(estimate: EffectEstimate, grid: Grid, support: Support) -> EffectEstimate:
+    """Return an estimate with strengths: from the points of the curve, unless the model gave them.
+
+    They are NaN if the points do not represent the rows: those of a part of the data, and those of a group
+    that has rows at few of them.
+    """
+    if estimate.strength is not None:
+        rounding = ROUNDED * np.abs(estimate.average).max(axis=1, initial=0.0)
+        return replace(estimate, strength=np.where(estimate.strength <= rounding, 0.0, estimate.strength))
+    weights = support.points.ravel()
+    if grid.includes_missing:
+        weights = np.append(weights, support.missing)
+    strength = strengths_of(estimate.average, weights)
+    coverages = {axis.covers for axis in grid.axes}
+    few = np.count_nonzero(weights) < min(LEAST_POINTS, len(weights))
+    if len(grid.axes) == 1 and ("part" in coverages or ("range" in coverages and few)):
+        strength = np.full_like(strength, np.nan)
+    basis: StrengthBasis = "rows" if coverages == {"values"} else "points"
+    return replace(estimate, strength=strength, strength_from=basis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,74 +99,57 @@ class EffectBuilder:
         request: EvaluationRequest,
         grid: Grid,
         estimate: EffectEstimate,
-        counted: tuple[Floats, float],
+        support: Support,
         extrapolation: Extrapolation | None,
         remarks: tuple[Note, ...],
-        outer: EffectEstimate | None,
         rows: float,
     ) -> PartialDependence:
-        """Return the effect of a grid; ``remarks`` are notes about how it was computed.
+        """Return the effect of a grid over ``rows`` rows; ``remarks`` are notes about how it was computed.
 
-        ``counted`` are the weights at the points and of missing values. ``outer`` is the effect beyond the
-        grid, and ``rows`` the weight of all rows.
+        ``rows`` is the weight of all rows. The estimate has strengths, see `with_strength`.
         """
-        support, weight = counted
+        assert estimate.strength is not None
         averaged = request.kind != "individual"
         averages = (estimate.average, estimate.standard_error) if averaged else (None, None)
         parts = *averages, estimate.individual, estimate.quantiles, estimate.by_model
         average, error, curves, quantiles, models = (
             split_points(points, grid.shape, grid.includes_missing) for points in parts
         )
-        missing, weights, spread = None, support.ravel(), None
+        missing, spread = None, None
         if grid.includes_missing:
             missing = AtMissing(
-                weight / rows, weight, average=average[1], standard_error=error[1], individual=curves[1]
+                support.missing / rows,
+                support.missing,
+                average=average[1],
+                standard_error=error[1],
+                individual=curves[1],
             )
-            weights = np.append(support, weight)
         if request.quantiles is not None and quantiles[0] is not None:
             probabilities = np.array(request.quantiles.probabilities)
             spread = IceQuantiles(probabilities, quantiles[0], estimate.rank_error, quantiles[1])
-        named, by_model = self._named(grid.axes, "ordered", "deciles"), self._by_model(*models)
+        named = self._named(grid.axes, "ordered", "deciles")
+        by_model = self._by_model(*models, estimate.strength_by_model)
         where = "; its effect there is reported for it alone" if len(grid.axes) > 1 else APART
         own = self._effect_notes(extrapolation, len(grid.axes))
         axes = grid.axes if missing is None else (replace(grid.axes[0], missing_share=missing.share),)
         notes = self._notes(axes, own, where, estimate.average, LOST_POINT)
-        tails = self._tails(grid.axes[0], outer, 1 - weights.sum() / rows) if averaged else None
-        effect = PartialDependence(
+        return PartialDependence(
             **named,
             average=average[0],
             standard_error=error[0],
             individual=curves[0],
-            support=support,
+            support=support.points,
             extrapolation=extrapolation,
             missing=missing,
-            strength=self._strength(grid, estimate, weights, rows),
-            notes=tuple(notes),
-            tails=tails,
-            tail_points=_tail_points(grid.axes),
+            strengths=estimate.strength,
+            strength_from=estimate.strength_from,
+            ranks=None if support.ranks is None else support.ranks / rows,
+            notes=(*notes, *remarks),
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
             by_model=by_model,
             covariance=without_level(estimate.covariance) if averaged else None,
         )
-        remarks = (*tail_notes(effect), *remarks, *model_spread_notes(by_model, average[0], named))
-        return replace(effect, notes=(*effect.notes, *remarks)) if remarks else effect
-
-    def _strength(self, grid: Grid, estimate: EffectEstimate, weights: Floats, rows: float) -> float:
-        """Return the standard deviation over the rows; NaN if it needs more predictions than the curve."""
-        if estimate.strength is not None:
-            return root_mean_square(estimate.strength)
-        interventional = self.provenance.estimand is not Estimand.PATH_DEPENDENT
-        covered = weights.sum() >= rows * (1 - COVERED)
-        if len(grid.axes) > 1 or not interventional or covered:
-            return strength_of(estimate.average, weights)
-        return float("nan")
-
-    def _tails(self, axis: Axis, outer: EffectEstimate | None, share: float) -> Tails | None:
-        if outer is None or axis.outer is None:
-            return None
-        error = outer.standard_error
-        return Tails(axis.outer, axis.tail_points[0], max(0.0, float(share)), outer.average, error)
 
     def _effect_notes(self, extrapolation: Extrapolation | None, ways: int) -> Iterator[Note]:
         far = None if extrapolation is None else extrapolation.note("curve" if ways == 1 else "surface")
@@ -201,8 +203,8 @@ class EffectBuilder:
             empty=estimate.empty,
             missing=missing,
             order=tuple(bins.order for bins in grid.bins),
-            strength=strength_of(values, weights),
-            notes=(*notes, *remarks, *model_spread_notes(by_model, estimate.ale, named)),
+            strength=root_mean_square(strengths_of(values, weights)),
+            notes=(*notes, *remarks),
             by_model=by_model,
             covariance=estimate.covariance,
         )
@@ -234,10 +236,9 @@ class EffectBuilder:
             rows=rows[cells],
             missing=apart,
             outside=float(weight[beyond] / total),
-            strength=strength_of(first[:, inside], weight[inside]),
+            strength=root_mean_square(strengths_of(first[:, inside], weight[inside])),
             notes=(*self._notes((axis,), (), ", a separate cell", first, LOST_ROW, CUT), *remarks),
             by_model=self._by_model(None if by_model is None else by_model[..., cells], last),
-            tail_points=_tail_points((axis,)),
         )
 
     def _named(self, axes: tuple[Axis, ...], *more: str) -> dict[str, Any]:
@@ -251,8 +252,10 @@ class EffectBuilder:
         fields = {field: tuple(getattr(axis, name) for axis in axes) for field, name in along.items()}
         return {"output_names": self.output_names, "provenance": self.provenance, **fields}
 
-    def _by_model(self, values: Floats | None, missing: Floats | None) -> ModelSpread | None:
-        return ModelSpread.of(tuple(model.name for model in self.models), values, missing)
+    def _by_model(
+        self, values: Floats | None, missing: Floats | None, strengths: Floats | None = None
+    ) -> ModelSpread | None:
+        return ModelSpread.of(tuple(model.name for model in self.models), values, missing, strengths)
 
     def _notes(
         self,
@@ -319,11 +322,6 @@ def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[
         numbers[f"{name}_error"] = moments.error[some, cells] if known else None
         first += means.outputs * known
     return numbers
-
-
-def _tail_points(axes: tuple[Axis, ...]) -> tuple[int, int]:
-    """Return how many points of a curve lie beyond its percentiles at each end."""
-    return axes[0].tail_points if len(axes) == 1 and axes[0].outer is None else (0, 0)
 
 
 KNOWN = 0.5  # of the points of a curve about which a partner must say something to count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,10 @@ from paribus.results.provenance import Provenance, skipped_notes
 
 WEAK = 1e-3  # of the prediction's variance: a joint effect whose H² is noise
 ABOVE = 1 + 1e-9  # an H² that is more than one, and not by rounding
-COARSE = 1e-3  # of the prediction's standard deviation: a strength that is called zero, and worth a word
 SHOWN = 3  # groups that a note names
 WEAK_EFFECT = f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"
 CANCELLING = "have an H² above 1, because their own effects cancel in the joint one; compare strengths"
 NOT_FINITE = "predictions, or their squares, are not finite for some rows, so these statistics are not either"
-CALLED_ZERO = "are reported as zero: rounding in single precision can be as large for these predictions"
 ON_MARGIN = "response_method='decision_function' explains the margin"
 ADDITIVE_ON_MARGIN = "on the probability scale a model that is additive on the margin scale has interactions"
 IMPORTANCE_ON_PROBABILITY = (
@@ -78,7 +76,7 @@ class InteractionBuilder:
             overall=found.overall,
             threeway=found.threeway,
             total=found.total,
-            notes=(*self._group_notes(), *self._call_notes(), *self._total_notes(), *self._pair_notes()),
+            notes=(*self._group_notes(), *self._call_notes(), *self._pair_notes()),
             strength_by_model=np.stack([ratio.strength for ratio in ratios]) if ratios else None,
         )
 
@@ -96,7 +94,6 @@ class InteractionBuilder:
             with_interactions=lost,
             standard_error_with_interactions=lost_errors,
             repeats=None,
-            explained=replace(self.statistics.explained, pairs=None, pairs_error=None),
             notes=tuple(self._call_notes()),
             by_model=np.stack([_strengths(one.main)[0] for one in self.every]) if self.every else None,
         )
@@ -149,15 +146,13 @@ class InteractionBuilder:
                     yield Note(code, f"{listed}{more} {text}")
 
     def _call_notes(self) -> Iterator[Note]:
-        p, rows = self.provenance, self.request.rows
+        p = self.provenance
         if p.sampled_rows is not None:
-            some = f"computed on {p.computed_on()}"
-            text = f"{self._computed} {some}; standard errors include the error of subsampling"
+            also = "" if self.request.pairwise else " and standard errors of strengths"
+            text = (
+                f"interactions{also} were computed on {p.computed_on()}; errors include that of subsampling"
+            )
             yield Note(NoteCode.ROWS_SAMPLED, text, value=p.sampled_rows)
-        if self.request.influence_cut > 1 and p.standard_error_rows < rows.n_weighted:
-            used = p.standard_error_rows
-            text = f"standard errors are from {used:,} rows, fewer than usual because of max_memory"
-            yield Note(NoteCode.ERROR_ROWS, text, value=used)
         yield from skipped_notes(p)
         yield from self._prediction_notes()
         model = self.models[0]
@@ -169,17 +164,9 @@ class InteractionBuilder:
             yield Note(NoteCode.PROBABILITY_SCALE, text)
         yield from unsteady_notes(self.models, ", so it was evaluated one point at a time")
 
-    @property
-    def _computed(self) -> str:
-        """What was computed, as the start of a sentence."""
-        if not self.request.pairwise:
-            return "importance was"
-        return "interactions and importance were" if self.with_importance else "interactions were"
-
     def _prediction_notes(self) -> Iterator[Note]:
         """Yield why there is little to explain, if there is."""
         floor, spread = np.sqrt(self.statistics.floor), np.sqrt(self.statistics.variance)
-        largest = float(np.max(floor))
         if not np.isfinite(self.statistics.variance).all():
             yield Note(NoteCode.NOT_FINITE, NOT_FINITE)
         elif len(self.request.rows) < 2:
@@ -187,15 +174,6 @@ class InteractionBuilder:
         elif (spread <= floor).all():
             text = "the prediction does not vary over these rows: there is nothing to explain"
             yield Note(NoteCode.CONSTANT_PREDICTION, text)
-        elif (floor > COARSE * spread).any():
-            yield Note(
-                NoteCode.SINGLE_PRECISION, f"strengths up to {largest:.2g} {CALLED_ZERO}", value=largest
-            )
-
-    def _total_notes(self) -> Iterator[Note]:
-        if self.statistics.overall is not None and not self.request.every_column:
-            text = "there is no total: effects of columns that were not requested are unknown"
-            yield Note(NoteCode.NO_TOTAL, text)
 
 
 def _strengths(ratio: Ratio) -> tuple[Floats, Floats]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from paribus._contracts import Flags, Floats
 from paribus._states.sums import scaled
-from paribus._text import at_point, number
 from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
@@ -146,6 +145,8 @@ class ModelSpread(Record):
         Between models, with m - 1 in the denominator. NaN with a single model.
     missing : ndarray of shape (m, n_outputs) or None
         Effect of each model at a missing value.
+    strengths : ndarray of shape (m, n_outputs) or None
+        Strength of the partial dependence of each model.
 
     Examples
     --------
@@ -164,13 +165,18 @@ class ModelSpread(Record):
     values: Floats = array("model", "output", "grid")
     standard_deviation: Floats = array("output", "grid", column="between_models")
     missing: Floats | None = array("model", "output")
+    strengths: Floats | None = array("model", "output", default=None)
 
     @classmethod
     def of(
-        cls, models: tuple[str, ...], values: Floats | None, missing: Floats | None = None
+        cls,
+        models: tuple[str, ...],
+        values: Floats | None,
+        missing: Floats | None = None,
+        strengths: Floats | None = None,
     ) -> ModelSpread | None:
         """Take the standard deviation between models, if there are effects by model."""
-        return None if values is None else cls(models, values, between(values), missing)
+        return None if values is None else cls(models, values, between(values), missing, strengths)
 
     @property
     def missing_deviation(self) -> Floats | None:
@@ -196,42 +202,6 @@ def between(values: Floats) -> Floats:
 def _first(values: Floats) -> Floats:
     """Return what the others are compared with; infinities cannot be."""
     return np.where(np.isfinite(values[0]), values[0], 0.0)
-
-
-def model_spread_notes(
-    spread: ModelSpread | None, mean: Floats | None, result: Mapping[str, Any]
-) -> tuple[Note, ...]:
-    """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``.
-
-    ``result`` has the names of features and outputs, and the values of the axes.
-    """
-    if spread is None or mean is None:
-        return ()
-    names, output_names = result["feature_names"], result["output_names"]
-    count, deviation = len(spread.models), spread.standard_deviation.reshape(len(output_names), -1)
-    if count == 1:
-        text = "a list of one model has no standard deviation between models"
-        return (Note(NoteCode.SINGLE_MODEL, text),)
-    if spread.missing_deviation is not None:
-        deviation = np.concatenate([deviation, spread.missing_deviation[:, None]], axis=1)
-    size = float(np.abs(mean[np.isfinite(mean)]).max(initial=0.0))
-    if not deviation.size or not np.nanmax(deviation, initial=0.0) > ROUNDING * size:
-        return ()
-    output, point = np.unravel_index(np.nanargmax(deviation), deviation.shape)
-    curve = mean[output]
-    range_ = float(np.ptp(curve)) if curve.size else 0.0
-    largest = float(deviation[output, point])
-    share = f" ({_percent(largest / range_)} of the range)" if range_ > ROUNDING * size else ""
-    on = f" on {output_names[output]}" if len(output_names) > 1 else ""
-    where = f"{names[0]} missing"
-    if point < curve.size:
-        where = at_point(names, result["grid_values"], np.unravel_index(point, curve.shape))
-    text = f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}"
-    return (Note(NoteCode.MODELS_DIFFER, text, names[0] if len(names) == 1 else None, largest),)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
 
 
 NOTE_SHARE = 0.05  # share of a curve's points from which a note reports it

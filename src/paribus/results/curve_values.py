@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats
-from paribus._states import CurveProducts
 from paribus._states.sums import deviations, ignore_fp_errors, scaled
 from paribus._typing import ErrorBasis
 from paribus.errors import InputError, OptionError
@@ -35,34 +34,6 @@ def without_level(covariance: Floats | None) -> Floats | None:
             1, known.sum(axis=1, keepdims=True)
         )
         return np.asarray(covariance - mean - mean.transpose(0, 2, 1) + level)
-
-
-@dataclass(frozen=True, eq=False)
-class CurveCovariance:
-    """Sampling covariance of the points of a partial dependence, from the curves of some rows.
-
-    Attributes
-    ----------
-    products : CurveProducts
-        Products of the points of these curves.
-    total : float
-        Weight of the rows that the partial dependence averages over.
-    rows, of_rows : int
-        Number of rows whose curves these are, and of those that the partial dependence averages over.
-    """
-
-    products: CurveProducts
-    total: float
-    rows: int
-    of_rows: int
-
-    def about(self, average: Floats, sampled: int | None) -> Floats:
-        """Return the covariance ``(o, g, g)`` of a partial dependence ``(o, g)``.
-
-        ``sampled`` is the number of rows that it averages over, if these were drawn from all.
-        """
-        found = self.products.covariance(average, self.of_rows, self.total)
-        return found if sampled is None else np.asarray(found * (self.of_rows / sampled))
 
 
 CURVES = ("average", "ale", "predicted", "observed", "residual")
@@ -224,10 +195,10 @@ def as_numbers(values: Array) -> Floats:
     return ticks.astype(np.float64)
 
 
-def strength_of(average: Floats, weights: Floats) -> float:
-    r"""Return the standard deviation of the partial dependence over the data, root mean square over outputs.
+def strengths_of(average: Floats, weights: Floats) -> Floats:
+    r"""Return the standard deviation ``(o,)`` of a partial dependence over the data, for each output.
 
-    .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
+    .. math:: \sqrt{\sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
 
     with the averages ``(o, g)`` and the weight ``s (g,)`` of the data at each point. Where there is no
     data at any of them, every point counts the same.
@@ -235,8 +206,8 @@ def strength_of(average: Floats, weights: Floats) -> float:
     if not weights.any():
         weights = np.ones_like(weights)
     if not len(weights):
-        return 0.0
-    return root_mean_square(deviations(average, weights))
+        return np.zeros(len(average))
+    return deviations(average, weights)
 
 
 def root_mean_square(strengths: Floats) -> float:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from paribus._evaluators.interactions import VarianceShares
 from paribus._text import count, shown_of
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
@@ -27,14 +26,13 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.regions import Regions
-from paribus.results.repr_text import explained_text
-from paribus.results.schema import record
+from paribus.results.repr_text import explained_text, shares_text
+from paribus.results.schema import nested, record
 from paribus.results.shape import Shapes
 from paribus.results.text_table import table_lines
 from paribus.results.verdict import Check, Verdict, finding_line
 
 if TYPE_CHECKING:
-    from paribus._evaluators.interactions import VarianceShares
     from paribus.results.drift import Drift
     from paribus.results.mixins import Figure
 
@@ -93,9 +91,9 @@ class Explanation(ReportMixin):
     regions : Regions or None
         Regions for the features whose curves differ most between rows. None for models whose structure is not
         read, for lists and without interactions.
-    margin_interactions : HStatistics or None
-        H-statistics of the margins, before a link such as the sigmoid. None without such a link, without a
-        structure, and if they exceed ``max_memory``.
+    explained : VarianceShares or None
+        Shares of the variance of the prediction that curves reproduce, and that pairs or regions add. The
+        share of regions is that of the feature whose regions add most.
     """
 
     stored = "explanation"
@@ -117,7 +115,7 @@ class Explanation(ReportMixin):
     files: tuple[FileRecord, ...] = ()
     by_group: GroupComparison | None = None
     regions: Regions | None = None
-    margin_interactions: HStatistics | None = None
+    explained: VarianceShares | None = nested("output", default=None)
 
     def __post_init__(self) -> None:
         vars(self).update(shapes=Shapes(self.shapes), verdict=Verdict(self.verdict))
@@ -139,28 +137,17 @@ class Explanation(ReportMixin):
         return self.effects.effects[0].output_names
 
     @property
-    def explained(self) -> VarianceShares | None:
-        """Shares of the variance of the prediction that curves reproduce, and that pairs or regions add.
-
-        The share of regions is that of the feature whose regions gain most. It is None with several outputs.
-        """
-        shares = (self.importance if self.interactions is None else self.interactions).explained
-        split = [] if self.regions is None else [one.explained for one in self.regions.values() if one.splits]
-        if shares is None or not split or len(self.output_names) > 1:
-            return shares
-        share, error = max(split)
-        return replace(shares, regions=np.array([share]), regions_error=np.array([error]))
-
-    @property
     def headline(self) -> str:
         """Share explained by the curves alone, as a sentence; empty if the prediction does not vary."""
         if self.explained is None:
             return ""
-        source = self.importance if self.interactions is None else self.interactions
         part = len(self.columns) < max(2, len(self.predictions.column_digests))
         text = explained_text(self.explained, self.output_names, len(self.columns) if part else None)
-        sampled = source.provenance.sampled_rows
-        return text if not text or sampled is None else f"{text}, on {count(sampled, 'row')}"
+        known = self.interactions
+        if not text or known is None or known.explained is None or known.provenance.sampled_rows is None:
+            return text
+        rows = count(known.provenance.sampled_rows, "row")
+        return f"{text}; on {rows}, {shares_text(known.explained, self.output_names)}"
 
     @property
     def notes(self) -> tuple[Note, ...]:

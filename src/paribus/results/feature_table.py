@@ -12,7 +12,7 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
 from paribus._states.sums import ignore_fp_errors
-from paribus._text import at_value, brief, percent, plain_value, short
+from paribus._text import at_value, brief, percent, plain_value
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
 from paribus.results.text_table import fitted, table_lines
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 POINTS = 8  # characters of a sparkline
-CLEAR = 2.0  # standard errors of a movement that is shown
-MONOTONE = {"rising": ("rising", "steps up"), "falling": ("falling", "steps down")}
 WIDEST = 28  # characters of a value, or of a second name, in text
 
 
@@ -45,13 +43,7 @@ class FeatureRow:
     importance : float
         Root mean square change of the prediction when the feature is averaged out, interactions included.
     shape : str or None
-        In words, of the output with the widest curve.
-    direction : str or None
-        ``"rising"`` or ``"falling"``, as declared or as prevails; None for values without an order.
-    violation, violation_error : float
-        Largest movement of a curve against that, and its sampling error; NaN without a direction.
-    violation_start, violation_stop : value
-        Where that movement begins and ends; None if there is none.
+        In words, of the output with the widest curve, as `Shape.text`.
     partner : str or None
         The feature that it interacts with most.
     partner_strength, partner_h_squared : float
@@ -75,11 +67,6 @@ class FeatureRow:
     standard_error: float
     importance: float
     shape: str | None
-    direction: str | None
-    violation: float
-    violation_error: float
-    violation_start: Any
-    violation_stop: Any
     partner: str | None
     partner_strength: float
     partner_h_squared: float
@@ -144,7 +131,7 @@ class FeatureTable(Sequence[FeatureRow]):
         columns: dict[str, Any] = {}
         for one in fields(FeatureRow):
             values = [getattr(row, one.name) for row in self.rows]
-            places = one.name in ("violation_start", "violation_stop", "lowest", "highest")
+            places = one.name in ("lowest", "highest")
             columns[one.name] = [None if v is None else plain_value(v) for v in values] if places else values
         return native(columns, self.backend, backend)
 
@@ -154,7 +141,7 @@ class FeatureTable(Sequence[FeatureRow]):
             "feature": [row.feature for row in self.rows],
             "strength": [row.strength for row in self.rows],
             "standard_error": [row.standard_error for row in self.rows],
-            "shape": [_shape(row) for row in self.rows],
+            "shape": [row.shape or "" for row in self.rows],
             "strongest interaction": [_partner_text(row) for row in self.rows],
             "values": [row.support for row in self.rows],
             "missing": [percent(row.missing) if row.missing else "0 %" for row in self.rows],
@@ -163,16 +150,6 @@ class FeatureTable(Sequence[FeatureRow]):
 
     def __repr__(self) -> str:
         return "\n".join(table_lines(self.columns(), len(self.rows)))
-
-
-def _shape(row: FeatureRow) -> str:
-    """Return the shape of a curve, and its movement against a direction if that is more than chance."""
-    shape = row.shape or ""
-    small = row.direction is not None and row.shape in MONOTONE[row.direction]  # the shape in words allows it
-    if row.violation > CLEAR * row.violation_error and not small:
-        moves = "falls" if row.direction == "rising" else "rises"
-        shape += f", {moves} by {short(row.violation)} from {fitted(at_value(row.violation_start), WIDEST)}"
-    return shape
 
 
 def _partner_text(row: FeatureRow) -> str:
@@ -184,7 +161,6 @@ def _partner_text(row: FeatureRow) -> str:
 def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str | None]) -> FeatureRow:
     name = effect.feature_names[0]
     shape = _widest(explanation.shapes, name)
-    against = _violated(explanation.shapes, name)
     strength, error, importance = _importance(explanation, name)
     average = explanation.averages.get(name)
     share = 0.0 if effect.missing is None else effect.missing.share
@@ -196,12 +172,7 @@ def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str
         strength=strength,
         standard_error=error,
         importance=importance,
-        shape=None if shape is None else shape.name,
-        direction=None if against is None else against.direction,
-        violation=math.nan if against is None else against.violation,
-        violation_error=math.nan if against is None else against.standard_error,
-        violation_start=None if against is None else against.start,
-        violation_stop=None if against is None else against.stop,
+        shape=None if shape is None else shape.text,
         partner=partner,
         partner_strength=size,
         partner_h_squared=h_squared,
@@ -263,12 +234,6 @@ def _partner(explanation: Explanation, name: str) -> tuple[str | None, float, fl
 def _widest(shapes: Sequence[Shape], name: str) -> Shape | None:
     own = [shape for shape in shapes if shape.feature == name]
     return max(own, key=lambda shape: np.nan_to_num(shape.range), default=None)
-
-
-def _violated(shapes: Sequence[Shape], name: str) -> Any:
-    """Return the largest violation of monotonicity among the outputs."""
-    own = [shape.monotonicity for shape in shapes if shape.feature == name and shape.monotonicity is not None]
-    return max(own, key=lambda one: np.nan_to_num(one.violation), default=None)
 
 
 def _widest_curve(effect: PartialDependence) -> Floats:

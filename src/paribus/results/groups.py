@@ -24,7 +24,6 @@ from paribus.results.provenance import Provenance
 from paribus.results.schema import record
 from paribus.results.tidy import grouped_frame
 
-EMPTY_POINTS = 0.1  # share of the points of a curve without rows of a group, from which there is a note
 FEW_ROWS = 10  # rows of a group below which its standard errors are only a guess
 ByGroup: TypeAlias = PartialDependence | Effects[Any] | HStatistics | Importance
 
@@ -115,7 +114,6 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
     def notes(self) -> tuple[Note, ...]:
         """Caveats over all groups: how they were formed, which are small, and those of their results."""
         small = [_small_note(self.by, group) for group in self.groups if group.rows < FEW_ROWS]
-        small += _extent_notes(self)
         return (*self.joined, *small, *shared_notes(dict(self)))
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -195,22 +193,6 @@ def _labels_of(key: Any) -> tuple[str, ...]:
         key = np.timedelta64(key)
     values = (key, float(key)) if isinstance(key, (int, np.integer)) else (key,)
     return tuple(write(value) for value in values for write in (at_value, plain_value, str))
-
-
-def _extent_notes(result: GroupedResults) -> Iterator[Note]:
-    """Yield for each feature the group whose curve extends furthest beyond its rows."""
-    worst: dict[str, tuple[float, str]] = {}
-    for group, one in zip(result.groups, result.results, strict=True):
-        for effect in one.values() if isinstance(one, Effects) else [one]:
-            if isinstance(effect, PartialDependence) and len(effect.feature_names) == 1:
-                empty = float((effect.support == 0).mean()) if effect.support.size else 0.0
-                (name,) = effect.feature_names
-                worst[name] = max(worst.get(name, (0.0, "")), (empty, group.label))
-    for name, (share, label) in worst.items():
-        if share > EMPTY_POINTS and name != result.by:
-            where = f"at {share:.0%} of the points of {name}"
-            text = f"{result.by} = {label} has no rows {where}, where its curve extrapolates"
-            yield Note(NoteCode.GROUP_EXTRAPOLATES, text, name, share)
 
 
 def _small_note(by: str, group: Group) -> Note:

@@ -369,13 +369,13 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
 
         Parameters
         ----------
-        kind : {"bars", "heatmap", "network", "panels"}
-            Strongest entries with standard errors; heat map of all pairs; network of the ten strongest
-            pairs; or two-way panels of the strongest pairs.
+        kind : {"bars", "heatmap", "panels"}
+            Strongest entries with standard errors; heat map of all pairs; or two-way panels of the strongest
+            pairs.
         statistic : {"pairwise", "overall", "threeway"}
             Statistic of the bars.
         k : int
-            Maximum number of bars or panels, or of features of a heatmap or network.
+            Maximum number of bars or panels, or of features of a heat map.
         output : str or int, optional
             One output of several, by name or position. Required if there are several.
         effects : Effects, optional

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._evaluators.interactions import VarianceShares
 from paribus._typing import ImportanceKind
 from paribus.notes import Note
 from paribus.results.mixins import BarsMixin
 from paribus.results.provenance import Provenance
-from paribus.results.schema import array, labels, nested, record
+from paribus.results.schema import array, labels, record
 from paribus.results.tidy import LongTable
 
 Group = str | int | tuple[str | int, ...]
@@ -44,8 +43,6 @@ class Importance(BarsMixin):
         How the result was computed.
     by_model : ndarray of shape (m, k) or (m, k, n_outputs), or None
         For a list of models, the values of each, whose mean (by effect, root mean square) ``values`` are.
-    explained : VarianceShares or None
-        By effect: share of the variance of the prediction that the curves of these features reproduce.
 
     Notes
     -----
@@ -70,7 +67,6 @@ class Importance(BarsMixin):
     notes: tuple[Note, ...]
     provenance: Provenance
     by_model: Floats | None = array("model", "feature", "outputs", default=None)
-    explained: VarianceShares | None = nested("output", default=None)
 
     @property
     def order(self) -> list[int]:

@@ -52,8 +52,6 @@ class Marginal(Result):
         How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
-    tail_points : (int, int)
-        How many of the first and last grid points lie beyond the percentiles, where plots end.
     by_model : ModelSpread or None
         For a list of models, each one's own ``predicted``.
 
@@ -86,7 +84,6 @@ class Marginal(Result):
     notes: tuple[Note, ...]
     provenance: Provenance
     by_model: ModelSpread | None = nested(default=None)
-    tail_points: tuple[int, int] = (0, 0)
 
     def _check(self) -> None:
         for name in ("predicted", "observed", "residual"):

@@ -1,21 +1,19 @@
-"""Partial dependence and its tails."""
+"""Partial dependence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from paribus._contracts import Array, Floats, Kind
-from paribus._states.sums import ignore_fp_errors
-from paribus._text import at_value, number, percent
-from paribus._typing import FrameBackend, TableKind
+from paribus._typing import FrameBackend, StrengthBasis, TableKind
 from paribus.errors import InputError, OptionError, check_choice
-from paribus.notes import Note, NoteCode
+from paribus.notes import Note
 from paribus.results.contrasts import Contrast, check_covariance, contrast, slope
 from paribus.results.curve_parts import AtMissing, Extrapolation, IceQuantiles, ModelSpread
+from paribus.results.curve_values import root_mean_square
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
 from paribus.results.refits import RefitMixin
@@ -23,48 +21,40 @@ from paribus.results.schema import Record, array, labels, nested, record
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
-NOISE = 2.0  # standard errors that a movement must exceed to count,
-TURN = 0.1  # and share of the range within the percentiles by which a curve that turns back moves,
-EXTENSION = 1.0  # or by which one leaves that range
-TREND = 0.5  # share of the range between the ends of a curve that has a direction
+CENTER = 0.05  # share of the data at each end of a curve that plots omit,
+FEW_VALUES = 12  # of curves with more values than that
 Part = TypeVar("Part", bound=Any)
 
 
-@record
-class Tails(Record):
-    """The partial dependence beyond the ends of its grid, as far as the data reaches.
+def central_points(part: Any, support: Floats | None = None) -> slice:
+    """Return the points of a curve between the 5th and the 95th percentile of the data, which plots show.
 
-    Attributes
-    ----------
-    values : ndarray of shape (t,)
-        Values below the grid, then values above it, the smallest and the largest of the data among them.
-    below : int
-        How many of them lie below.
-    share : float
-        Share of the data's weight that lies beyond the cells of the grid.
-    average, standard_error : ndarray of shape (n_outputs, t)
-        The partial dependence there.
+    ``support`` is the weight around the points, by default that of the curve.
+    These are all points if they are few, have no order, were requested, or do not reach both extremes of the
+    data.
     """
+    (values,), deciles = part.grid_values, part.deciles[0]
+    support = part.support if support is None else support
+    every = slice(0, len(values))
+    if deciles is None or len(values) <= FEW_VALUES or not support.sum() > 0:
+        return every
+    if part.provenance.percentiles is not None or values[0] != deciles[0] or values[-1] != deciles[-1]:
+        return every
+    least = CENTER * support.sum()
+    first = int(np.argmax(np.cumsum(support) >= least))
+    last = len(values) - int(np.argmax(np.cumsum(support[::-1]) >= least))
+    return slice(first, last) if last - first > 2 else every
 
-    values: Array = array("tail")
-    below: int
-    share: float
-    average: Floats = array("output", "tail")
-    standard_error: Floats = array("output", "tail")
 
-
-def trimmed(part: Part) -> Part:
-    """Return a curve within the percentiles, where plots end, with the rest of it as ``tails``."""
-    below, above = part.tail_points
-    if not below + above:
-        return part
+def trimmed(part: Part, kept: slice | None = None) -> Part:
+    """Return the part of a curve that plots show, by default its `central_points`."""
+    kept = central_points(part) if kept is None else kept
     (values,) = part.grid_values
-    kept = slice(below, len(values) - above)
-    changes = {"grid_values": (values[kept],), "tail_points": (0, 0), **_sliced(part, kept)}
+    if kept == slice(0, len(values)):
+        return part
+    changes = {"grid_values": (values[kept],), **_sliced(part, kept)}
     if "covariance" in part.declared:  # plots do not show it
         changes["covariance"] = None
-    if hasattr(part, "tails"):
-        changes["tails"] = _tails(part)
     trimmed: Part = replace(part, **changes)
     return trimmed
 
@@ -74,7 +64,7 @@ def _sliced(part: Record, kept: slice) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name, declared in part.declared.items():
         value = getattr(part, name)
-        if value is None or name == "tails":
+        if value is None:
             continue
         if declared.nested and declared.dims:
             if declared.dims[-1] == "grid":
@@ -89,77 +79,9 @@ def _sliced(part: Record, kept: slice) -> dict[str, Any]:
     return changes
 
 
-def _tails(effect: PartialDependence) -> Tails | None:
-    """Return the tails of an effect whose grid has them."""
-    below, above = effect.tail_points
-    (values,) = effect.grid_values
-    if effect.average is None or effect.standard_error is None:
-        return None
-    outer = np.r_[0:below, len(values) - above : len(values)]
-    total = effect.support.sum() + (0.0 if effect.missing is None else effect.missing.support)
-    share = float(effect.support[outer].sum() / total) if total > 0 else 0.0
-    average, error = effect.average[:, outer], effect.standard_error[:, outer]
-    return Tails(values[outer], below, share, average, error)
-
-
-def tail_notes(effect: PartialDependence) -> Iterator[Note]:
-    """Yield a note if the curve turns back beyond the percentiles, and one if it leaves its range."""
-    inner = trimmed(effect)
-    tails, average = inner.tails, inner.average
-    if tails is None or average is None or not len(inner.grid_values[0]):
-        return
-    found = [(code, *worst) for o in range(len(average)) for code, worst in _outer_movements(inner, tails, o)]
-    for code in (NoteCode.TAILS_TURN, NoteCode.TAILS_EXTEND):
-        known = [one for one in found if one[0] is code]
-        if known:
-            _, size, o, at = max(known, key=lambda one: one[1])
-            yield Note(code, _sentence(inner, tails, code, o, at), effect.feature_names[0], size)
-
-
-@ignore_fp_errors()
-def _outer_movements(
-    inner: PartialDependence, tails: Tails, o: int
-) -> list[tuple[NoteCode, tuple[float, int, int]]]:
-    """Return how far an output turns back, or leaves its range, at each outer value: size, output, place."""
-    assert inner.average is not None
-    curve, outer, error = inner.average[o], tails.average[o], np.nan_to_num(tails.standard_error[o])
-    low, high = curve.min(), curve.max()
-    width, trend = high - low, curve[-1] - curve[0]
-    above = np.arange(len(outer)) >= tails.below
-    away = np.where(above, outer - curve[-1], curve[0] - outer)  # along the axis, from the nearer end
-    back = -np.sign(trend) * away if abs(trend) > TREND * width else np.zeros(len(outer))
-    beyond = np.maximum(outer - high, low - outer)
-    found = []
-    for code, sizes, least in (
-        (NoteCode.TAILS_TURN, back, TURN * width),
-        (NoteCode.TAILS_EXTEND, beyond, EXTENSION * width),
-    ):
-        counted = np.where(sizes > np.maximum(least, NOISE * error), sizes, 0.0)
-        if counted.any():
-            found.append((code, (float(counted.max()), o, int(np.argmax(counted)))))
-    return found
-
-
-def _sentence(inner: PartialDependence, tails: Tails, code: NoteCode, o: int, at: int) -> str:
-    assert inner.average is not None
-    (values,), curve, name = inner.grid_values, inner.average[o], inner.feature_names[0]
-    of = f" for {inner.output_names[o]}" if len(inner.output_names) > 1 else ""
-    does = "turns back" if code is NoteCode.TAILS_TURN else "leaves its range"
-    share = f"about {percent(tails.share)}".replace(" %", "%")
-    outer = f"{number(tails.average[o, at])} at {at_value(tails.values[at])}"
-    text = f"the curve of {name}{of} {does} beyond {at_value(values[0])} to {at_value(values[-1])}, where "
-    if code is NoteCode.TAILS_TURN:
-        end = 0 if at < tails.below else -1
-        return (
-            f"{text}{share} of the data lies: from {number(curve[end])} at {at_value(values[end])} to {outer}"
-        )
-    within = f"{number(curve.min())} and {number(curve.max())}"
-    return f"{text}{share} of the data lies: it is {outer}, and between {within} within"
-
-
 @record
 class PartialDependence(Result, RefitMixin):
-    """Partial dependence and individual conditional expectation of one feature or several together.
+    r"""Partial dependence and individual conditional expectation of one feature or several together.
 
     Fields are available as attributes and as keys; optional keys are absent if they were not requested.
 
@@ -188,13 +110,14 @@ class PartialDependence(Result, RefitMixin):
         The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
-    strength : float
-        Standard deviation of the partial dependence over the rows, in units of the prediction; root mean
-        square over outputs. It equals `feature_importance`; see Notes.
-    tails : Tails or None
-        The effect beyond the ends of the grid; None if the grid covers the data, or its values were given.
-    tail_points : (int, int)
-        How many of the first and last grid points lie beyond the percentiles, where plots end.
+    ranks : ndarray of shape (2, g0) or None
+        Share of all rows with a smaller value than each grid value, and with at most that value. None for
+        several features, and for values without an order.
+    strengths : ndarray of shape (n_outputs,)
+        Standard deviation of the partial dependence over the rows, in units of the prediction, see Notes. It
+        equals `feature_importance`.
+    strength_from : {"rows", "points"}
+        Whether the strengths are over the values of all rows, or over the points of the curve.
     covariance : ndarray of shape (n_outputs, g0, g0) or None
         Sampling covariance of the points relative to their average, for standard errors of differences; see
         `contrast`. None for several features, with individual curves, and for very many points.
@@ -212,9 +135,15 @@ class PartialDependence(Result, RefitMixin):
 
     Notes
     -----
-    ``strength`` includes rows beyond the grid and with missing values. For several features, it is over the
-    data around the grid. It is NaN from `paribus.partial_dependence` where it would need more predictions
-    than the curve.
+    Sums of trees and additive models give the partial dependence at every row's own value, and ``strengths``
+    are exact. Of all other models, they follow from the points of the curve, with the weight of the rows
+    around each, :math:`s_g`, and of those with a missing value:
+
+    .. math:: \sqrt{\sum_g s_g (PD_g - \overline{PD})^2 / \sum_g s_g}, \qquad
+        \overline{PD} = \sum_g s_g PD_g / \sum_g s_g
+
+    The more points, the closer this is to the value over rows. It is NaN with ``custom_values`` or
+    ``percentiles``, because the points then do not represent all rows.
 
     With a missing value, the last point of ``covariance`` is that of the missing value. For a list of models,
     it is the mean over models, and the variation between models is in ``by_model`` only.
@@ -234,14 +163,14 @@ class PartialDependence(Result, RefitMixin):
     extrapolation: Extrapolation | None = nested()
     missing: AtMissing | None = nested()
     deciles: tuple[Array | None, ...] = array("feature")
-    strength: float
+    strengths: Floats = array("output")
+    strength_from: StrengthBasis
     notes: tuple[Note, ...]
     provenance: Provenance
     quantiles: IceQuantiles | None = nested(optional=True, default=None)
     row_weights: Floats | None = array("row", optional=True, default=None)
     by_model: ModelSpread | None = nested(optional=True, default=None)
-    tails: Tails | None = nested(default=None)
-    tail_points: tuple[int, int] = (0, 0)
+    ranks: Floats | None = array(2, "grid", default=None)
     covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
 
     def _check(self) -> None:
@@ -251,6 +180,11 @@ class PartialDependence(Result, RefitMixin):
             raise InputError("row_weights are of curves, and there are none; pass individual, or no weights")
         check_covariance(self)
         super()._check()
+
+    @property
+    def strength(self) -> float:
+        """Root mean square of ``strengths`` over outputs."""
+        return root_mean_square(self.strengths)
 
     def to_frame(self, kind: TableKind | None = None, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.

@@ -316,15 +316,20 @@ def residual_errors(observed: Floats, predicted: Floats, error: Floats, rows: In
         return np.asarray(np.fmax(np.fmax(error, likely), wilson))
 
 
+CELL_ROWS = 10  # rows of a cell that is ranked by its difference
+
+
 def observed_expected(averages: Effects[Marginal]) -> ObservedExpected:
-    """Return the table of all cells that have rows, or refuse averages without both."""
+    """Return the table of all cells that have rows, small ones last, or refuse averages without both."""
     tables = [_cells(one) for one in averages.effects]
     columns = {name: [entry for table in tables for entry in table[name]] for name in tables[0]}
     difference, error = (
         np.array(columns[name], dtype=np.float64) for name in ("difference", "standard_error")
     )
     size = np.divide(difference, error, out=np.full(len(error), np.nan), where=error > 0)
-    order = np.argsort(-np.nan_to_num(np.abs(size), nan=-1.0), kind="stable").tolist()
+    known = np.array(columns["rows"]) >= CELL_ROWS  # of fewer rows, the error itself is not known
+    worst = np.where(known, np.nan_to_num(np.abs(size), nan=-1.0), -2.0)
+    order = np.argsort(-worst, kind="stable").tolist()
     sorted_columns: dict[str, Any] = {
         name: tuple(entries[place] for place in order) for name, entries in columns.items()
     }

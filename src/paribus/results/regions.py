@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from paribus._evaluators.region_search import LEAST_ERRORS, LEAST_VARIANCE
 from paribus._text import at_value, count, number, percent
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
@@ -143,8 +142,6 @@ class FeatureRegions(PlotMixin):
         The kept splits, that of all rows first. Empty if no split was kept.
     regions : tuple of Region
         The parts that the splits lead to; without a split all rows.
-    rejected : tuple of RegionSplit
-        The best splits that gain too little, see `why_rejected`.
     heterogeneity, heterogeneity_within : float
         Mean squared distance of the centered curves from their average: over all rows of the search, and
         within regions.
@@ -152,8 +149,6 @@ class FeatureRegions(PlotMixin):
         Variance of the prediction over all rows of the search, summed over outputs.
     curves : GroupedResults or None
         The partial dependence in each region, by its text, with standard errors; None without a split.
-    min_gain : float
-        The bound of `RegionSplit.share_of_heterogeneity`, as requested.
     notes : tuple of Note
         Caveats as plain sentences.
     provenance : Provenance
@@ -175,12 +170,10 @@ class FeatureRegions(PlotMixin):
     feature_names: tuple[str, ...]
     splits: tuple[RegionSplit, ...]
     regions: tuple[Region, ...]
-    rejected: tuple[RegionSplit, ...]
     heterogeneity: float
     heterogeneity_within: float
     prediction_variance: float
     curves: GroupedResults | None
-    min_gain: float
     notes: tuple[Note, ...]
     provenance: Provenance
 
@@ -190,32 +183,6 @@ class FeatureRegions(PlotMixin):
         share = sum(split.share_of_variance for split in self.splits)
         error = math.hypot(*(split.gain_error for split in self.splits))
         return share, error / self.prediction_variance if self.prediction_variance else 0.0
-
-    def why_rejected(self, split: RegionSplit) -> str:
-        """Return why a split was rejected, in words; empty if it was not.
-
-        Parameters
-        ----------
-        split : RegionSplit
-            One of ``rejected``.
-
-        Returns
-        -------
-        str
-        """
-        errors = split.gain / split.gain_error if split.gain_error > 0 else math.inf
-        shares = (
-            (split.share_of_heterogeneity, self.min_gain, "heterogeneity"),
-            (split.share_of_variance, LEAST_VARIANCE, "prediction variance"),
-        )
-        failed = [
-            f"{percent(max(0.0, share))} of the {whole}, below {percent(least)}"
-            for share, least, whole in shares
-            if not share >= least
-        ]
-        if not errors > LEAST_ERRORS:
-            failed.append(f"{number(errors)} standard errors, at most {number(LEAST_ERRORS)}")
-        return f"it gains {' and '.join(failed)}" if failed else ""
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a table with one row per region.
@@ -247,8 +214,6 @@ class FeatureRegions(PlotMixin):
             for region in self.regions:
                 apart = number(math.sqrt(region.heterogeneity))
                 yield f"{region.text}: {count(region.rows, 'row')}, curves differ by {apart}"
-        for split in self.rejected:
-            yield f"not split by {split.sides[0]}: {self.why_rejected(split)}"
 
 
 @record

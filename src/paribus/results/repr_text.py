@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import VarianceShares
-from paribus._text import at_point, at_value, count, exactly_zero, number, short, shown_of, with_error
+from paribus._text import at_point, count, exactly_zero, number, short, shown_of, with_error
 from paribus._typing import Statistic
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
@@ -64,8 +64,9 @@ def _head(result: Any, what: str, kind: str) -> str:
 
 
 def _points(result: Part | Difference) -> str:
-    sizes = [len(values) for values in result.grid_values]
-    return f"{' x '.join(map(str, sizes))} point{'s' * (sizes != [1])}"
+    sizes, between = [len(values) for values in result.grid_values], result.provenance.percentiles
+    part = "" if between is None or sizes == [1] else f" between quantiles {between[0]:g} and {between[1]:g}"
+    return f"{' x '.join(map(str, sizes))} point{'s' * (sizes != [1])}{part}"
 
 
 def _plain_lines(result: Any) -> Iterator[str]:
@@ -94,7 +95,6 @@ def _effect(effect: Part) -> Iterator[str]:
         yield from _by_output(effect, lambda o: _curves(effect, o))
     else:
         yield f"individual curves of {count(effect.provenance.rows, 'row')}"
-    yield from _tails(effect)
     yield from _quantiles(effect)
     if effect.by_model is not None and np.isfinite(effect.by_model.standard_deviation).any():
         most = number(float(np.nanmax(effect.by_model.standard_deviation)))
@@ -132,19 +132,6 @@ def _range(curve: Floats, result: Part | Difference) -> str:
 
 def _where(result: Part | Difference, position: Any) -> str:
     return at_point(result.feature_names, result.grid_values, position)
-
-
-def _tails(effect: Part) -> Iterator[str]:
-    """Yield how far a curve extends beyond its grid."""
-    tails = getattr(effect, "tails", None)
-    if tails is not None and np.isfinite(tails.average).all():
-        ends = (at_value(tails.values[end]) for end in (0, -1))
-        moved = (
-            f"{number(low)} to {number(high)}"
-            for low, high in zip(tails.average.min(axis=1), tails.average.max(axis=1), strict=True)
-        )
-        shown = ", ".join(list(moved)[:OUTPUTS])
-        yield f"beyond the cells of the grid, {tails.share:.1%} of the data, {' to '.join(ends)}: {shown}"
 
 
 def _quantiles(effect: Part) -> Iterator[str]:
@@ -223,8 +210,20 @@ def _effects(effects: Effects[Any]) -> Iterator[str]:
     yield f"{source}: {count(len(effects), noun)}, {order} first ({effects.provenance.scale})"
     yield from table_lines(columns, SHOWN)
     if kind not in ("Comparison", "Difference"):
+        yield from strength_lines(effects)
         yield from _how(effects.provenance)
         yield from dict.fromkeys(note for note in effects.notes if note.code is NoteCode.ROWS_SAMPLED)
+
+
+def strength_lines(effects: Effects[Any]) -> Iterator[str]:
+    """Yield how strengths were computed if not over the values of all rows, and why they are absent."""
+    curves = [effect for effect in effects.values() if len(effect.feature_names) == 1]
+    from_points = [curve for curve in curves if getattr(curve, "strength_from", "rows") == "points"]
+    known = [len(curve.grid_values[0]) for curve in from_points if np.isfinite(curve.strength)]
+    if known:
+        yield f"strengths from the points of each curve, at most {max(known)}"
+    if any(np.isnan(curve.strength) and np.isfinite(curve.average).all() for curve in from_points):
+        yield "no strength where custom_values or percentiles leave out part of the data"
 
 
 def _share_apart(comparison: Comparison) -> str | None:
@@ -308,10 +307,18 @@ def explained_text(shares: VarianceShares, outputs: tuple[str, ...], features: i
     )
     if shares.pairs is not None and shares.pairs_error is not None:
         text += f", pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
-    if shares.regions is not None and shares.regions_error is not None:
+    if shares.regions is not None and shares.regions_error is not None and shares.regions.any():
         added = _percents(shares.regions, shares.regions_error, outputs)
         text += f", or regions of the best feature {added}"
     return text
+
+
+def shares_text(shares: VarianceShares, outputs: tuple[str, ...]) -> str:
+    """Return the shares of curves and pairs on the rows of interactions, as a part of a sentence."""
+    assert shares.pairs is not None
+    assert shares.pairs_error is not None
+    curves = _percents(shares.curves, shares.curves_error, outputs)
+    return f"curves reproduce {curves} and pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
 
 
 def _percents(shares: Floats, errors: Floats, outputs: tuple[str, ...]) -> str:

@@ -10,9 +10,10 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
+from paribus._text import at_value, span
 from paribus.errors import did_you_mean
 from paribus.results.curve_parts import ROUNDING
-from paribus.results.curve_values import CurveCovariance, as_numbers
+from paribus.results.curve_values import as_numbers
 from paribus.results.effects import Effects
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.schema import Record, array, record
@@ -45,8 +46,8 @@ class Monotonicity(Record):
     direction : {"rising", "falling"}
         The direction that the curve is held to.
     is_declared : bool
-        Whether you or constraints of the model declared the direction. Otherwise it is the sign of the
-        covariance of the curve with the rank of the value.
+        Whether you or constraints of the model declared the direction. Otherwise it follows from the name of
+        the shape, or of a wave from the covariance with the rank.
     violation : float
         The largest movement against it, in units of the prediction; 0 for a monotone curve.
     standard_error : float
@@ -54,7 +55,7 @@ class Monotonicity(Record):
     start, stop : value
         Where the movement begins and ends; None for a monotone curve.
     support : float
-        Share of the data with a value that lies between the two, both included.
+        Share of all rows, by weight, with a value between the two, both included.
     """
 
     direction: Direction
@@ -75,13 +76,15 @@ class Shape(Record):
     feature, output : str
         Which curve.
     name : str
-        In words, see below.
+        In one word, see below.
+    text : str
+        In words, with the values where it turns or is flat.
     range : float
         Highest minus lowest value of the curve, in units of the prediction.
     range_error : float
         Sampling error of that difference, from the same rows at both points.
     lowest, highest : value
-        Where the curve is lowest and highest; None where no point is finite.
+        Where the curve is lowest and highest, at values that have data; None where no point is finite.
     monotonicity : Monotonicity or None
         None for values without an order.
     centered_error : ndarray of shape (g,)
@@ -118,6 +121,7 @@ class Shape(Record):
     feature: str
     output: str
     name: ShapeName
+    text: str
     range: float
     range_error: float
     lowest: Any
@@ -170,51 +174,61 @@ STEP_MOVEMENT = 0.8  # share of a movement that its steps make up,
 STEP_WIDTH = 0.25  # within so small a share of the axis,
 STEP_GAPS = 8  # at one gap in so many between grid points; of fewer gaps each would be a step
 MOST_STEPS = 4  # more of them are a slope
+STEP_POINTS = 0.05  # share of the points within which a movement is at one value
+FLAT = 0.05  # share of the range of a curve within which it is flat,
+FLAT_SHARE = 0.15  # and share of the data that a flat part must have to be mentioned
+FLAT_POINTS = 5  # of fewer points, no part is called flat
+TURNING = 0.5  # share of the range of a reversal above which a curve has no direction
+UNORDERED: dict[str, str] = {"categories": "differs by category", "flat": "flat", "undefined": "undefined"}
+MONOTONE: dict[Direction, tuple[ShapeName, ...]] = {
+    "rising": ("rising", "steps up"),
+    "falling": ("falling", "steps down"),
+}
 
 
 def shapes_of(
-    effects: Effects[PartialDependence],
-    covariances: Mapping[str, CurveCovariance],
-    declared: Mapping[str, Mapping[str, Direction]],
+    effects: Effects[PartialDependence], declared: Mapping[str, Mapping[str, Direction]]
 ) -> tuple[Shape, ...]:
     """Return the shape of each curve of single features, in the order of the effects and their outputs.
 
-    ``covariances`` are by feature; without one, standard errors are NaN and only `WIGGLE` decides what is a
-    movement. ``declared`` has directions by feature and output.
+    ``declared`` has directions by feature and output.
     """
     shapes: list[Shape] = []
     for effect in effects.effects:
         if len(effect.feature_names) == 1 and effect.average is not None:
-            name = effect.feature_names[0]
-            shapes += _shapes(effect, effect.average, covariances.get(name), declared.get(name, {}))
+            directions = declared.get(effect.feature_names[0], {})
+            shapes += [_shape(effect, o, directions.get(name)) for o, name in enumerate(effect.output_names)]
     return tuple(shapes)
 
 
-def _shapes(
-    effect: PartialDependence,
-    average: Floats,
-    covariance: CurveCovariance | None,
-    declared: Mapping[str, Direction],
-) -> list[Shape]:
-    points = average.shape[1]
-    if covariance is None:
-        spread, rows = np.full((len(average), points, points), np.nan), 0
-    else:
-        spread, rows = covariance.about(average, effect.provenance.sampled_rows), covariance.rows
-    return [
-        _shape(ShapedCurve(effect, output, average[o], spread[o]), rows, declared.get(output))
-        for o, output in enumerate(effect.output_names)
-    ]
+def value_text(values: Array, point: int) -> str:
+    """Return the value of a point as text, a number with three digits of the range of the axis."""
+    value = values[point]
+    if not isinstance(value, np.floating):
+        return at_value(value)
+    return span(float(value), float(values[0]), float(values[-1]))[0]
 
 
 @dataclass(frozen=True, eq=False)
 class ShapedCurve:
-    """The partial dependence ``heights (g,)`` of one output, with the ``covariance (g, g)`` of its points."""
+    """The partial dependence of the output ``o``."""
 
     effect: PartialDependence
-    output: str
-    heights: Floats
-    covariance: Floats
+    o: int
+
+    @cached_property
+    def heights(self) -> Floats:
+        """The curve ``(g,)``."""
+        assert self.effect.average is not None
+        return np.asarray(self.effect.average[self.o])
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Sampling covariance ``(g, g)`` of the points, NaN if it is not known."""
+        points = len(self.heights)
+        if self.effect.covariance is None:
+            return np.full((points, points), np.nan)
+        return np.asarray(self.effect.covariance[self.o, :points, :points])
 
     @property
     def values(self) -> Array:
@@ -235,8 +249,27 @@ class ShapedCurve:
 
     @cached_property
     def within(self) -> list[int]:
-        """Points around which there is data, which decide the name."""
+        """Points around which there is data, which decide the shape."""
         return [int(g) for g in np.flatnonzero(self.shares > 0)]
+
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """Points where the curve is lowest and highest."""
+        heights = self.heights[self.within]
+        return self.within[int(np.argmin(heights))], self.within[int(np.argmax(heights))]
+
+    def value_text(self, point: int) -> str:
+        """Return the value of a point as text."""
+        return value_text(self.values, point)
+
+    def share_between(self, start: int, stop: int) -> float:
+        """Return the share of all rows with a value from one point to another, both included."""
+        ranks, support = self.effect.ranks, self.effect.support
+        if ranks is not None:
+            return float(ranks[1, stop] - ranks[0, start])
+        missing = 0.0 if self.effect.missing is None else self.effect.missing.support
+        total = support.sum() + missing
+        return float(support[start : stop + 1].sum() / total) if total > 0 else 0.0
 
     def error(self, one: int, other: int) -> float:
         """Return the standard error of the difference of two points, from pairs of the same rows."""
@@ -270,50 +303,94 @@ class ShapedCurve:
         return bool(abs(self.heights[other] - self.heights[one]) > max(self.least, wiggle, noise))
 
 
-def _shape(curve: ShapedCurve, rows: int, declared: Direction | None) -> Shape:
-    effect, heights = curve.effect, curve.heights
-    ordered = effect.ordered[0]
+def _shape(effect: PartialDependence, o: int, declared: Direction | None) -> Shape:
+    curve = ShapedCurve(effect, o)
     numbers: dict[str, Any] = {"range": 0.0, "range_error": np.nan, "lowest": None, "highest": None}
     if curve.finite.any():
-        low = int(np.argmin(np.where(curve.finite, heights, np.inf)))
-        high = int(np.argmax(np.where(curve.finite, heights, -np.inf)))
+        low, high = curve.extremes
         numbers = {
-            "range": float(heights[high] - heights[low]),
+            "range": float(curve.heights[high] - curve.heights[low]),
             "range_error": curve.error(low, high),
             "lowest": curve.values[low],
             "highest": curve.values[high],
         }
+    name, ordered = _name(curve), effect.ordered[0]
+    known = effect.covariance is not None
+    monotonicity = _monotonicity(curve, name, declared) if ordered and curve.finite.any() else None
     return Shape(
         feature=effect.feature_names[0],
-        output=curve.output,
-        name=_name(curve, ordered),
+        output=effect.output_names[o],
+        name=name,
+        text=_words(curve, name, numbers["range"], monotonicity),
         **numbers,
-        monotonicity=_monotonicity(curve, declared) if ordered and curve.finite.any() else None,
+        monotonicity=monotonicity,
         centered_error=curve.centered_error,
-        rows=rows,
+        rows=effect.provenance.standard_error_rows if known else 0,
     )
 
 
-def _name(curve: ShapedCurve, ordered: bool) -> ShapeName:
+def _name(curve: ShapedCurve) -> ShapeName:
     if not curve.finite.any():
         return "undefined"
-    points = curve.within if ordered else [int(g) for g in np.flatnonzero(curve.finite)]
-    heights = curve.heights[points]
-    wiggle = WIGGLE * float(np.ptp(heights))
-    if not ordered:
-        low, high = points[int(np.argmin(heights))], points[int(np.argmax(heights))]
+    points, heights = curve.within, curve.heights
+    wiggle = WIGGLE * float(np.ptp(heights[points]))
+    low, high = curve.extremes
+    if not curve.effect.ordered[0]:
         return "categories" if curve.moves(low, high, wiggle) else "flat"
     turns = turning_points(curve, points, wiggle)
-    rises = curve.heights[turns[1]] > curve.heights[turns[0]] if len(turns) > 1 else False
     if len(turns) == 1:
         return "flat"
+    rises = heights[turns[1]] > heights[turns[0]]
     if len(turns) == 2:
         if has_steps(curve, points):
             return "steps up" if rises else "steps down"
         return "rising" if rises else "falling"
-    if len(turns) == 3:
+    extreme = high if rises else low
+    if len(turns) == 3 and extreme not in (points[0], points[-1]):
         return "inverted U" if rises else "U"
     return "wavy"
+
+
+def _words(curve: ShapedCurve, name: ShapeName, width: float, monotonicity: Monotonicity | None) -> str:
+    """Return a shape in words, such as ``"rises until 40, then flat"``."""
+    if name in UNORDERED or monotonicity is None:
+        return UNORDERED.get(name, name)
+    low, high = curve.extremes
+    if name == "U":
+        return f"U-shaped, lowest at {curve.value_text(low)}"
+    if name == "inverted U":
+        return f"rises until {curve.value_text(high)}, then falls"
+    if name == "wavy":
+        return course_of(monotonicity, width)
+    return _monotone_words(curve, rises=name in MONOTONE["rising"], steps=name.startswith("steps"))
+
+
+def course_of(monotonicity: Monotonicity, width: float) -> str:
+    """Return the course of a curve of a range that turns back, in words."""
+    if monotonicity.violation > TURNING * width:
+        return "goes up and down"
+    return "mostly rises" if monotonicity.direction == "rising" else "mostly falls"
+
+
+def _monotone_words(curve: ShapedCurve, *, rises: bool, steps: bool) -> str:
+    """Return the words of a curve with one direction, and of its flat parts."""
+    points, verb = curve.within, "rises" if rises else "falls"
+    level = curve.heights[points] - curve.heights[points].min()
+    level = level / level.max() if rises else 1 - level / level.max()
+    moved, last = np.flatnonzero(level > FLAT), np.flatnonzero(level < 1 - FLAT)
+    start, stop = max(0, int(moved[0]) - 1), min(len(level) - 1, int(last[-1]) + 1)
+    shares, several = curve.shares[points], len(level) >= FLAT_POINTS
+    before = several and float(shares[:start].sum()) >= FLAT_SHARE
+    after = several and float(shares[stop + 1 :].sum()) >= FLAT_SHARE
+    begin, end = curve.value_text(points[start]), curve.value_text(points[stop])
+    if before and after:
+        narrow = stop - start <= max(1, STEP_POINTS * len(level))
+        return f"{verb} at {end}, flat elsewhere" if narrow else f"{verb} between {begin} and {end}"
+    if after:
+        return f"{verb} until {end}, then flat"
+    if before:
+        return f"flat until {begin}, then {verb}"
+    return f"{verb} in steps" if steps else verb
 
 
 def turning_points(curve: ShapedCurve, points: list[int], wiggle: float) -> list[int]:
@@ -361,7 +438,7 @@ def prevailing(curve: ShapedCurve) -> Direction:
     up to point g: the covariance of the curve with the rank of the value. A tail without data does not
     decide. Where that is zero, it is the direction that the curve moves less against.
     """
-    points = np.flatnonzero(curve.finite)
+    points = curve.within
     heights, below = curve.heights[points], np.cumsum(curve.shares[points])[:-1]
     trend = float(np.sum(below * (1 - below) * np.diff(heights)))
     if abs(trend) > curve.least:
@@ -371,7 +448,7 @@ def prevailing(curve: ShapedCurve) -> Direction:
 
 def _against(curve: ShapedCurve, direction: Direction) -> tuple[float, int, int]:
     """Return the largest movement against a direction, and the points between which it is."""
-    points = [int(g) for g in np.flatnonzero(curve.finite)]
+    points = curve.within
     heights = -curve.heights if direction == "falling" else curve.heights
     worst, best = (0.0, points[0], points[0]), points[0]
     for point in points[1:]:
@@ -382,8 +459,9 @@ def _against(curve: ShapedCurve, direction: Direction) -> tuple[float, int, int]
     return worst
 
 
-def _monotonicity(curve: ShapedCurve, declared: Direction | None) -> Monotonicity:
-    direction = declared or prevailing(curve)
+def _monotonicity(curve: ShapedCurve, name: ShapeName, declared: Direction | None) -> Monotonicity:
+    named = next((direction for direction, names in MONOTONE.items() if name in names), None)
+    direction = declared or named or prevailing(curve)
     violation, start, stop = _against(curve, direction)
     if violation <= curve.least:
         return Monotonicity(direction, declared is not None, 0.0, 0.0, None, None, 0.0)
@@ -394,5 +472,5 @@ def _monotonicity(curve: ShapedCurve, declared: Direction | None) -> Monotonicit
         standard_error=curve.error(start, stop),
         start=curve.values[start],
         stop=curve.values[stop],
-        support=float(curve.shares[start : stop + 1].sum()),
+        support=curve.share_between(start, stop),
     )

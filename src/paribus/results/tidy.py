@@ -23,7 +23,7 @@ STEPS = ("step", "cell")
 BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)
 TEXTS = (
     *("statistic", "feature", "feature_2", "feature_3", "output"),
-    *("shape", "direction", "partner", "violation_start", "violation_stop", "lowest", "highest"),
+    *("shape", "partner", "lowest", "highest"),
 )
 Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the position of their axis
 

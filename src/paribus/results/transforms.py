@@ -15,8 +15,8 @@ from paribus._text import at_point
 from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_parts import IceQuantiles, ModelSpread, model_spread_notes
-from paribus.results.curve_values import flat_points, split_points, strength_of
+from paribus.results.curve_parts import IceQuantiles, ModelSpread
+from paribus.results.curve_values import flat_points, split_points, strengths_of
 
 if TYPE_CHECKING:
     from paribus.results.curve_parts import AtMissing
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
 NO_CURVES = "have no standard error and no spread without every row's curve; request kind='both'"
 NO_ROWS = "have no standard error; needs a single model, for kind='both'"
-# Notes that are written anew for an effect made of another.
-RENEWED = (
-    NoteCode.RELATIVE_TO,
-    NoteCode.NO_STANDARD_ERROR,
-    NoteCode.MODELS_DIFFER,
-    NoteCode.SINGLE_MODEL,
-    NoteCode.TAILS_EXTEND,
-    NoteCode.TAILS_TURN,
-)
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
 
@@ -50,33 +41,21 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
         lambda points: points - points[..., anchor : anchor + 1],
         "differences",
         scale={"relative_to": where},
-        notes=(Note(NoteCode.RELATIVE_TO, f"relative to {where}"),),
         missing=effect.missing,
     )
-    relative = replace(relative, covariance=effect.covariance)  # differences between points are the same
-    if effect.tails is None or effect.average is None:
-        return relative
-    shifted = effect.tails.average - effect.average[:, anchor : anchor + 1]
-    return replace(
-        relative,
-        tails=replace(effect.tails, average=shifted, standard_error=np.full_like(shifted, np.nan)),
-    )
+    return replace(relative, covariance=effect.covariance)  # differences between points are the same
 
 
 def derivative(effect: PartialDependence) -> PartialDependence:
     """Return the slope of an effect of one feature along its axis."""
     at, unit = along_axis(effect)
     ticks, first, point = np.unique(at, return_index=True, return_inverse=True)
-    lost = Note(
-        NoteCode.NO_SLOPE_AT_MISSING, "the effect at a missing value has no slope", effect.feature_names[0]
-    )
     per = effect.provenance.scale.per
     return transformed(
         (effect,),
         lambda points: np.gradient(points[..., first], ticks, axis=-1)[..., point],
         "slopes",
         scale={"per": unit if per is None else f"{per} per {unit}", "relative_to": None},
-        notes=() if effect.missing is None else (lost,),
         weights=effect.support,
     )
 
@@ -116,10 +95,10 @@ def transformed(
     average, error, curves, values, models = at_points
     if values is not None and wanted is not None:
         wanted = IceQuantiles(wanted.probabilities, values, 0.0, last[3])
-    by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4])
+    by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4], spread.strengths)
     if missing is not None:
         missing = replace(missing, average=last[0], standard_error=last[1], individual=last[2])
-    kept = (note for note in effect.notes if note.code not in RENEWED)
+    kept = (note for note in effect.notes if note.code is not NoteCode.NO_STANDARD_ERROR)
     assert mean is not None
     return replace(
         effect,
@@ -129,10 +108,10 @@ def transformed(
         quantiles=None if values is None else wanted,
         by_model=by_model,
         missing=missing,
-        tails=None,
         covariance=None,
-        strength=effect.strength if weights is None else strength_of(mean, weights),
-        notes=(*kept, *notes, *model_spread_notes(by_model, average, effect)),
+        strengths=effect.strengths if weights is None else strengths_of(mean, weights),
+        strength_from=effect.strength_from if weights is None else "points",
+        notes=(*kept, *notes),
         provenance=replace(effect.provenance, scale=effect.provenance.scale.with_changes(**scale)),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,25 +25,26 @@ from paribus.results.performance import Metric, Performance, residual_errors
 from paribus.results.regions import Regions
 from paribus.results.repr_text import explained_text
 from paribus.results.schema import Record, record
-from paribus.results.shape import Monotonicity, Shape
+from paribus.results.shape import Monotonicity, Shape, course_of
+
+if TYPE_CHECKING:
+    from paribus._evaluators.interactions import VarianceShares
 
 NOISE = 2.0  # standard errors that a movement against a direction must exceed
 SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
+TURNS = ("U", "inverted U", "wavy")  # names of shapes that turn back
 REVERSED = 0.1  # share of the range of a curve that a reversal must exceed: less is a wiggle,
-TURNING = 0.5  # and share above which a curve has no prevailing direction,
 REVERSED_OF = 0.01  # and of the largest range of all curves: less cannot be seen in a prediction
 LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
-THIN = 0.01  # share of the data at the points that have least of it,
-THIN_MOVEMENT = 0.5  # and share of the movement of the curve that lies at these points
+THIN = 0.1  # share of the data at the points that have least of it,
+THIN_MOVEMENT = 0.8  # and share of the movement of the curve that lies at these points
 THIN_POINTS = 3  # of fewer points, one is simply rare
 MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does,
 MOSTLY_LINKED = 0.8  # and on the scale of probabilities, where a model without any has some
 INCOMPLETE = 0.1  # share of the variance of the prediction that the curves alone do not reproduce
-NOTABLE = 0.05  # share of the variance of the prediction below which that changes no decision
+NOTABLE = 0.01  # share of the variance of the prediction below which that changes no decision
 DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to change a reading,
 DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
-DOMINANT = 0.8  # share of the mean square of all features' effects that one has
-DOMINANT_OF = 3  # features at least: of two, one has often most
 ERRORS = 3.0  # standard errors by which a single cell, or the average of all rows, must be off
 CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
 CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
@@ -79,7 +80,7 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
             )
             yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
         elif (
-            shape.name != "flat"
+            shape.name in TURNS
             and share >= REVERSED
             and own.violation >= REVERSED_OF * ranges[shape.output]
             and own.support >= LEAST_SUPPORT
@@ -89,10 +90,13 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
                 form = "U-shaped" if shape.name == "U" else "hump-shaped"
                 text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
             else:
-                moves, against = ("rises", "falls") if own.direction == "rising" else ("falls", "rises")
-                course = "goes up and down: it" if share > TURNING else f"mostly {moves}, but"
+                against, course = (
+                    "falls" if own.direction == "rising" else "rises",
+                    course_of(own, shape.range),
+                )
+                but = ", but" if course.startswith("mostly") else ": it"
                 text = (
-                    f"the curve of {shape.feature}{of} {course} {against} by {number(own.violation)}, "
+                    f"the curve of {shape.feature}{of} {course}{but} {against} by {number(own.violation)}, "
                     f"{share:.0%} of its range,"
                 )
             text = f"{text} {_where(own)}"
@@ -191,17 +195,16 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
         yield Note(NoteCode.HIDDEN_INTERACTION, text, name, share)
 
 
-def share_notes(interactions: HStatistics) -> Iterator[Note]:
+def share_notes(shares: VarianceShares | None, outputs: tuple[str, ...]) -> Iterator[Note]:
     """Yield a note if the curves leave a notable share of the variance, of the output where it is largest."""
-    shares = interactions.explained
     if shares is None or not np.isfinite(shares.curves).any():
         return
     o = int(np.nanargmin(shares.curves))
     left = 1 - float(shares.curves[o])
     if left > max(INCOMPLETE, NOISE * float(np.nan_to_num(shares.curves_error[o]))):
-        name = interactions.output_names[o]
+        name = outputs[o]
         text = explained_text(shares.of_output(o), (name,))
-        text += f" of {name}" * (len(interactions.output_names) > 1)
+        text += f" of {name}" * (len(outputs) > 1)
         if shares.pairs is not None and shares.pairs[o] < left / 2:
             text += "; the rest is due to larger interactions, or to features that were not requested"
         else:
@@ -229,7 +232,7 @@ def _alone(importance: Importance) -> list[tuple[float, float]]:
 
 
 def strength_notes(effects: Effects[PartialDependence], importance: Importance) -> Iterator[Note]:
-    """Yield notes on features without any effect, and on one that has most of it.
+    """Yield notes on features without any effect.
 
     A feature with a single value, and none missing, has no effect to show. Of a constant prediction none has.
     """
@@ -242,14 +245,6 @@ def strength_notes(effects: Effects[PartialDependence], importance: Importance) 
         by_feature = zip(importance.feature_names, values, strict=True)
         for name in (name for name, own in by_feature if np.all(own == 0) and name in varied):
             yield Note(NoteCode.NO_EFFECT, f"the prediction does not depend on {name}", name, 0.0)
-    most = max((one.strength for one in single), default=0.0)
-    if len(single) < DOMINANT_OF or not 0 < most < np.inf:
-        return
-    squares = {one.feature_names[0]: (one.strength / most) ** 2 for one in single}
-    name, share = max(squares, key=squares.__getitem__), 1 / sum(squares.values())
-    if share >= DOMINANT:
-        text = f"{name} has {share:.0%} of the sum of squared strengths of all {len(squares)} features"
-        yield Note(NoteCode.DOMINANT_FEATURE, text, name, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,9 +429,9 @@ class Parts:
     surfaces: Effects[PartialDependence] | None
     shapes: tuple[Shape, ...]
     performance: Performance | None
+    explained: VarianceShares | None
     by_group: GroupComparison | None = None
     regions: Regions | None = None
-    margin_interactions: HStatistics | None = None
 
     @property
     def results(self) -> list[Any]:
@@ -474,7 +469,7 @@ class Parts:
         found += strength_notes(self.effects, self.importance)
         if self.interactions is not None:
             found += interaction_notes(self.interactions, self.importance)
-            found += share_notes(self.interactions)
+            found += share_notes(self.explained, self.interactions.output_names)
         if self.regions is not None:
             found += region_notes(self.regions)
         found += cell_notes(self.averages, self._deviation())

@@ -83,7 +83,8 @@ class AxisOptions:
         if context.parent is None:
             return found
         axes, skipped = found  # a group counts its own rows
-        return {feature: replace(axis, cell_counts=None) for feature, axis in axes.items()}, skipped
+        counted_anew = {j: replace(axis, cell_counts=None, value_counts=None) for j, axis in axes.items()}
+        return counted_anew, skipped
 
     def _laid_out(self, context: RunContext) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Lay out the axes of all features in parallel."""

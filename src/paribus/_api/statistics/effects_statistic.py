@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
-import numpy as np
-
-from paribus._api.combine import combine_facts, combine_remarks, combined_estimates, label, mean_estimate
-from paribus._api.crossed_rows import SUBSAMPLE, crosses
+from paribus._api.combine import combine_facts, combined_estimates, label, mean_estimate
 from paribus._api.run import (
     STRONGEST_PAIRS,
     Fact,
@@ -20,45 +17,40 @@ from paribus._api.run import (
     RunContext,
     Steps,
     each_model,
-    estimates_here,
     evaluate_model,
-    lockstep,
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
-from paribus._contracts import Floats
-from paribus._data.rows import Background, Rows
 from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
-from paribus._evaluators.planner import Plan, choose, largest_difference
+from paribus._evaluators.planner import largest_difference
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
-from paribus._evaluators.support import SupportCounter
-from paribus._grid import SPLITS, Axis, Grid, outer_axis
-from paribus._models import Model
+from paribus._evaluators.support import Support, SupportCounter
+from paribus._grid import SPLITS, Axis, Grid
 from paribus._states import Keyed
-from paribus._text import at_point, number
-from paribus.errors import MemoryBoundError, RefusalError
-from paribus.meaning import Estimand
-from paribus.notes import Note, NoteCode
+from paribus.errors import OptionError
+from paribus.notes import Note
 from paribus.results import Effects, PartialDependence, Provenance
-from paribus.results.build_effects import EffectBuilder, extrapolation_of
+from paribus.results.build_effects import EffectBuilder, extrapolation_of, with_strength
 from paribus.results.curve_parts import Extrapolation
 
 VARIED = "features that can be varied"  # name of a fact: positions of supported columns
+CURVES = "curves"  # name of a fact: each grid with its estimate and support
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
 QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
 SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
 LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
 GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
 SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
-# The weight around the points of each grid and at missing, and the cells of two features that have rows.
-Counted: TypeAlias = tuple[list[tuple[Floats, float]], OccupiedCells | None]
+# The support of each grid, and the cells of two features that have rows.
+Counted: TypeAlias = tuple[list[Support], OccupiedCells | None]
 
 
 @dataclass(frozen=True, eq=False)
 class EffectsStatistic:
     """Partial dependence: average predictions with the features of each group set to grid points.
 
-    ``alone`` says that the result is a single effect. ``strengths`` says that effects have strengths.
+    ``alone`` says that the result is a single effect. ``directed`` are the features with a declared
+    direction.
     """
 
     groups: Groups
@@ -69,7 +61,7 @@ class EffectsStatistic:
     quantiles: tuple[float, ...] | None = None
     alone: bool = False
     verb: str = "effects"
-    strengths: bool = True
+    directed: frozenset[str] = frozenset()
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -88,112 +80,53 @@ class EffectsStatistic:
     def evaluate(self, context: RunContext) -> Steps:
         """Lay out the grids, then evaluate every model in one pass; the first one also counts rows."""
         axes, skipped = self.axes.laid_out(context)
+        _check_ordered(axes.values(), self.directed)
         if self.verb == "effects":
             yield Fact(VARIED, tuple(axes))
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )
-        # Values beyond the ends of the grid of a single feature.
-        outer = {
-            n: axis
-            for n, grid in enumerate(grids)
-            if len(grid.axes) == 1 and (axis := outer_axis(grid.axes[0], context.rows.table)) is not None
-        }
-        every = (*grids, *(Grid((axis,)) for axis in outer.values()))
-        request = self._request(context, every, sum(grid.n_points for grid in grids))
-        counting = self._counting(context, grids, every)
-        evaluating = [self._evaluated(context, request, n, counting) for n in range(len(context.models))]
-        estimated, crossed = yield from lockstep([each_model(evaluating), self._crossed(context, axes)])
+        request = self._request(context, grids)
+        counting = self._counting(context, grids)
+        estimated: list[ModelEstimates] = yield from each_model(
+            [self._evaluated(context, request, n, counting) for n in range(len(context.models))]
+        )
         supports, joint = counting.finish(estimated[0].state)
+        estimated = [
+            replace(one, estimates=list(map(with_strength, one.estimates, grids, supports)))
+            for one in estimated
+        ]
         placed = quantile_notes(grids, context, self.wanted)
-        computed = combine_remarks([self._remarks(context, one, request) for one in estimated])
         hints: list[tuple[Note, ...]] = [()] * len(grids)
         if self.axes.skip and context.parent is None:
             hints = one_hot_notes(grids, context.rows.head_sample(SEED))
-        remarks = [sum(each, ()) for each in zip(placed, hints, computed, strict=False)]
-        verified = [self._verified(context, one, every) for one in estimated]
+        remarks = [sum(each, ()) for each in zip(placed, hints, strict=True)]
+        verified = [self._verified(context, one, grids) for one in estimated]
         names = context.data.header.names
         far = [extrapolation_of(grid, joint, counting.probe, names) for grid in grids]
         joined = combined_estimates(context, estimated, mean_estimate)
-        beyond = dict(zip(outer, joined[len(grids) :], strict=True))
-        own = dict(zip(grids, joined, strict=False))
-        strong = yield from self._with_strengths(context, axes, own, crossed)
-        for position, (before, after) in enumerate(zip(joined, strong, strict=False)):
-            remarks[position] += _sampled_notes(context.rows) if after is not before else ()
-        tails = [beyond.get(position) for position in range(len(grids))]
-        several = zip(grids, strong, supports, far, remarks, tails, strict=False)
+        if self.verb == "effects" and context.parent is None:
+            yield Fact(CURVES, tuple(zip(grids, joined, supports, strict=True)))
+        several = zip(grids, joined, supports, far, remarks, strict=True)
         return partial(self._result, context, request, estimated, verified, list(several), skipped)
 
-    def _counting(
-        self, context: RunContext, grids: tuple[Grid, ...], every: tuple[Grid, ...]
-    ) -> SupportCounts:
+    def _counting(self, context: RunContext, grids: tuple[Grid, ...]) -> SupportCounts:
         """Return the counts of rows: the support of every grid, and which values occur together.
 
         Recursion follows training paths, so that it does not extrapolate. For groups, only the support shows
         where they have data.
         """
-        rows, support = context.rows, SupportCounter(every)
+        rows, support = context.rows, SupportCounter(grids)
         if self.method == "recursion" or context.parent is not None:
             return SupportCounts(support, rows.weight_scale)
         probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
         return SupportCounts(support, rows.weight_scale, Occupancy.of(outlook), outlook, probe)
 
-    @property
-    def _crossed_if_needed(self) -> bool:
-        """Whether strengths that sums do not give are computed by crossing rows."""
-        return self.strengths and not self.alone and self.method != "recursion"
-
-    def _crossed(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
-        """Return strengths from crossed rows, if a model is known to need these."""
-        if self._crossed_if_needed and (self.method == "brute" or any(map(crosses, context.models))):
-            return (yield from self._strengths(context, axes))
-        return None
-
-    def _strengths(self, context: RunContext, axes: Mapping[int, Axis]) -> Rounds:
-        """Return the strength ``(o,)`` of each single feature, as in `feature_importance`."""
-        single = {group[0] for group in self.groups if len(group) == 1 and group[0] in axes}
-        if not single:
-            return {}
-        return (yield from self._strengths_of(context, tuple(sorted(single))))
-
-    def _strengths_of(self, context: RunContext, features: tuple[int, ...]) -> Rounds:
-        """Return the strengths of features, halving these until they fit in memory."""
-        from paribus._api.statistics.interaction_statistic import InteractionStatistic
-
-        own = InteractionStatistic(self.verb, features, features, SEED, pairwise=False, overall=False)
-        try:
-            found = yield from replace(own, method=self.method).statistics(context)
-        except MemoryBoundError:
-            if len(features) == 1:
-                raise
-            half = len(features) // 2
-            some = yield from self._strengths_of(context, features[:half])
-            return some | (yield from self._strengths_of(context, features[half:]))
-        return dict(zip(features, found.main.strength, strict=True))
-
-    def _with_strengths(
-        self,
-        context: RunContext,
-        axes: Mapping[int, Axis],
-        estimates: Mapping[Grid, EffectEstimate],
-        crossed: dict[int, Floats] | None,
-    ) -> Rounds:
-        """Return the estimates with strengths; if one is missing, those of all features are by crossing."""
-        single = {grid: grid.axes[0].feature for grid in estimates if len(grid.axes) == 1}
-        known = all(estimates[grid].strength is not None for grid in single)
-        if known or not self._crossed_if_needed:
-            return list(estimates.values())
-        if crossed is None:
-            crossed = yield from self._strengths(context, axes)
-        return [
-            replace(one, strength=crossed[single[grid]]) if grid in single else one
-            for grid, one in estimates.items()
-        ]
-
-    def _request(self, context: RunContext, grids: tuple[Grid, ...], points: int) -> EvaluationRequest:
-        """Return the request for all grids; ``points`` is the number of points without those beyond grids."""
+    def _request(self, context: RunContext, grids: tuple[Grid, ...]) -> EvaluationRequest:
+        """Return the request for all grids."""
         rows, quantiles = context.rows, None
+        points = sum(grid.n_points for grid in grids)
         if self.quantiles is not None:
             most = context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
             quantiles = QuantileRequest(self.quantiles, most)
@@ -203,7 +136,7 @@ class EffectsStatistic:
             **context.of_rows(),
             sample=rows.sample(sampled_rows(points, context.n_groups), SEED),
             quantiles=quantiles,
-            strengths=self.strengths,
+            strengths=True,
             shared=context.shared(self),
         )
 
@@ -225,30 +158,6 @@ class EffectsStatistic:
             settings=() if index else counting.settings,
         )
         return estimated
-
-    def _remarks(
-        self, context: RunContext, one: ModelEstimates, request: EvaluationRequest
-    ) -> list[tuple[Note, ...]]:
-        """Return the notes of each grid on differences between recursion and exact effects."""
-        assert one.model is not None
-        exactly = partial(self._exact, context, one.model, request)
-        return recursion_notes(one.plans[0], exactly, request.grids, one.estimates)
-
-    def _exact(self, context: RunContext, model: Model, request: EvaluationRequest) -> list[EffectEstimate]:
-        """Return exact effects for comparison, on a few rows to save time.
-
-        Weighted rows are all used, because the few rows are sampled without weights.
-        """
-        rows, some = context.rows, request
-        if not rows.weighted:
-            rows = Rows(rows.head_sample(SEED), None)
-            some = replace(
-                request, rows=len(rows), n_weighted=len(rows), weighted=False, sample=None, out_of_core=False
-            )
-        (plan,) = choose(model, lambda candidate: some, "exact")
-        context.runner.passes += not rows.in_memory
-        estimates: list[EffectEstimate] = estimates_here(plan, rows)
-        return estimates
 
     def _verified(self, context: RunContext, one: ModelEstimates, grids: tuple[Grid, ...]) -> float | None:
         """Return the largest difference from brute force at a few points, None without ``verify``."""
@@ -286,16 +195,15 @@ class EffectsStatistic:
         provenance: Provenance,
         grid: Grid,
         estimate: EffectEstimate,
-        support: tuple[Floats, float],
+        support: Support,
         far: Extrapolation | None,
         remarks: tuple[Note, ...],
-        outer: EffectEstimate | None,
     ) -> PartialDependence:
-        """Build one effect; ``outer`` is the estimate beyond the ends of its grid."""
+        """Build one effect."""
         models = context.models
         builder = EffectBuilder(models[0].output_names, models, context.rows.weight_scale, provenance)
         total = context.rows.total * context.rows.weight_scale
-        return builder.partial_dependence(request, grid, estimate, support, far, remarks, outer, total)
+        return builder.partial_dependence(request, grid, estimate, support, far, remarks, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,6 +237,16 @@ class SupportCounts:
         return self.support.finish(state, self.unit), joint
 
 
+def _check_ordered(axes: Iterable[Axis], directed: frozenset[str]) -> None:
+    """Raise if a feature with a declared direction has unordered categories."""
+    for axis in axes:
+        if axis.name in directed and not axis.ordered:
+            raise OptionError(
+                f"monotone declares a direction of {axis.name!r}, whose categories have no order; omit it, "
+                "or make it an ordered categorical in X"
+            )
+
+
 def sampled_rows(points: int, groups: int = 1) -> int:
     """Return the number of rows of each group whose curves at so many points give standard errors.
 
@@ -337,17 +255,6 @@ def sampled_rows(points: int, groups: int = 1) -> int:
     """
     rows = min(SAMPLE, max(LEAST_SAMPLE, SAMPLED_POINTS // max(1, points)))
     return rows if groups == 1 else min(rows, max(GROUP_SAMPLE, rows // groups))
-
-
-def _sampled_notes(rows: Background) -> tuple[Note, ...]:
-    """Return the note that strengths use fewer rows than curves, if they do."""
-    if rows.n_weighted <= SUBSAMPLE:
-        return ()
-    text = (
-        f"strengths use {SUBSAMPLE} of {rows.n_weighted:,} rows, crossed with each other (seed={SEED}), "
-        "as in feature_importance; curves use all rows"
-    )
-    return (Note(NoteCode.ROWS_SAMPLED, text, value=SUBSAMPLE),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,46 +286,3 @@ class SurfaceStatistic:
         effects = EffectsStatistic(pairs, axes, verify=self.verify, verb=self.verb)
         build: Callable[[], object] = yield from effects.evaluate(context)
         return build
-
-
-ROUNDING = 1e-9  # relative difference that counts as rounding
-
-
-def recursion_notes(
-    plan: Plan,
-    exactly: Callable[[], list[EffectEstimate]],
-    grids: tuple[Grid, ...],
-    estimates: list[EffectEstimate],
-) -> list[tuple[Note, ...]]:
-    """Return notes on differences from exact effects, for estimates by recursion."""
-    if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
-        return [()] * len(grids)
-    try:
-        exact = exactly()
-    except (RefusalError, MemoryBoundError) as refusal:
-        text = f"recursion could not be compared with exact: {refusal}"
-        return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(grids)
-    return [_recursion_difference(*one) for one in zip(grids, estimates, exact, strict=True)]
-
-
-def _recursion_difference(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
-    """Return the note on the largest difference, if it exceeds the standard error."""
-    apart = np.abs(estimate.average - exact.average)
-    error = np.nan_to_num(exact.standard_error)
-    beyond = np.where(apart > error + ROUNDING * np.abs(exact.average), apart, 0.0)
-    if not beyond.any():
-        return ()
-    output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
-    largest, one = float(beyond[output, point]), float(error[output, point])
-    errors = f" ({number(largest / one)} standard errors)" if one else ""
-    text = (
-        f"recursion differs from exact by up to {number(largest)}{errors} at {_point_text(grid, int(point))}"
-    )
-    return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
-
-
-def _point_text(grid: Grid, point: int) -> str:
-    """Return a grid point as text."""
-    if grid.includes_missing and point == grid.n_points - 1:
-        return f"{grid.names[0]} missing"
-    return at_point(grid.names, (axis.values for axis in grid.axes), grid.index(point, point + 1)[0])

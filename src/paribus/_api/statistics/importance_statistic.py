@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, label
 from paribus._api.model_facts import of_estimator
-from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model
+from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model, lockstep
+from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.interaction_statistic import InteractionStatistic
 from paribus._contracts import Floats
 from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.summary import SummarySpec
@@ -19,13 +21,77 @@ from paribus._evaluators.permutation import GroupImportance, PermutationRequest,
 from paribus._models.own_importance import own_importance
 from paribus._models.predictor import unsteady_notes
 from paribus._models.scoring import loss_of
+from paribus._states.sums import ignore_fp_errors
 from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results import Importance
+from paribus.results import Effects, Importance, PartialDependence
 from paribus.results.provenance import skipped_notes
 
 UNSTEADY = ": its predictions also vary without shuffling, which values and errors include"
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthStatistic:
+    """Importance by effect: the strength of each curve, and interactions with their standard errors."""
+
+    curves: EffectsStatistic
+    interactions: InteractionStatistic
+
+    verb: ClassVar[str] = "feature_importance"
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+    reads_trees: ClassVar[bool] = True
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """The summary that it needs of each feature."""
+        return self.curves.wanted
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds of samples."""
+        return (*self.curves.seeds, *self.interactions.seeds)
+
+    def evaluate(self, context: RunContext) -> Rounds:
+        """Evaluate curves and interactions in shared passes."""
+        curves, interactions = yield from lockstep(
+            [self.curves.evaluate(context), self.interactions.evaluate(context)]
+        )
+        return lambda: importance_of(curves(), interactions())
+
+
+@ignore_fp_errors()
+def importance_of(effects: Effects[PartialDependence], crossed: Importance) -> Importance:
+    r"""Return the importance of features: the strengths of their curves.
+
+    ``crossed`` has the strengths :math:`s`, the importance with interactions :math:`t` and the errors of
+    rows that are crossed with each other, or of all rows. With the strength :math:`S` of the curve, the
+    importance with interactions is :math:`\sqrt{S^2 + t^2 - s^2}`: interactions are added to the curve.
+    """
+    assert crossed.with_interactions is not None
+    strengths = np.array([effects[name].strengths for name in crossed.feature_names])
+    strengths = strengths.reshape(crossed.values.shape)
+    added = (crossed.with_interactions - crossed.values) * (crossed.with_interactions + crossed.values)
+    with_interactions = np.sqrt(np.maximum(0.0, strengths**2 + added))
+    by_model = crossed.by_model
+    if by_model is not None:
+        spreads: Any = (effects[name].by_model for name in crossed.feature_names)
+        by_model = np.stack([spread.strengths for spread in spreads], axis=1).reshape(by_model.shape)
+    # The error of the mean square decreases with the number of rows.
+    rows = crossed.provenance.used_rows / effects.provenance.used_rows
+    return replace(
+        crossed,
+        values=strengths,
+        standard_error=crossed.standard_error * np.sqrt(min(1.0, rows)),
+        with_interactions=with_interactions,
+        by_model=by_model,
+        provenance=replace(
+            crossed.provenance,
+            sampled_rows=effects.provenance.sampled_rows,
+            predictions=crossed.provenance.predictions + effects.provenance.predictions,
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)

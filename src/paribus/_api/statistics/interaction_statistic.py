@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
-from paribus._api.crossed_rows import SUBSAMPLE, crosses, is_called, tree_crossed_rows
 from paribus._api.run import (
     STRONGEST_PAIRS,
     Fact,
@@ -30,15 +28,14 @@ from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._data.summary import SummarySpec
 from paribus._evaluators.interactions import InteractionStatistics
-from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import apart, within_rounding
-from paribus._models import margins_of
 from paribus._typing import AUTO
-from paribus.errors import FeatureError, MemoryBoundError, OptionError, RefusalError
+from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
+SUBSAMPLE = 500  # rows that are crossed with each other
 VERIFIED = 40  # rows on which the result is compared with brute force
 Pair = tuple[int, int]
 
@@ -83,12 +80,10 @@ class InteractionStatistic:
     """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
 
     Rows that are crossed with each other are sampled unless ``every`` row is requested: ``predicted_rows`` if
-    the model predicts them, and else ``crossed_rows``, None for as many as its trees permit. ``paired``
+    the model predicts them, and else ``crossed_rows``. ``paired``
     limits the features whose pairs are evaluated by crossing rows. ``with_importance`` returns both results.
     ``varied`` names the fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a
-    fact. With ``only_crossed``, the result is None unless models are read and need crossed rows. With
-    ``margins``, the result is about the margins of the models, and None if they are not read, or are the
-    predictions themselves.
+    fact.
     """
 
     verb: str
@@ -102,13 +97,11 @@ class InteractionStatistic:
     verify: bool = False
     every: bool = False
     predicted_rows: int = SUBSAMPLE
-    crossed_rows: int | None = SUBSAMPLE
+    crossed_rows: int = SUBSAMPLE
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
     ranks_pairs: bool = False
-    only_crossed: bool = False
-    margins: bool = False
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     needs_target: ClassVar[bool] = False
@@ -124,20 +117,8 @@ class InteractionStatistic:
         """Whether it probably uses the trees of a model, which are then read in advance."""
         return self.method != "brute"
 
-    def statistics(self, context: RunContext) -> Rounds:
-        """Return the statistics for use by others, averaged over several models."""
-        estimated = yield from each_model(
-            [self._evaluated(context, index) for index in range(len(context.models))]
-        )
-        found = [one.estimates[0] for one in estimated]
-        return mean_statistics(found) if context.several else found[0]
-
     def evaluate(self, context: RunContext) -> Steps:
         """Evaluate every model, and verify on a few rows if requested."""
-        if self.only_crossed and not all(crosses(one) and not is_called(one) for one in context.models):
-            return lambda: None
-        if self.margins:
-            return (yield from self._of_margins(context))
         if self.varied is not None:
             features = yield Needed(self.varied)
             return (yield from self._among(self.features if features is None else features).evaluate(context))
@@ -160,17 +141,6 @@ class InteractionStatistic:
             some = yield from context.subsample(VERIFIED, self.seed)
             verified = [self._verified(context, one, some) for one in estimated]
         return partial(self._result, context, estimated, verified)
-
-    def _of_margins(self, context: RunContext) -> Steps:
-        """Evaluate the margins of every model, from their structure."""
-        models = tuple(margins for model in context.models if (margins := margins_of(model)) is not None)
-        if len(models) < len(context.models):
-            return lambda: None
-        exact = replace(self, method="exact", margins=False, verb=f"{self.verb}-margins")
-        try:
-            return (yield from exact.evaluate(replace(context, models=models)))
-        except (RefusalError, MemoryBoundError):  # those of predictions are the result
-            return lambda: None
 
     def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
         """Run rounds; with ``ranks_pairs``, yield the strongest pairs once, as soon as they are known."""
@@ -227,13 +197,6 @@ class InteractionStatistic:
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
-    def _crossings(self) -> int:
-        """Return the maximum number of crossings of all rows: for features, pairs and triples."""
-        count = len(self.features)
-        among = count if self.paired is None else min(count, self.paired)
-        pairs = math.comb(among, 2) if self.pairwise else 0
-        return count + pairs + TRIPLE_PARTS * math.comb(min(self.threeway, count), 3)
-
     def _requested(
         self,
         context: RunContext,
@@ -269,9 +232,6 @@ class InteractionStatistic:
                 )
             return rows.keep(rows.counted)
         size = self.predicted_rows if predicts else self.crossed_rows
-        if size is None:
-            memory = context.memory if context.memory_was_given else None
-            size = tree_crossed_rows(context.models, len(self.features), self._crossings(), memory)
         return context.sampled(size, self.seed)
 
     def _result(

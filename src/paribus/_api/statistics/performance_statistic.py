@@ -180,17 +180,10 @@ def _metric_notes(estimate: PerformanceEstimate, names: tuple[str, ...]) -> list
     reasons: dict[str, list[LeftOut]] = {}
     for omitted in estimate.left_out:
         reasons.setdefault(omitted.why, []).append(omitted)
-    notes = [
+    return [
         Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(omitted, why, names))
         for why, omitted in reasons.items()
     ]
-    if estimate.groups is not None:
-        text = (
-            "too many predictions are distinct: AUC, calibration and standard errors rank "
-            f"{estimate.groups:,} groups of close ones"
-        )
-        notes.append(Note(NoteCode.SHARED_RANKS, text, value=estimate.groups))
-    return notes
 
 
 def _left_out_text(some: list[LeftOut], why: str, names: tuple[str, ...]) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from paribus._api.by_group import by_group
 from paribus._api.combine import combine_facts
-from paribus._api.crossed_rows import is_called
 from paribus._api.data import InMemoryData
 from paribus._api.run import (
+    Fact,
     ModelEstimates,
     Rounds,
     RunContext,
@@ -42,7 +42,7 @@ from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._grid import Grid, axis_of
 from paribus._kernels import kernels
-from paribus._models import Model, structure_of
+from paribus._models import Model, is_called, structure_of
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, refuse_joined
 from paribus._states.sums import ignore_fp_errors
@@ -53,6 +53,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results import FeatureRegions, GroupedResults, Provenance, Region, Regions, RegionSplit
 from paribus.results.regions import region_text
 
+REGION_CURVES = "curves of regions"  # name of a fact
 MOST_FEATURES = 5  # features that are searched unless they are named
 SEARCHED_ROWS = 20_000  # rows that are searched, whose curves are held: more hardly move a threshold
 RANKED_ROWS = 1_000  # rows by which features are chosen
@@ -102,6 +103,7 @@ class RegionStatistic:
         # At once, so that the passes for curves join those of other statistics over rows that are read.
         found = folded(self._search(_in_rows(context, rows), model, rows, grids, cells), context)
         curves = yield from self._curves(context, found)
+        yield Fact(REGION_CURVES, SearchedRegions(rows, tuple(curves.values())))
         return partial(self._result, context, found, skipped, curves)
 
     def _search(
@@ -202,27 +204,37 @@ class RegionStatistic:
         return replace(evaluated[0], plans=plans, estimates=estimates)
 
     def _curves(self, context: RunContext, found: FoundRegions) -> Rounds:
-        """Return the functions that build the curves by region of each grid with splits."""
+        """Return the curves by region of each grid with splits."""
         steps: dict[int, Steps] = {}
-        for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True)):
-            if not estimate.splits:
-                continue
-            feature, (name,) = grid.axes[0].feature, grid.names
-            _, regions = regions_of(found.search, estimate)
-            labels, leaves = tuple(region.text for region in regions), tuple(estimate.regions)
-            candidates = found.search.candidates
-            grouping = RegionGrouping(f"regions of {name}", labels, leaves, estimate.splits, candidates)
+        groupings = self._groupings(found)
+        for number, (feature, grouping) in groupings.items():
             axes = replace(self.axes, features=(feature,), surveyed=tuple(self.wanted), skip=False)
             effect = EffectsStatistic(((feature,),), axes, alone=True, verb=f"{self.verb}-curves-{feature}")
             steps[number] = by_group(context, grouping, effect)
-        return dict(zip(steps, (yield from lockstep(list(steps.values()))), strict=True))
+        builders = yield from lockstep(list(steps.values()))
+        return {
+            number: RegionCurves(*groupings[number], cache(build))
+            for number, build in zip(steps, builders, strict=True)
+        }
+
+    def _groupings(self, found: FoundRegions) -> dict[int, tuple[int, RegionGrouping]]:
+        """Return the feature of each grid with splits, and its regions as groups of rows."""
+        groupings = {}
+        for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True)):
+            if estimate.splits:
+                _, regions = regions_of(found.search, estimate)
+                labels, leaves = tuple(region.text for region in regions), tuple(estimate.regions)
+                name, candidates = f"regions of {grid.names[0]}", found.search.candidates
+                grouping = RegionGrouping(name, labels, leaves, estimate.splits, candidates)
+                groupings[number] = grid.axes[0].feature, grouping
+        return groupings
 
     def _result(
         self,
         context: RunContext,
         found: FoundRegions,
         skipped: tuple[str, ...],
-        curves: Mapping[int, Callable[[], GroupedResults]],
+        curves: Mapping[int, RegionCurves],
     ) -> Regions:
         """Build the result."""
         search, every = found.search, context.rows.n_weighted
@@ -243,7 +255,7 @@ class RegionStatistic:
                 search,
                 grid.names,
                 estimate,
-                curves[number]() if number in curves else None,
+                curves[number].build() if number in curves else None,
                 scale,
                 notes,
                 provenance,
@@ -252,6 +264,21 @@ class RegionStatistic:
         ]
         ordered = sorted(features, key=lambda feature: -feature.heterogeneity)
         return Regions(tuple(ordered), skipped)
+
+
+class RegionCurves(NamedTuple):
+    """The regions of a feature as groups of rows, and the function that builds their curves."""
+
+    feature: int
+    grouping: RegionGrouping
+    build: Callable[[], GroupedResults]
+
+
+class SearchedRegions(NamedTuple):
+    """The rows in which regions were searched, and the curves of each feature that has regions."""
+
+    rows: Rows
+    features: tuple[RegionCurves, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,12 +357,10 @@ def _feature(
         feature_names=names,
         splits=splits,
         regions=regions,
-        rejected=tuple(_split(search, split) for split in estimate.rejected),
         heterogeneity=whole.heterogeneity / whole.weight,
         heterogeneity_within=sum(facts.heterogeneity for facts in estimate.regions.values()) / whole.weight,
         prediction_variance=search.variance,
         curves=curves,
-        min_gain=search.min_gain,
         notes=notes,
         provenance=provenance,
     )

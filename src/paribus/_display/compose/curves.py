@@ -54,7 +54,7 @@ from paribus.results import (
     PartialDependence,
 )
 from paribus.results.curve_parts import between
-from paribus.results.partial_dependence import trimmed
+from paribus.results.partial_dependence import central_points, trimmed
 from paribus.results.refits import LEVEL, half_width
 
 Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
@@ -93,7 +93,6 @@ QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, for bands
 ICE_LINES = 12  # plotted ICE curves
 ICE_SHADES = (0.18, 0.35, 0.5)  # opacities of bands of rows, the widest band first
 ICE_BAR = 0.5  # width of a band of rows at a category
-BEYOND_HEIGHT = 3.0  # times the range of a curve: the lines of its tails extend it by at most that much
 MODELS = 50  # plotted curves of models; mean and interval are always over all models
 BAND: BandRole = "standard_error"
 REFITS_COLOR, REFITS_SHADE = PALETTE[1], 0.22  # of the interval over refits of a curve that is alone
@@ -202,34 +201,10 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
     elif isinstance(result, PartialDependence):  # ICE curves of several outputs would overlap
         under, under_missing = ([*_row_marks(result, outputs[0], where)] for where in (place, AT_MISSING))
         curves = [replace(curve, color=PALETTE[1]) for curve in curves] if under else curves
-    if isinstance(result, PartialDependence):
-        for curve, o in zip(curves, outputs, strict=False):  # there are no curves for kind='individual'
-            under += _tail_lines(result, curve, o)
     y = height_axis(result, outputs)
     return _panel_of_curves(
         place, curves, _data_of(result), y, common, under, under_missing, show_models=True
     )
-
-
-def _tail_lines(effect: PartialDependence, curve: Curve, o: int) -> Iterator[Mark]:
-    """Yield a dotted vertical line at each end of the axis: the range of the curve beyond that end.
-
-    It is clipped at `BEYOND_HEIGHT`; its hover text has the full range.
-    """
-    tails, heights, at = effect.tails, curve.values.heights, curve.place.at
-    if tails is None or curve.place.discrete or not np.isfinite(heights).any():
-        return
-    low, high = np.nanmin(heights), np.nanmax(heights)
-    room = BEYOND_HEIGHT * (high - low)
-    for end, some in ((0, slice(None, tails.below)), (-1, slice(tails.below, None))):
-        outer, values = tails.average[o, some], tails.values[some]
-        if not len(values) or not np.isfinite(outer).all():
-            continue
-        reached = [min(outer.min(), heights[end]), max(outer.max(), heights[end])]
-        ends = np.clip(reached, low - room, high + room)
-        moved = f"from {number(outer.min())} to {number(outer.max())}"
-        text = f"{curve.name} {moved} beyond, as far as {at_value(values[end])}"
-        yield Line(np.repeat(at[end], 2), ends, curve.color, None, "dotted", 1.2, hover=(text, text))
 
 
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
@@ -254,10 +229,7 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
 
     The strip of data is plotted only if all parts have the same data, or are groups of it.
     """
-    parts = {
-        name: part if isinstance(part, AccumulatedLocalEffect) else trimmed(part)
-        for name, part in parts.items()
-    }
+    parts = _trimmed_alike(parts)
     first, *others = parts.values()
     place = _shared_axis([first, *others], o)
     curves: list[Curve] = []
@@ -277,6 +249,17 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
         whole, missing = sum(one.whole for one in every), sum(one.missing for one in every)
         data = replace(data, support=support, whole=whole, missing=missing)
     return _panel_of_curves(place, curves, data, height_axis(first, [o]))
+
+
+def _trimmed_alike(parts: Mapping[str, Part]) -> Mapping[str, Part]:
+    """Return the parts of curves that are shown; those on one grid end at the same values."""
+    first = next(iter(parts.values()))
+    if isinstance(first, AccumulatedLocalEffect):
+        return parts
+    if all(np.array_equal(part.grid_values[0], first.grid_values[0]) for part in parts.values()):
+        kept = central_points(first, np.sum([part.support for part in parts.values()], axis=0))
+        return {name: trimmed(part, kept) for name, part in parts.items()}
+    return {name: trimmed(part) for name, part in parts.items()}
 
 
 def _without_error(curve: Curve) -> Curve:

@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._display.compose.axis import background, caveats_of, hover_texts, shares, short, unit, whole_of
-from paribus._display.compose.pairs import heatmap, interaction_text, network
+from paribus._display.compose.pairs import heatmap, interaction_text
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Line, Mark, Panel, PanelAxis, Points, Rule, Text
 from paribus._display.layout import figure_of, notes_height, single_panel, title_height
@@ -106,13 +106,13 @@ def interactions_figure(
     ----------
     result : HStatistics
         The statistics.
-    kind : {"bars", "heatmap", "network", "panels"}
-        Bars of the strongest entries with error bars, a heat map of all pairs, a network of the strongest
-        pairs, or the surfaces of the strongest pairs.
+    kind : {"bars", "heatmap", "panels"}
+        Bars of the strongest entries with error bars, a heat map of all pairs, or the surfaces of the
+        strongest pairs.
     statistic : {"pairwise", "overall", "threeway"}
         The statistic that bars show.
     k : int
-        The number of bars, of features of a heat map or network, or of panels, at most.
+        The number of bars, of features of a heat map, or of panels, at most.
     output : str or int, optional
         The output, by name or position. Required if there are several.
     effects : Effects, optional
@@ -124,7 +124,7 @@ def interactions_figure(
     check_choice("statistic", statistic, Statistic)
     if statistic == "total":
         raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
-    if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
+    if kind == "heatmap" and min(k, len(result.features)) < 2:
         raise DrawingError(f"k={k} gives no pairs to plot; pass k=2 or more")
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
@@ -136,7 +136,7 @@ def interactions_figure(
         raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
     if kind == "bars":
         return _interaction_bars(result, statistic, k, o, title)
-    return (heatmap if kind == "heatmap" else network)(result, k, o, title)
+    return heatmap(result, k, o, title)
 
 
 def importance_figure(result: Importance, k: int, output: str | int | None, title: str | None) -> Figure:

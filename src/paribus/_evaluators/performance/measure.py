@@ -134,16 +134,11 @@ class CalibrationEstimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerformanceEstimate:
-    """Metrics, metrics that were left out, a calibration table for each output, and the target.
-
-    ``groups`` is the number of groups of predictions that share a rank, for the output with the fewest
-    groups; None if each distinct prediction has its own rank.
-    """
+    """Metrics, metrics that were left out, a calibration table for each output, and the target."""
 
     metrics: tuple[MetricEstimate, ...]
     left_out: tuple[LeftOut, ...]
     calibration: tuple[CalibrationEstimate, ...]
-    groups: int | None
     target: tuple[TargetEstimate, ...]
 
 
@@ -208,10 +203,8 @@ class PerformanceMeasure:
         """Return the metrics of all rows."""
         metrics = _Metrics(self.losses, state)
         metrics.all()
-        ranked = [part for (name, _), part in state.parts.items() if name == "ranked"]
-        shared = [len(rows.keys) for rows in ranked if not rows.exact]
         parts = tuple(metrics.metrics), tuple(metrics.left_out), tuple(metrics.calibration)
-        return PerformanceEstimate(*parts, min(shared) if shared else None, tuple(metrics.target()))
+        return PerformanceEstimate(*parts, tuple(metrics.target()))
 
     def leaks(self, state: Keyed, features: int) -> Iterator[Leak]:
         """Yield the features that alone predict the target, from the averages of the same rows."""

@@ -1,0 +1,101 @@
+"""Shares of the variance of the prediction that the curves of an explanation reproduce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from paribus._api.run import Needed, RunContext, Steps
+from paribus._api.runner import Pass
+from paribus._api.statistics.effects_statistic import CURVES
+from paribus._api.statistics.region_statistic import REGION_CURVES, SearchedRegions
+from paribus._contracts import Floats
+from paribus._data.summary import SummarySpec
+from paribus._evaluators.curve_shares import SHARE_ROWS, CurveLookup, CurveShares, RegionalLookup
+from paribus._evaluators.interactions import VarianceShares
+from paribus._evaluators.region_search import RegionGrouping
+from paribus._evaluators.request import EffectEstimate
+from paribus._evaluators.support import Support
+from paribus._grid import Grid
+from paribus._states import merge_in_order
+from paribus.results import GroupedResults, PartialDependence
+
+
+@dataclass(frozen=True, eq=False)
+class ShareStatistic:
+    """Share of the variance that curves reproduce, and that regions add."""
+
+    regions: bool
+    verb: str = "shares"
+
+    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
+    seeds: ClassVar[tuple[int, ...]] = ()
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+    reads_trees: ClassVar[bool] = False
+
+    def evaluate(self, context: RunContext) -> Steps:
+        """Look up the curves of all rows, then those of regions for the rows that these were searched in."""
+        lookups = tuple(_lookup(*curve) for curve in (yield Needed(CURVES)))
+        evaluator, rows = CurveShares(context.models, lookups, ()), context.rows
+        averages = [lookup.average for lookup in lookups]
+        whole = Pass(
+            self.verb,
+            evaluator,
+            rows.blocks(SHARE_ROWS),
+            1,  # a model may start threads itself
+            identity=context.identity(rows, context.models[0], *averages),
+            reads=not context.of_sample,
+            rows=rows,
+        )
+        (state,) = yield [whole]
+        (curves,), (error,) = evaluator.finish(state)
+        searched = (yield Needed(REGION_CURVES)) if self.regions else None
+        if searched is None:
+            return lambda: VarianceShares(curves, error)
+        best, best_error = np.zeros_like(curves), np.zeros_like(curves)
+        if searched.features:
+            some, errors = self._with_regions(context, lookups, searched)
+            strongest = 1 + int(np.argmax(some[1:].mean(axis=1)))
+            # The share of what curves leave, if regions were searched in a sample.
+            factor = (1 - curves) / np.where(some[0] < 1, 1 - some[0], np.inf)
+            best, best_error = some[strongest] * factor, errors[strongest] * factor
+        return lambda: VarianceShares(curves, error, regions=best, regions_error=best_error)
+
+    def _with_regions(
+        self, context: RunContext, lookups: tuple[CurveLookup, ...], searched: SearchedRegions
+    ) -> tuple[Floats, Floats]:
+        """Return shares of curves and regions, with errors, for the rows in which regions were searched."""
+        positions = {lookup.axis.feature: number for number, lookup in enumerate(lookups)}
+        regional = tuple(
+            _regional(positions[feature], lookups[positions[feature]], grouping, build())
+            for feature, grouping, build in searched.features
+            if feature in positions
+        )
+        evaluator = CurveShares(context.models, lookups, regional)
+        blocks = searched.rows.blocks(SHARE_ROWS)
+        return evaluator.finish(merge_in_order(map(evaluator.evaluate, blocks)))
+
+
+def _lookup(grid: Grid, estimate: EffectEstimate, support: Support) -> CurveLookup:
+    """Return the curve of a grid, with the weight of the rows around its points."""
+    weights = np.append(support.points, support.missing) if grid.includes_missing else support.points
+    return CurveLookup(grid.axes[0], estimate.average, weights)
+
+
+def _regional(
+    position: int, whole: CurveLookup, grouping: RegionGrouping, regions: GroupedResults
+) -> RegionalLookup:
+    """Return the curves of the regions of a feature, relative to the level of each over all rows."""
+    curves = []
+    for label in grouping.labels:
+        region: PartialDependence = regions[label]
+        assert region.average is not None
+        average = region.average
+        if region.missing is not None and region.missing.average is not None:
+            average = np.concatenate([average, region.missing.average[:, None]], axis=1)
+        curves.append(CurveLookup(whole.axis, average, whole.weights))
+    return RegionalLookup(position, grouping, tuple(curves))
