@@ -133,7 +133,6 @@ class NoteCode(StrEnum):
         "ALE differs from partial dependence, because of dependent features or interactions",
         ALWAYS_IN_UNITS,
     )
-    TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
     WEAK_DENOMINATOR = (
         "PAR407",
         "tip",

@@ -159,3 +159,17 @@ def test_strength_is_the_root_mean_square_over_outputs():
     assert effect.strength_from == "points"
     huge = replace(effect, strengths=np.array([3e200, 0.0, 4e200]))
     assert huge.strength == pytest.approx(5e200 / np.sqrt(3))  # whose squares overflow
+
+
+def test_effects_of_a_part_of_the_data_are_in_the_order_of_their_movement():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"weak": rng.normal(size=300), "strong": rng.normal(size=300), "few": rng.integers(0, 2, 300)}
+    )
+
+    def predict(t):
+        return np.asarray(0.1 * t["weak"] + 5 * t["strong"] + 0.01 * t["few"])
+
+    effects = paribus.effects(predict, X, percentiles=(0.05, 0.95), progress=False)
+    assert list(effects) == ["strong", "weak", "few"]
+    assert np.isnan(effects["strong"].strength)

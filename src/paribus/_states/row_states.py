@@ -96,11 +96,6 @@ class RankedRows:
         moments = CellMoments.of(values, cells.ravel(), weights, len(keys))
         return cls(capacity, 0, keys, moments)._within()
 
-    @property
-    def exact(self) -> bool:
-        """Whether every distinct number has a separate group."""
-        return self.shift == 0
-
     def merge(self, other: Self) -> Self:
         """Return the groups of both sets of rows."""
         shift = max(self.shift, other.shift)

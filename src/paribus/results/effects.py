@@ -24,7 +24,7 @@ from paribus.results.comparison import (
     difference_of,
 )
 from paribus.results.contrasts import contrast_frame, default_contrasts
-from paribus.results.curve_values import check_same
+from paribus.results.curve_values import check_same, root_mean_square, strengths_of
 from paribus.results.marginal import Marginal
 from paribus.results.mixins import PlotMixin
 from paribus.results.partial_dependence import PartialDependence
@@ -37,6 +37,18 @@ from paribus.results.transforms import interaction
 Key: TypeAlias = str | tuple[str, ...]
 Effect: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal | Comparison | Difference
 E = TypeVar("E", bound=Effect)
+
+
+def _order(effect: Any) -> tuple[bool, float]:
+    """Return a key by which the strongest effect comes first, and one that is not finite last.
+
+    A curve of a part of the data has no strength; its order is that of the deviation of its points.
+    """
+    size = effect.strength
+    if math.isnan(size) and isinstance(effect, PartialDependence) and effect.average is not None:
+        average = effect.average.reshape(len(effect.average), -1)
+        size = root_mean_square(strengths_of(average, effect.support.ravel()))
+    return math.isnan(size), -size
 
 
 @record
@@ -69,9 +81,7 @@ class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
     skipped: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # An effect that is not finite has no strength, and stands last.
-        ordered = sorted(self.effects, key=lambda e: (math.isnan(e.strength), -e.strength))
-        vars(self).update(effects=tuple(ordered))
+        vars(self).update(effects=tuple(sorted(self.effects, key=_order)))
         super().__post_init__()
 
     def _check(self) -> None:

@@ -248,12 +248,6 @@ class OwnStatistic:
             with_interactions=None,
             standard_error_with_interactions=None,
             repeats=None,
-            notes=(
-                Note(
-                    NoteCode.TRAINING_DATA,
-                    "it is about the data the model was fitted to, not about X, and has no standard error",
-                ),
-                *skipped_notes(provenance),
-            ),
+            notes=tuple(skipped_notes(provenance)),
             provenance=provenance,
         )

@@ -73,7 +73,6 @@ class ShareStatistic:
         regional = tuple(
             _regional(positions[feature], lookups[positions[feature]], grouping, build())
             for feature, grouping, build in searched.features
-            if feature in positions
         )
         evaluator = CurveShares(context.models, lookups, regional)
         blocks = searched.rows.blocks(SHARE_ROWS)

@@ -253,13 +253,12 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
 
 def _trimmed_alike(parts: Mapping[str, Part]) -> Mapping[str, Part]:
     """Return the parts of curves that are shown; those on one grid end at the same values."""
-    first = next(iter(parts.values()))
+    first, kept = next(iter(parts.values())), None
     if isinstance(first, AccumulatedLocalEffect):
         return parts
     if all(np.array_equal(part.grid_values[0], first.grid_values[0]) for part in parts.values()):
         kept = central_points(first, np.sum([part.support for part in parts.values()], axis=0))
-        return {name: trimmed(part, kept) for name, part in parts.items()}
-    return {name: trimmed(part) for name, part in parts.items()}
+    return {name: trimmed(part, kept) for name, part in parts.items()}
 
 
 def _without_error(curve: Curve) -> Curve:
