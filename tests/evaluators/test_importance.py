@@ -155,7 +155,6 @@ def test_importance_by_model_itself():
     assert np.isnan(found.standard_error).all()
     assert found.provenance.evaluator == "model"
     assert found.provenance.predictions == 0
-    assert "no standard error" in found.notes[0]
     assert isinstance(found.to_frame(), pd.DataFrame)
     with pytest.raises(paribus.ParibusError):
         paribus.feature_importance(product_of_three, FULL, kind="model")
