@@ -158,7 +158,7 @@ def describe_passes(doing: str) -> str:
     """Return the text of passes on the progress bar.
 
     >>> describe_passes("accumulated_local_effects-2-of-3-tree_ale")
-    'accumulated local effects, model 2 of 3'
+    'local effects, model 2 of 3'
     >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
     'partial dependence and interactions, first pass'
     """
