@@ -217,3 +217,17 @@ def test_strength_of_trees_is_the_definition_on_more_rows_than_are_crossed():
             averages[value if value == value else None] = model.predict(moved).mean()
         curve = [averages[value if value == value else None] for value in table[:, feature].tolist()]
         assert effects[f"x{feature}"].strength == pytest.approx(np.std(curve), rel=1e-9)
+
+
+def test_errors_of_strengths_are_those_of_all_rows_not_of_the_crossed_ones():
+    """A rare value may be in no crossed row: its strength still has an error."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(1_500) < 0.004, rng.normal(size=1_500)]).astype(float)
+
+    def predict(rows):
+        return 3 * rows[:, 0] + rows[:, 1] * (1 + rows[:, 0])
+
+    importance = paribus.feature_importance(predict, table, progress=False)
+    errors = dict(zip(importance.feature_names, importance.standard_error.tolist(), strict=True))
+    assert errors["x0"] == pytest.approx(1.5 / np.sqrt(1_500), rel=0.2)  # of a share, three times
+    assert errors["x1"] == pytest.approx(np.sqrt(0.5 / 1_500), rel=0.1)

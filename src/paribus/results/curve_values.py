@@ -210,6 +210,32 @@ def strengths_of(average: Floats, weights: Floats) -> Floats:
     return deviations(average, weights)
 
 
+def strength_errors(effect: PartialDependence) -> Floats:
+    r"""Return the standard error ``(o,)`` of strengths, NaN without the covariance of the points.
+
+    With the share of the data :math:`s_g`, the covariance :math:`C` of the points, :math:`d_g = PD_g -
+    \overline{PD}` and the variance :math:`V = \sum_g s_g d_g^2` over :math:`n` effective rows, it is
+
+    .. math:: \frac{1}{2 \sqrt V} \sqrt{4 \sum_{gh} s_g d_g C_{gh} s_h d_h
+        + \frac{1}{n} \Bigl(\sum_g s_g d_g^4 - V^2\Bigr)}
+
+    of the averages, and of the distribution of the feature.
+    """
+    average, _, _ = flat_points(effect, effect.missing is not None)
+    if average is None or effect.covariance is None:
+        return np.full(len(effect.output_names), np.nan)
+    missing = [] if effect.missing is None else [effect.missing.support]
+    shares = data_shares(np.append(effect.support, missing))
+    weights = effect.provenance.weights
+    rows = effect.provenance.used_rows if weights is None else weights["effective_rows"]
+    distance = average - (average @ shares)[:, None]
+    variance = distance**2 @ shares
+    of_averages = np.einsum("og,ogh,oh->o", distance * shares, effect.covariance, distance * shares)
+    of_rows = np.maximum(0.0, distance**4 @ shares - variance**2) / rows
+    error = np.sqrt(4 * np.maximum(0.0, of_averages) + of_rows)
+    return np.asarray(error / np.where(variance > 0, 2 * np.sqrt(variance), np.inf))
+
+
 def root_mean_square(strengths: Floats) -> float:
     """Return one strength of those of several outputs."""
     return float(scaled(lambda values: np.sqrt(np.mean(values**2)), strengths))

@@ -26,6 +26,7 @@ from paribus.errors import OptionError
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results import Effects, Importance, PartialDependence
+from paribus.results.curve_values import strength_errors
 from paribus.results.provenance import skipped_notes
 
 UNSTEADY = ": its predictions also vary without shuffling, which values and errors include"
@@ -78,12 +79,13 @@ def importance_of(effects: Effects[PartialDependence], crossed: Importance) -> I
     if by_model is not None:
         spreads: Any = (effects[name].by_model for name in crossed.feature_names)
         by_model = np.stack([spread.strengths for spread in spreads], axis=1).reshape(by_model.shape)
-    # The error of the mean square decreases with the number of rows.
-    rows = crossed.provenance.used_rows / effects.provenance.used_rows
+    error = crossed.standard_error
+    if crossed.provenance.used_rows < effects.provenance.used_rows:  # their errors are of fewer rows
+        error = np.array([strength_errors(effects[name]) for name in crossed.feature_names])
     return replace(
         crossed,
         values=strengths,
-        standard_error=crossed.standard_error * np.sqrt(min(1.0, rows)),
+        standard_error=error.reshape(strengths.shape),
         with_interactions=with_interactions,
         by_model=by_model,
         provenance=replace(
