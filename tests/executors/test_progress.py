@@ -185,10 +185,9 @@ def test_every_pass_is_called_by_words_a_user_knows(caplog, tmp_path):
     assert said == {
         "first look at the data",
         "partial dependence",
-        "partial dependence, first pass",  # of strengths over all rows
-        "accumulated local effects, model 1 of 2",
-        "accumulated local effects, model 2 of 2",
-        "accumulated local effects",  # of both in one read
+        "local effects, model 1 of 2",
+        "local effects, model 2 of 2",
+        "local effects",  # of both in one read
         "averages near values",
         "interactions, first pass",
         "interactions",
