@@ -54,7 +54,7 @@ def test_a_note_is_its_sentence_and_knows_what_it_is_about(table):
 @pytest.mark.parametrize(
     "value",
     [
-        Note(NoteCode.EMPTY_CELLS, "text", "x", np.float64(0.5)),
+        NoteCode.NEARLY_CONSTANT.note(feature="x", value=np.int64(3), share=np.float64(0.5)),
         Scale("probability", "unit of x", "x = 1", True),
         Refusal("tree_exact", RefusalCode.DATA, "text"),
     ],
@@ -90,7 +90,9 @@ def test_notes_scales_and_refusals_are_saved(table, tmp_path):
 def test_results_that_differ_in_a_code_differ(table):
     effect = paribus.partial_dependence(predict, table, "other")
     note = effect.notes[-1]
-    other = dataclasses.replace(effect, notes=(*effect.notes[:-1], Note(NoteCode.NO_VALUE, note.text)))
+    other = dataclasses.replace(
+        effect, notes=(*effect.notes[:-1], NoteCode.FEATURE_SKIPPED.note(reason=note.text))
+    )
     assert other.notes == effect.notes
     assert other != effect
 

@@ -17,7 +17,7 @@ NAMES = [
     *(f"paribus.{name}" for name in paribus.__all__ if name != "__version__"),
     *(f"paribus.results.{name}" for name in paribus.results.__all__ if name != "Explanation"),
     *(f"paribus.errors.{name}" for name in ERRORS if name.endswith("Error") and name != "ParibusError"),
-    *("paribus.errors.RefusalCode", "paribus.notes.Note", "paribus.notes.NoteCode", "paribus.notes.Traits"),
+    *("paribus.errors.RefusalCode", "paribus.notes.Note", "paribus.notes.NoteCode"),
 ]
 # Attributes of public results: readers find them there, and nobody has to import them.
 PARTS = [

@@ -391,14 +391,12 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
     if cells.column.zone not in (None, "UTC"):
-        zone = f"{summary.name} is reported in UTC; its own time zone is {cells.column.zone}"
-        notes.append(Note(NoteCode.TIME_ZONE, zone, summary.name))
+        notes.append(NoteCode.TIME_ZONE.note(feature=summary.name, zone=str(cells.column.zone)))
     if given is None:
         notes.extend(_hardly_varies(summary))
     if summary.infinite:
         share = summary.infinite / summary.weight
-        text = f"{summary.name} is infinite in {share:.1%} of the data, which quantiles ignore"
-        notes.append(Note(NoteCode.INFINITE_VALUES, text, summary.name, share))
+        notes.append(NoteCode.INFINITE_VALUES.note(feature=summary.name, share=share))
     # Values at every distinct value, or between the extremes, do not depend on quantiles.
     by_quantiles = given is None and summary.categories is None and options.percentiles != (0.0, 1.0)
     return Axis(
@@ -438,9 +436,7 @@ def _hardly_varies(summary: Summary) -> list[Note]:
     if single or weight < CONSTANT * summary.weight:
         return []
     shown = str(value) if summary.ends is None else _written_number(value, summary)
-    share = weight / summary.weight
-    text = f"{summary.name} is {shown} in {share:.1%} of the data"
-    return [Note(NoteCode.NEARLY_CONSTANT, text, summary.name, share)]
+    return [NoteCode.NEARLY_CONSTANT.note(feature=summary.name, value=shown, share=weight / summary.weight)]
 
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
@@ -448,8 +444,7 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     categories, name = summary.categories, summary.name
     if categories is not None and summary.category_weights is not None and summary.ends is None:
         if not len(categories):
-            none = Note(NoteCode.NO_VALUE, f"{name} has no finite value for a grid", name)
-            return _as_unit(categories, summary.unit), [none]
+            return _as_unit(categories, summary.unit), [NoteCode.NO_VALUE.note(feature=name)]
         return _most_frequent(
             summary, categories, summary.category_weights, max(options.resolution, MAX_CATEGORIES)
         )
@@ -463,13 +458,8 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     if low < high:
         return _on_steps(_evenly_spaced(low, high, summary, options.resolution), summary), []
     around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
-    lower, upper = options.percentiles
-    text = (
-        f"{name} is {_written_number(low, summary)} between its quantiles {lower:g} and {upper:g}, "
-        "so the axis covers its whole range; the data at its ends is thin"
-    )
     common = np.array([low]).astype(around.dtype)
-    return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
+    return _on_steps(np.unique(np.append(around, common)), summary), []
 
 
 def _over_whole_range(summary: Summary, resolution: int) -> Array:
@@ -498,19 +488,21 @@ def _most_frequent(
     if len(categories) <= most:
         return categories, []
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
-    share = weights[kept].sum() / summary.weight
-    text = (
-        f"{name} has {len(categories)} categories; the {most} most frequent are used, {share:.1%} of the data"
+    note = NoteCode.RARE_CATEGORIES.note(
+        feature=name,
+        categories=len(categories),
+        kept=most,
+        share=(weights.sum() - weights[kept].sum()) / summary.weight,
+        treatment="left out",
     )
-    return categories[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
+    return categories[kept], [note]
 
 
 def _single_value(summary: Summary) -> list[Note]:
     """Return a note on a feature with a single value; missing values may differ from it."""
     if summary.missing:
         return []
-    text = f"{summary.name} has a single value, so it has no effect to show"
-    return [Note(NoteCode.SINGLE_VALUE, text, summary.name)]
+    return [NoteCode.SINGLE_VALUE.note(feature=summary.name)]
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:

@@ -117,6 +117,17 @@ def percent(part: float) -> str:
     return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"
 
 
+def share_text(part: float) -> str:
+    """Return a share as sentences write it: with three digits, or four near 100 %.
+
+    >>> share_text(1 / 3), share_text(0.00123), share_text(0.9987), share_text(1.0), share_text(1e-6)
+    ('33.3%', '0.123%', '99.87%', '100%', 'under 0.01%')
+    """
+    if 0 < part < 1e-4:
+        return "under 0.01%"
+    return f"{100 * part:.3g}%" if part < 0.995 else f"{100 * part:.4g}%"
+
+
 def digits(value: Any) -> str:
     """Return a number in six significant digits.
 

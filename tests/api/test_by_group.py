@@ -550,11 +550,11 @@ def test_rare_categories_are_one_group_with_a_note():
     close(have["other"].average, paribus.partial_dependence(
         model("linear"), X[~kept], "a", custom_values={"a": have["other"].grid_values[0]}, **QUIET
     ).average)  # fmt: skip
-    (note,) = [note for note in have.notes if note.code is NoteCode.GROUPS_JOINED]
-    assert f"{1 - kept.mean():.1%}" in str(note)
+    (note,) = [note for note in have.notes if note.code is NoteCode.RARE_CATEGORIES]
+    assert note.values["share"] == pytest.approx(1 - kept.mean())
     again = np.where(X["g"] == CITIES[0], "other", X["g"])
     renamed = paribus.partial_dependence(model("linear"), X, "a", by=again, **QUIET)
-    (note,) = [note for note in renamed.notes if note.code is NoteCode.GROUPS_JOINED]
+    (note,) = [note for note in renamed.notes if note.code is NoteCode.RARE_CATEGORIES]
     assert "the group '(other)'" in str(note)
     assert "(other)" in renamed
 
@@ -766,11 +766,13 @@ def test_groups_without_sampled_rows_are_noted_and_records_are_of_the_rows_used(
             assert not weighted or record.weights["sum"] == pytest.approx(own["w"].sum())
             assert record.background().startswith(f"{len(own)} rows, sampled with seed 0")
         small = [note for note in by_group.notes if note.code is NoteCode.SMALL_GROUP]
-        assert [note.value for note in small] == [0, 2]
-        assert small[0].startswith("there is no result for g = lost 1, lost 2, lost 3 and 2 more, because no")
+        assert [note.values["rows"] for note in small] == [0, 2]
+        assert small[0].startswith(
+            "g = lost 1, lost 2, lost 3 and 2 more has 0 rows in the sample, and therefore no"
+        )
         cut = paribus.effects(function, source, by={"b": [-9.0, 0.0]}, **options)
         assert [group.rows for group in cut.groups] == [(sample["b"] <= 0).sum(), (sample["b"] > 0).sum()]
-        assert any("no result for b = <= -9, because" in note for note in cut.notes)
+        assert any(note.startswith("b = <= -9 has 0 rows in the sample") for note in cut.notes)
         every = paribus.effects(function, source, by="g", **options | {"subsample": None})
         assert set(every) == {*by_group, "lost 1", "lost 2", "lost 3", "lost 4", "missing"}
         assert not any("no result" in note for note in every.notes)

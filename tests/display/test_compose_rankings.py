@@ -17,6 +17,7 @@ from paribus._display.figure import Bars, Heat, Line, Points, Rule, Text
 
 KINDS = ("bars", "heatmap")
 BACKGROUND = "Forest, 20,000 rows (unweighted)"
+SMALL = "a single row has neither effects nor standard errors"
 SAMPLE = "Forest, 500 of 20,000 rows, sampled with seed 0 (unweighted)"
 
 
@@ -109,13 +110,13 @@ def test_bars_say_what_they_leave_out(found):
     assert picture(found, k=2).notes == (
         BACKGROUND,
         "2 of 6 pairs; 2 pairs are exactly zero",
-        "the data is small",
+        SMALL,
     )
     figure = picture(statistics("ab", [1.0]))
     assert words(figure) == ["H² 0.25"]
     assert figure.notes == (
         BACKGROUND,
-        "the data is small",
+        SMALL,
     )
 
 
@@ -132,7 +133,7 @@ def test_bars_whose_share_means_nothing_are_grey(found):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_of_rows_is_said_first(found, kind):
     sampled = statistics("abc", [1.0, 2.0, 3.0], sampled_rows=500, seed=0)
-    assert picture(sampled, kind).notes == (SAMPLE, "the data is small")
+    assert picture(sampled, kind).notes == (SAMPLE, SMALL)
     assert picture(found, kind).notes[0] == BACKGROUND
 
 
@@ -140,7 +141,7 @@ def test_other_statistics_have_bars():
     found = statistics("abcd", np.ones(6), triples=[1.0, 4.0, 0.0, 9.0])
     three = picture(found, statistic="threeway")
     assert ticks(three) == ["b × c × d", "a × b × d", "a × b × c"]
-    assert three.notes == (BACKGROUND, "1 triple is exactly zero", "the data is small")
+    assert three.notes == (BACKGROUND, "1 triple is exactly zero", SMALL)
     assert three.panels[0].x.label.startswith("strength of the three-way interaction")
     each = picture(found, statistic="overall")
     assert ticks(each) == list("abcd")
@@ -176,7 +177,7 @@ def test_nothing_but_zeros_is_said_in_words():
     assert words(figure) == ["3 pairs are exactly zero"]
     assert figure.notes == (
         BACKGROUND,
-        "the data is small",
+        SMALL,
     )
     dead = statistics("abc", np.zeros(3), main=np.zeros((3, 1)))
     assert not marks(picture(dead, "heatmap"), Heat)
@@ -236,7 +237,7 @@ def test_a_heat_map_of_many_shows_the_strongest_without_numbers(rng):
     assert pairs.values.shape == (12, 12)
     assert pairs.written == ()
     assert not words(figure)
-    assert figure.notes == (BACKGROUND, "13 of 20 features", "the data is small")
+    assert figure.notes == (BACKGROUND, "13 of 20 features", SMALL)
     assert one(picture(found, "heatmap", k=12), Heat).written
     strongest = found.strongest(1)[0].features
     shown = picture(found, "heatmap", k=19)
@@ -258,7 +259,7 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     places = [(text.x, text.y, text.text) for text in marks(figure, Text)]
     assert ticks(figure)[-1] == "c"
     assert places == [(0.0, 0.0, "·"), (1.0, 0.0, "·")]  # the row of c
-    assert figure.notes == (BACKGROUND, "dot: not requested", "the data is small")
+    assert figure.notes == (BACKGROUND, "dot: not requested", SMALL)
     assert "·" not in words(picture(found, "heatmap"))
 
 
@@ -378,7 +379,7 @@ def test_importance_by_effect_shows_interactions_behind():
     assert (ends.y > together.at - together.width / 2).all()
     assert ticks(figure) == ["b + c", "a"]
     assert figure.panels[0].x.label == "loss in $\n± 2 standard errors"
-    assert figure.notes == (SAMPLE, "1 feature is exactly zero", "few rows")
+    assert figure.notes == (SAMPLE, "1 feature is exactly zero", SMALL)
     assert figure.panels[0].x.high > 6 + 1.2
     assert own.hover[0] == "b + c\nimportance 3, standard error 0.3"
     assert together.hover[0] == "b + c\nwith its interactions 6, standard error 0.6"

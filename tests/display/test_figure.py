@@ -22,7 +22,7 @@ from paribus._display.layout import NO_PANEL, NOTE_SIZE, figure_of, lines_below
 from paribus._display.mark_helpers import DARK, PALETTE
 from paribus._display.output import draw
 from paribus._display.text_width import inches
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 from selection import nightly
 from statistic_of import statistic_of
 
@@ -371,9 +371,11 @@ def test_notes_say_whose_numbers_and_over_whom(frame):
 def test_a_figure_has_one_line_of_caveats():
     assert lines_below(["model"], [], 6.0) == ("model",)
     assert lines_below(["model", "key"], ["a"], 6.0) == ("model", "key", "a")
-    tip, issue = Note(NoteCode.MISSING_VALUES, "a tip"), Note(NoteCode.EXTRAPOLATION, "an issue")
+    tip, issue = NoteCode.NO_EFFECT.note(feature="x"), NoteCode.NO_VALUE.note(feature="x")
     assert (tip.severity, issue.severity) == ("tip", "issue")
-    assert lines_below([], [tip, issue, tip], 6.0) == ("an issue (and 2 more in .notes)",)
+    assert lines_below([], [tip, issue, tip], 6.0) == (
+        "x has no finite value for a grid (and 2 more in .notes)",
+    )
     (cut,) = lines_below([], ["many words " * 40, "b"], 6.0)
     assert cut.endswith(" … (and 1 more in .notes)")
     assert 5.0 < inches(cut, NOTE_SIZE) <= 6.0

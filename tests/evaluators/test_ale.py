@@ -356,7 +356,7 @@ def test_ale_rows_beyond_edges_given_do_not_count():
     assert np.isnan(nowhere.strength).all()
     assert "no cell has rows, so the effect is unknown" in nowhere.notes
     assert not any("finite" in note for note in nowhere.notes)
-    assert "100.0% of the data lies outside the grid of x0, and its local effects ignore it" in nowhere.notes
+    assert "100% of the data lies outside the grid of x0, and its local effects ignore it" in nowhere.notes
 
 
 def test_ale_additive_model_has_effects_of_its_parts():

@@ -319,7 +319,7 @@ def test_ale_more_than_hundred_categories_are_most_frequent_ones():
         warnings.simplefilter("error")
         found = one(of_number, X, "c")
     assert found.ale.shape == (1, 100)
-    assert any("has 150 categories; the 100 most frequent are used" in note for note in found.notes)
+    assert any("has 150 values; the 100 most frequent are used" in note for note in found.notes)
     assert any(
         "of the data lies outside the grid of c, and its local effects ignore it" in note
         for note in found.notes

@@ -80,8 +80,9 @@ def test_extrapolation_feature_that_is_copy_of_another_is_requested_off_data():
     assert found.association == pytest.approx(X.corr("spearman").iloc[0, 1], abs=1e-12)
     (note,) = effect.notes
     assert note == (
-        f"x2 is correlated 0.95 with x1; {found.share:.0%} of this curve combines values of the two that do "
-        f"not occur together; compare accumulated_local_effects"
+        f"x2 and x1 are not independent (Spearman correlation {found.association:.3g}); "
+        f"{100 * found.share:.3g}% of this curve combines values of the two that do not occur together; "
+        "compare accumulated_local_effects"
     )
     assert note in repr(effect)
     assert effect["extrapolation"] is found
@@ -548,10 +549,10 @@ def test_extrapolation_feature_that_hardly_varies_is_reported(tmp_path, weighted
         return 1 - varying * (1.0 if weights is None else 0.5) / total
 
     told = {
-        "mostly": f"mostly is 0 in {share(40):.1%} of the data",
-        "city": f"city is Bern in {share(20):.1%} of the data",
-        "flag": f"flag is False in {share(10):.1%} of the data",
-        "day": f"day is 2026-01-01 in {share(30):.1%} of the data",
+        "mostly": f"mostly is 0 in {100 * share(40):.3g}% of the data",
+        "city": f"city is Bern in {100 * share(20):.3g}% of the data",
+        "flag": f"flag is False in {100 * share(10):.3g}% of the data",
+        "day": f"day is 2026-01-01 in {100 * share(30):.3g}% of the data",
     }
     for name, note in told.items():
         assert note in found[name].notes
@@ -567,7 +568,7 @@ def test_extrapolation_feature_that_hardly_varies_is_reported(tmp_path, weighted
 def test_extrapolation_missing_values_are_reported():
     X = pair(200, 0.0)
     X[:24, 0] = np.nan
-    note = "x0 is missing in 12.0% of the data; the effect at missing is reported separately"
+    note = "x0 is missing in 12% of the data; the effect at missing is reported separately"
     assert note in paribus.partial_dependence(first, X, 0).notes
     together = paribus.partial_dependence(first, X, (0, 1), grid_resolution=4).notes
-    assert "x0 is missing in 12.0% of the data; its effect there is reported for it alone" in together
+    assert "x0 is missing in 12% of the data; its effect there is reported for it alone" in together

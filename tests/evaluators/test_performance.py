@@ -96,8 +96,8 @@ def test_deviance_is_left_out_where_rows_are_outside_its_range(rows):
     found = performance(model, X, y - y.max() / 2)
     assert not [one for one in found.metrics if "Poisson" in one.name]
     texts = [note for note in found.notes if note.code is NoteCode.METRIC_LEFT_OUT]
-    assert any("mean Poisson deviance is left out" in note for note in texts)
-    assert any(note == "observed / predicted is left out: y has negative values" for note in texts)
+    assert any("left out mean Poisson deviance: " in note for note in texts)
+    assert any(note == "left out observed / predicted: y has negative values" for note in texts)
 
 
 def test_metrics_of_two_classes_are_those_of_scikit_learn(rows):
@@ -277,7 +277,7 @@ def test_native_boosters_are_measured_on_the_scale_of_their_objective(rows):
     np.testing.assert_allclose(by_name(found)["log loss"].value, metrics.log_loss(cases, p), rtol=1e-12)
     margins = xgboost.train({"objective": "binary:logitraw", "nthread": 1}, data, 2)
     (note,) = performance(margins, X, cases).notes
-    assert note.startswith("all metrics are left out: predict of the objective 'binary:logitraw'")
+    assert note.startswith("left out all metrics: predict of the objective 'binary:logitraw'")
     counts = lightgbm.train(
         {"objective": "poisson", "verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, y.round()), 2
     )
@@ -352,20 +352,20 @@ def test_what_has_no_metrics_says_so(rows):
     assert not several.metrics
     assert (list(several), len(several)) == ([], 0)
     assert several.notes[0].code is NoteCode.METRIC_LEFT_OUT
-    assert several.notes[0].startswith("all metrics are left out: estimator is a list")
+    assert several.notes[0].startswith("left out all metrics: estimator is a list")
     classifier = LogisticRegression().fit(X, y > 1)
     labels = performance(classifier, X, y > 1, response_method="predict")
-    assert labels.notes[0].startswith("all metrics are left out: predict returns labels of classes")
+    assert labels.notes[0].startswith("left out all metrics: predict returns labels of classes")
     infinite = performance(lambda t: np.where(t[:, 0] > 1, np.inf, t[:, 0]), X, y)
     assert not np.isfinite(by_name(infinite)["root mean squared error"].value)
-    assert "observed / predicted is left out: some predictions are not finite" in infinite.notes
+    assert "left out observed / predicted: some predictions are not finite" in infinite.notes
     single = performance(classifier, X, np.zeros(400, bool))
-    assert single.notes == ("AUC is left out: all rows are of the class, or none is",)
+    assert single.notes == ("left out AUC: all rows are of the class, or none is",)
     classifier.coef_ = np.full((1, 3), np.nan)
     undefined = performance(classifier, X, y > 1)
-    assert undefined.notes == ("AUC and observed / predicted are left out: some predictions are not finite",)
+    assert undefined.notes == ("left out AUC, observed / predicted: some predictions are not finite",)
     constant = performance(lambda t: np.ones(len(t)), X, np.ones(400))
-    assert any("R² is left out: y does not vary" in note for note in constant.notes)
+    assert any("left out R²: y does not vary" in note for note in constant.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         margins = LinearSVC().fit(X, y > 1)
@@ -479,8 +479,8 @@ def test_target_that_is_missing_in_a_part_of_the_rows_is_found(ordinary, share):
         part = X.assign(part=np.where(gone, np.nan, target))
         assert set(leaks(part, target)) == set(leaks(part, target, sample_weight=weights)) == {"part"}
     (note,) = performance(lambda t: np.zeros(len(t)), part, target).notes[:1]
-    assert note.startswith("part alone predicts the target: averages of y near its values explain 100.0%")
-    assert f"over the {1 - at_random.mean():.1%} of the data where it has a value" in note
+    assert note.startswith("part alone predicts the target: averages of y near its values explain 100%")
+    assert note.values["data"] == pytest.approx(1 - at_random.mean())
 
 
 def test_feature_that_tells_one_class_of_several_apart_is_found(rows):
@@ -551,11 +551,12 @@ def test_leak_is_named_first_of_rows_in_memory_and_of_files(ordinary, tmp_path):
         first = found.verdict[0]
         assert (first.code, first.severity, first.feature) == ("PAR118", "issue", "default")
         assert first == (
-            "default alone predicts the target: averages of y near its values explain 100.0% of the variance "
-            "that such averages can, over all rows; check that default is known before the target is"
+            "default alone predicts the target: averages of y near its values explain 100% of the variance "
+            "that such averages can; check that default is known before the target is"
         )
     unaware = paribus.explain(model, table)  # without y, nothing is looked for
-    assert NoteCode.TARGET_AMONG_FEATURES not in {check.code for check in unaware.checks}
+    outcomes = {check.code: check.outcome for check in unaware.checks}
+    assert outcomes[NoteCode.TARGET_AMONG_FEATURES] == "not applicable"
 
 
 def test_calibration_of_classes_has_binomial_intervals():

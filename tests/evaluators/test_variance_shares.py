@@ -166,15 +166,3 @@ def test_headline_is_the_second_line_of_an_explanation_and_in_the_report(tmp_pat
     assert "; on 447 rows, curves reproduce " in sampled.headline
     flat = paribus.explain(lambda t: np.zeros(len(t)), X, **QUIET)
     assert flat.headline == ""
-
-
-def test_verdict_says_where_curves_are_incomplete():
-    X = table(400)
-    noted = [
-        note for note in paribus.explain(fitted("trees", X), X, **QUIET).verdict if note.code == "PAR416"
-    ]
-    assert len(noted) == 1
-    assert "of the variance of the prediction" in noted[0].text
-    linear = paribus.explain(fitted("additive", X.fillna(1)), X.fillna(1), **QUIET)
-    assert not [note for note in linear.verdict if note.code == "PAR416"]
-    assert "PAR416" in [check.code for check in linear.checks]

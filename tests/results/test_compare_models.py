@@ -12,7 +12,7 @@ import pytest
 
 import paribus
 from paribus._display.figure import Line, Points, Rule
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 
 
 def steep(table):
@@ -82,12 +82,15 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
     }
     texts = {"steep": ("all", "some", "some"), "flat": ("own", "all"), "again": ("some", "all")}
     notes = {
-        name: tuple(Note(NoteCode.EMPTY_CELLS, text, "age", 0.5) for text in texts[name]) for name in texts
+        name: tuple(
+            NoteCode.FEATURE_SKIPPED.note(reason=text, feature="age", share=0.5) for text in texts[name]
+        )
+        for name in texts
     }
     parts = {name: dataclasses.replace(part, notes=notes[name]) for name, part in parts.items()}
     found = paribus.compare(parts)
     assert found.notes == ("all", "steep, again: some", "flat: own")
-    assert {(note.code, note.feature, note.value) for note in found.notes} == {("PAR111", "age", 0.5)}
+    assert {(note.code, note.feature, note.value) for note in found.notes} == {("PAR113", "age", 0.5)}
     assert repr(found).count("note: ") == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import paribus
 from handmade import provenance
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 from paribus.results.curve_parts import ModelSpread, between
 from paribus.results.performance import Metric, Performance
 from paribus.results.provenance import skipped_notes
@@ -121,7 +121,7 @@ def performance():
         Metric("mean absolute error", "a", 2.0, 0.2, 2.5, "lower"),
         Metric("mean absolute error", "b", 3.0, 0.3, 3.5, "lower"),
     )
-    return Performance(metrics, (), (Note(NoteCode.SINGLE_ROW, "few"),), provenance())
+    return Performance(metrics, (), (NoteCode.SINGLE_ROW.note(),), provenance())
 
 
 def test_metric_is_found_by_its_name_and_the_first_output_comes_first():
@@ -150,15 +150,15 @@ def test_metric_is_found_by_its_name_and_the_first_output_comes_first():
     ("facts", "texts"),
     [
         ({}, []),
-        ({"skipped": ("a.parquet: damaged",)}, ["1 file was skipped: a.parquet: damaged"]),
-        ({"skipped": tuple("abcde")}, ["5 files were skipped: a; b; c; and 2 more"]),
+        ({"skipped": ("a.parquet: damaged",)}, ["skipped 1 file: a.parquet: damaged"]),
+        ({"skipped": tuple("abcde")}, ["skipped 5 files: a, b, c and 2 more"]),
         (
             {"unused_columns": ("id",)},
-            ["a column of X was ignored, because the model was not fitted on it: id"],
+            ["ignored 1 column of X that the model was not fitted on: id"],
         ),
         (
             {"unused_columns": ("id", "w")},
-            ["2 columns of X were ignored, because the model was not fitted on them: id; w"],
+            ["ignored 2 columns of X that the model was not fitted on: id, w"],
         ),
         ({"unknown_categories": ("city: Chur",)}, ["X has categories that the model does not know"]),
     ],

@@ -115,7 +115,8 @@ def test_errors_of_rows_that_may_overlap_are_the_sum_of_both(X, old):
         against = np.eye(len(shares))[place] - shares
         variance.append(against @ covariance @ against)
     assert np.allclose(alone.standard_error[0], 2 * np.sqrt(variance))
-    assert [note.code.name for note in bound.notes] == ["ERROR_BASIS", "INTERPOLATED"]
+    assert [note.code.name for note in bound.notes] == ["ERROR_BASIS"]
+    assert "features differ: between two new values" in bound.notes[0].values["grids"]
     assert "not of fitting a model again" in bound.notes[0]
 
 
@@ -156,7 +157,7 @@ def test_a_new_curve_is_compared_at_the_old_values_and_weighted_by_the_old_data(
     line = 0.5 * (values - exact.weights @ values)
     assert exact.typical[0] == pytest.approx(np.sqrt(exact.weights @ line**2))
     lost = 1 - min(effect.compared for effect in drift.effects)
-    assert f"up to {100 * lost:.2g} % of the old data of a feature has no new curve" in drift.notes[1]
+    assert f"up to {100 * lost:.2g} % of the old data of a feature has no new curve" in drift.notes[0]
 
 
 def least_change(values, old, new, weights):

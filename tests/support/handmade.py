@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from paribus._evaluators.interactions import Ratio
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 from paribus.results import HStatistics, Importance, Provenance
 
 
@@ -84,7 +84,7 @@ def statistics(names, pairwise, *, main=None, joint=None, outputs=("prediction",
         ratio(np.full((size, shape[1]), 9.0), np.full((size, shape[1]), 100.0)),
         None if triples is None else ratio(triples, np.full(len(every), 4.0)),
         ratio(np.full((1, shape[1]), 25.0), np.full((1, shape[1]), 100.0)),
-        (Note(NoteCode.SINGLE_ROW, "the data is small"),),
+        (NoteCode.SINGLE_ROW.note(),),
         provenance(**facts),
     )
 
@@ -104,6 +104,6 @@ def importance(features, values, *, kind="effect", outputs=("prediction",), **fa
         2 * values if effect else None,
         values / 5 if effect else None,
         np.stack([values, values], 1) if kind == "permutation" else None,
-        (Note(NoteCode.SINGLE_ROW, "few rows"),),
+        (NoteCode.SINGLE_ROW.note(),),
         provenance(**facts),
     )

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import paribus
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -86,6 +86,6 @@ def hostile():
 
     predict.__name__ = predict.__qualname__ = names[0]
     explanation = paribus.explain(predict, X, target_names=[names[1]])
-    finding = Note(NoteCode.ROW_DEPENDENT, "; ".join(names), names[0], 1.0)
+    finding = NoteCode.FEATURE_SKIPPED.note(reason="; ".join(names), feature=names[0])
     model = replace(explanation.model, name=names[1], parameters={names[0]: names[2]})
     return replace(explanation, model=model, verdict=(finding, *explanation.verdict))

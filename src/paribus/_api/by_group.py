@@ -109,10 +109,9 @@ def _unsampled_notes(
         labels = distinct_texts(category_values(every)[unknown])
     labels += [grouping.labels[-1]] * (every.missing > 0 and not sampled.missing)
     if labels:
-        more = f" and {len(labels) - SHOWN:,} more" if len(labels) > SHOWN else ""
-        which = f"{by.name} = {', '.join(labels[:SHOWN])}{more}"
-        text = f"there is no result for {which}, because no row of the sample is there"
-        yield Note(NoteCode.SMALL_GROUP, text, by.name, 0)
+        yield NoteCode.SMALL_GROUP.note(
+            by=by.name, group=tuple(labels), rows=0, place=" in the sample", consequence="no result"
+        )
 
 
 def _column_summary(context: RunContext, by: By) -> Summary:

@@ -180,7 +180,6 @@ def explanation_of(
         _interacting(found.get("surfaces"), interactions),
         shapes_of(effects, directions),
         performance,
-        explained=explained_shares(found["shares"], interactions),
         regions=found.get("regions"),
     )
     if "by effects" in found:
@@ -193,6 +192,7 @@ def explanation_of(
         predictions=predictions,
         verdict=verdict,
         checks=checks,
+        explained=explained_shares(found["shares"], interactions),
         target=target_records(subject.y, subject.data, target, outputs),
         files=data_files(subject.data),
     )

@@ -87,12 +87,15 @@ class GroupsByColumn:
         other, missing = (distinct_from(labels, label) for label in (OTHER, MISSING))
         notes: tuple[Note, ...] = ()
         if joined:
-            rest = float(1 - weights[kept].sum() / weights.sum())
-            text = (
-                f"{name} has {len(values):,} values; the {MOST_CATEGORIES} most frequent are groups, and the "
-                f"others, {rest:.1%} of the data, are the group {other!r}"
+            rest = float((weights.sum() - weights[kept].sum()) / summary.weight)
+            joining = NoteCode.RARE_CATEGORIES.note(
+                feature=name,
+                categories=len(values),
+                kept=MOST_CATEGORIES,
+                share=rest,
+                treatment=f"the group {other!r}",
             )
-            notes = (Note(NoteCode.GROUPS_JOINED, text, name, rest),)
+            notes = (joining,)
         codes = {values[position]: group for group, position in enumerate(kept)}
         return cls(name, (*labels, other, missing), codes, np.empty(0), notes)
 

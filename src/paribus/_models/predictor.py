@@ -206,5 +206,4 @@ class Model:
 def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
     """Return a note for each model that is not row independent; ``then`` is the end of its text."""
     names = dict.fromkeys(model.name for model in models if not model.row_independent)
-    words = "predicted some rows differently when they were repeated, or together with rows of extreme values"
-    return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]
+    return [NoteCode.ROW_DEPENDENT.note(model=name, consequence=then) for name in names]

@@ -123,11 +123,7 @@ def rounding_notes(models: Iterable[Model]) -> list[Note]:
         except RefusalError:  # such a model is evaluated itself
             continue
         if largest > NOTED_ROUNDING:
-            text = (
-                f"the calibration of {model.name} has steps, and its margins have single precision: where "
-                f"these are added up in another order, a prediction may differ by up to {largest:.2g}"
-            )
-            notes.append(Note(NoteCode.AMPLIFIED_ROUNDING, text, value=largest))
+            notes.append(NoteCode.AMPLIFIED_ROUNDING.note(model=model.name, size=largest))
     return notes
 
 

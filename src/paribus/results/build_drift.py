@@ -13,7 +13,7 @@ from paribus._states.sums import ignore_fp_errors
 from paribus._text import percent
 from paribus._typing import ErrorBasis, Presence
 from paribus.errors import InputError
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 from paribus.results.comparison import INDEPENDENT
 from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import (
@@ -78,17 +78,17 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     more = f"; {PAIRED}" if any(metric.paired for metric in metrics) else ""
     if rows is None:
         more = f"; predictions of single rows, {why_no_rows(same_data)}, may have changed"
-    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}{more}")]
+    grids = None
     uneven = [effect for effect in effects if effect.presence == "both" and _uneven(old, new, effect.feature)]
     if uneven:
-        text = (
+        grids = (
             f"the grids of {len(uneven)} features differ: between two new values, a change within their "
             "range is not counted"
         )
         lost = 1 - min(effect.compared for effect in uneven)
         if lost > ROUNDING:
-            text += f"; up to {percent(lost)} of the old data of a feature has no new curve, and is left out"
-        notes.append(Note(NoteCode.INTERPOLATED, text, value=len(uneven)))
+            grids += f"; up to {percent(lost)} of the old data of a feature has no new curve, and is left out"
+    note = NoteCode.ERROR_BASIS.note(reason=f"{reason}; {REFITS}{more}", grids=grids)
     return Drift(
         output_names=old.output_names,
         effects=tuple(effects),
@@ -103,7 +103,7 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
         errors=basis,
         same_model=old.provenance.model_digest == new.provenance.model_digest,
         same_data=same_data,
-        notes=tuple(notes),
+        notes=(note,),
         provenances={"old": old.provenance, "new": new.provenance},
     )
 

@@ -156,11 +156,7 @@ class EffectBuilder:
         if far is not None:
             yield far
         if self.provenance.estimand is Estimand.PATH_DEPENDENT:
-            text = (
-                "averaged along the paths of the training data, not over X: for dependent features this "
-                "differs from brute force"
-            )
-            yield Note(NoteCode.TRAINING_PATHS, text)
+            yield NoteCode.TRAINING_PATHS.note()
 
     def accumulated_local_effect(
         self, grid: AleGrid, estimate: AleEstimate, total: float, remarks: tuple[Note, ...] = ()
@@ -274,12 +270,13 @@ class EffectBuilder:
         yield from (note for axis in axes for note in axis.notes)
         yield from own
         for axis in axes:
-            text = f"{axis.name} is missing in {axis.missing_share:.1%} of the data{missing}"
             if axis.missing_share and (len(axis) or missing != LEFT_OUT):  # of none there is nothing left
-                yield Note(NoteCode.MISSING_VALUES, text, axis.name, axis.missing_share)
+                yield NoteCode.MISSING_VALUES.note(
+                    feature=axis.name, share=axis.missing_share, treatment=missing
+                )
         yield from skipped_notes(self.provenance)
         if not np.isfinite(numbers).all():
-            yield Note(NoteCode.NOT_FINITE, lost)
+            yield NoteCode.NOT_FINITE.note(reason=lost)
         yield from unsteady_notes(self.models, then)
         if self.provenance.evaluator != "brute":
             yield from rounding_notes(self.models)
@@ -290,25 +287,20 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
 
     for bins in grid.bins:
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
-            listed = ", ".join(str(value) for value in bins.axis.values[:SHOWN])
-            text = (
-                f"the categories of {bins.axis.name} have no order; ALE arranged them {bins.order}: {listed}"
-                f"{', ...' * (bins.nodes > SHOWN)}; partial dependence does not depend on that"
+            categories = tuple(str(value) for value in bins.axis.values)
+            yield NoteCode.CATEGORY_ORDER.note(
+                feature=bins.axis.name, order=bins.order, categories=categories
             )
-            yield Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name)
     missing = estimate.missing_weight if grid.includes_missing else grid.axes[0].missing
     inside = float(estimate.weight.sum()) + missing
     if len(grid.axes) == 1 and (all(grid.steps) or grid.bins[0].order) and inside < total * (1 - 1e-9):
         beyond = 1 - inside / total
         name = grid.axes[0].name
-        text = f"{beyond:.1%} of the data lies outside the grid of {name}, and its local effects ignore it"
-        yield Note(NoteCode.OUTSIDE_GRID, text, name, beyond)
+        yield NoteCode.OUTSIDE_GRID.note(feature=name, share=beyond)
     if estimate.empty.any():
-        empty, size = estimate.empty.sum(), estimate.empty.size
-        text = f"{empty:,} of {size:,} cells have no rows and use the nearest cell that has"
-        if empty == size:
-            text = "no cell has rows, so the effect is unknown"
-        yield Note(NoteCode.EMPTY_CELLS, text, value=empty / size)
+        empty, size = int(estimate.empty.sum()), estimate.empty.size
+        treatment = " and use the nearest cell that has" if empty < size else ", so the effect is unknown"
+        yield NoteCode.EMPTY_CELLS.note(empty=empty, cells=size, share=empty / size, treatment=treatment)
 
 
 def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[str, Any]:

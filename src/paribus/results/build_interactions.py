@@ -26,7 +26,6 @@ SHOWN = 3  # groups that a note names
 WEAK_EFFECT = f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"
 CANCELLING = "have an H² above 1, because their own effects cancel in the joint one; compare strengths"
 NOT_FINITE = "predictions, or their squares, are not finite for some rows, so these statistics are not either"
-ON_MARGIN = "response_method='decision_function' explains the margin"
 ADDITIVE_ON_MARGIN = "on the probability scale a model that is additive on the margin scale has interactions"
 IMPORTANCE_ON_PROBABILITY = (
     "importance with interactions includes those that the probability scale adds to a model that is additive "
@@ -118,11 +117,7 @@ class InteractionBuilder:
         """Yield how many pairs were evaluated, if not all."""
         some, every = len(self._pairs), len(self.request.pairs)
         if some < every:
-            text = (
-                f"{some:,} of {every:,} pairs were evaluated: those of the {self.request.paired} features "
-                "that interact most with all others together; paribus.h_statistic evaluates all"
-            )
-            yield Note(NoteCode.PAIRS_CHOSEN, text, value=some)
+            yield NoteCode.PAIRS_CHOSEN.note(pairs=some, total=every, features=self.request.paired)
 
     def _group_notes(self) -> Iterator[Note]:
         """Yield which groups have an H² that must not be read as it stands."""
@@ -134,25 +129,21 @@ class InteractionBuilder:
             empty = some & (ratio.denominator == 0)
             weak = some & ~empty & (ratio.denominator < WEAK * found.variance)
             above = some & ~weak & (np.nan_to_num(ratio.share) > ABOVE)
-            for which, code, text in (
-                (weak, NoteCode.WEAK_DENOMINATOR, WEAK_EFFECT),
-                (above, NoteCode.H_ABOVE_ONE, CANCELLING),
-                (empty, NoteCode.H_UNDEFINED, VANISHING),
-            ):
+            for which, reason in ((weak, WEAK_EFFECT), (above, CANCELLING), (empty, VANISHING)):
                 rows = np.flatnonzero(which.any(axis=1))
-                listed = ", ".join(" x ".join(names[k] for k in groups[row]) for row in rows[:SHOWN])
-                more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
                 if len(rows):
-                    yield Note(code, f"{listed}{more} {text}")
+                    listed = tuple(" x ".join(names[k] for k in groups[row]) for row in rows)
+                    yield NoteCode.UNRELIABLE_H.note(groups=listed, reason=reason)
 
     def _call_notes(self) -> Iterator[Note]:
         p = self.provenance
         if p.sampled_rows is not None:
-            also = "" if self.request.pairwise else " and standard errors of strengths"
-            text = (
-                f"interactions{also} were computed on {p.computed_on()}; errors include that of subsampling"
+            yield NoteCode.ROWS_SAMPLED.note(
+                what="interactions",
+                rows=p.sampled_rows,
+                total=p.rows,
+                consequence="errors include that of subsampling",
             )
-            yield Note(NoteCode.ROWS_SAMPLED, text, value=p.sampled_rows)
         yield from skipped_notes(p)
         yield from self._prediction_notes()
         model = self.models[0]
@@ -160,20 +151,19 @@ class InteractionBuilder:
         if crossed and has_margin(model.predictor.target):
             exact = any(one.code is RefusalCode.NONLINEAR_LINK for one in p.refusals.values())
             about = ADDITIVE_ON_MARGIN if self.request.pairwise else IMPORTANCE_ON_PROBABILITY
-            text = f"{about}; {ON_MARGIN}{', exact on every row' * exact}"
-            yield Note(NoteCode.PROBABILITY_SCALE, text)
+            on_rows = "exact on every row" if exact else None
+            yield NoteCode.PROBABILITY_SCALE.note(about=about, exact=on_rows)
         yield from unsteady_notes(self.models, ", so it was evaluated one point at a time")
 
     def _prediction_notes(self) -> Iterator[Note]:
         """Yield why there is little to explain, if there is."""
         floor, spread = np.sqrt(self.statistics.floor), np.sqrt(self.statistics.variance)
         if not np.isfinite(self.statistics.variance).all():
-            yield Note(NoteCode.NOT_FINITE, NOT_FINITE)
+            yield NoteCode.NOT_FINITE.note(reason=NOT_FINITE)
         elif len(self.request.rows) < 2:
-            yield Note(NoteCode.SINGLE_ROW, "a single row has neither effects nor standard errors")
+            yield NoteCode.SINGLE_ROW.note()
         elif (spread <= floor).all():
-            text = "the prediction does not vary over these rows: there is nothing to explain"
-            yield Note(NoteCode.CONSTANT_PREDICTION, text)
+            yield NoteCode.CONSTANT_PREDICTION.note()
 
 
 def _strengths(ratio: Ratio) -> tuple[Floats, Floats]:

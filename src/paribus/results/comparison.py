@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Kind
-from paribus._text import at_point, number
 from paribus._typing import ErrorBasis
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
@@ -324,7 +323,8 @@ def shared_notes(parts: Mapping[str, Any]) -> tuple[Note, ...]:
         for note in dict.fromkeys(part.notes):
             by_note.setdefault(note, []).append(name)
     return tuple(
-        note if len(names) == len(parts) else note.of(", ".join(names)) for note, names in by_note.items()
+        note if len(names) == len(parts) else note.with_values(of=", ".join(names))
+        for note, names in by_note.items()
     )
 
 
@@ -386,14 +386,14 @@ def _ale_distance(
     worst = int(np.argmax(relative))
     if relative[worst] < NOTE_SHARE:
         return found, []
-    size, of = distance[worst], f" ({effect.output_names[worst]})" * (outputs > 1)
-    where = at_point(effect.feature_names, (values,), (largest[worst],))
-    share_of_range = f"{relative[worst]:.0%} of the range{of}"
-    text = (
-        f"ALE differs from PD by up to {number(float(size))}, {share_of_range}, at {where}; features that "
-        "depend on each other, or interactions, can cause this"
+    note = NoteCode.ALE_DIFFERS.note(
+        feature=effect.feature_names[0],
+        size=distance[worst],
+        share=relative[worst],
+        output=effect.output_names[worst] if outputs > 1 else None,
+        value=values[largest[worst]],
     )
-    return found, [Note(NoteCode.ALE_DIFFERS, text, effect.feature_names[0], size)]
+    return found, [note]
 
 
 def difference_of(
@@ -421,10 +421,10 @@ def difference_of(
         name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
         error = combined_error(basis, *(points.at(part, name) for part in pair))
     standard_error, missing_error = points.split(error)
-    notes = [Note(NoteCode.ERROR_BASIS, reason)]
+    grids_differ = None
     if not nominal and not all(np.isin(values, grid).all() for grid in grids):
-        lines = "the grids of the two differ: between its own grid values a curve is a straight line"
-        notes.append(Note(NoteCode.INTERPOLATED, lines))
+        grids_differ = "the grids of the two differ: between grid values a curve is a straight line"
+    note = NoteCode.ERROR_BASIS.note(reason=reason, grids=grids_differ)
     return Difference(
         part=part,
         reference=reference,
@@ -439,7 +439,7 @@ def difference_of(
         missing_difference=missing_difference,
         missing_error=missing_error,
         errors=basis,
-        notes=tuple(notes),
+        notes=(note,),
         provenances={part: one.provenance, reference: other.provenance},
     )
 

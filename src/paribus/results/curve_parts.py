@@ -280,18 +280,14 @@ class Extrapolation(Record):
         """Return a note if the share is not small; ``what`` names the effect."""
         if self.share < NOTE_SHARE:
             return None
-        if self.measure is Association.SPEARMAN and abs(self.association) >= LOOSE:
-            pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
-        else:
-            pair = (
-                f"{self.feature} and {self.partner} are not independent ({self.measure} "
-                f"{self.association:.2f})"
-            )
-        text = (
-            f"{pair}; {self.share:.0%} of this {what} combines values of the two that do not occur together; "
-            f"compare accumulated_local_effects"
+        return NoteCode.EXTRAPOLATION.note(
+            feature=self.feature,
+            partner=self.partner,
+            measure=str(self.measure),
+            association=self.association,
+            share=self.share,
+            what=what,
         )
-        return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)
 
 
 def chosen(names: tuple[str, ...], output: str | int | None) -> list[int]:

@@ -124,7 +124,7 @@ class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
     def notes(self) -> tuple[Note, ...]:
         """Caveats over all effects, and which features were left out."""
         notes = (note for effect in self.values() for note in effect.notes)
-        skipped = (Note(NoteCode.FEATURE_SKIPPED, reason) for reason in self.skipped)
+        skipped = (NoteCode.FEATURE_SKIPPED.note(reason=reason) for reason in self.skipped)
         return tuple(dict.fromkeys((*skipped, *notes)))
 
     def __getitem__(self, key: Key) -> E:

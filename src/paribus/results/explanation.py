@@ -30,7 +30,7 @@ from paribus.results.repr_text import explained_text, shares_text
 from paribus.results.schema import nested, record
 from paribus.results.shape import Shapes
 from paribus.results.text_table import table_lines
-from paribus.results.verdict import Check, Verdict, finding_line
+from paribus.results.verdict import Check, Verdict, finding_line, notes_of
 
 if TYPE_CHECKING:
     from paribus.results.drift import Drift
@@ -79,9 +79,9 @@ class Explanation(ReportMixin):
     columns : tuple of ColumnRecord
         Records of the features, in the order of X.
     verdict : tuple of Note
-        Notes of all parts, worst first; it prints one on each line.
+        Kinds of issues, worst first, and the six kinds of tips that matter most; it prints one on each line.
     checks : tuple of Check
-        All checks, with and without findings.
+        The outcome of each check: found, not found, or not applicable with the reason.
     target : tuple of TargetRecord
         Distribution of ``y`` for each output; empty where no metrics were computed.
     files : tuple of FileRecord
@@ -151,8 +151,8 @@ class Explanation(ReportMixin):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The verdict."""
-        return self.verdict
+        """The notes of all parts, one for each kind and feature; the verdict has those that matter most."""
+        return tuple(notes_of(self))
 
     @cached_property
     def table(self) -> FeatureTable:  # type: ignore[override]  # it has no dimensions of its own

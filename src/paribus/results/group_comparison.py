@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._text import at_value, count, short, with_error
+from paribus._text import at_value, count, with_error
 from paribus._typing import FrameBackend
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import centered_variance, data_shares
@@ -115,7 +115,7 @@ class GroupComparison(Saveable):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Which effects differ between groups, and which groups are predicted with a bias."""
-        codes = NoteCode.GROUPS_JOINED, NoteCode.SMALL_GROUP
+        codes = NoteCode.RARE_CATEGORIES, NoteCode.SMALL_GROUP
         groups = (note for note in self.effects.notes if note.code in codes)
         return (*self._difference_notes(), *self._bias_notes(), *groups)
 
@@ -123,13 +123,16 @@ class GroupComparison(Saveable):
         several = len({one.output for one in self.differences}) > 1
         for one in self.differences:
             if one.significant:
-                apart = with_error(abs(one.difference), one.standard_error)
-                of = f" on {one.output}" if several else ""
-                text = (
-                    f"the effect of {one.feature}{of} differs between {self.by} = {one.group} and "
-                    f"{one.reference}: by {apart} at {at_value(one.value)}, apart from their levels"
+                yield NoteCode.GROUPS_DIFFER.note(
+                    feature=one.feature,
+                    output=one.output if several else None,
+                    by=self.by,
+                    group=one.group,
+                    reference=one.reference,
+                    difference=(abs(one.difference), one.standard_error),
+                    size=abs(one.difference),
+                    value=one.value,
                 )
-                yield Note(NoteCode.GROUPS_DIFFER, text, one.feature, abs(one.difference))
 
     def _bias_notes(self) -> Iterator[Note]:
         limit = NormalDist().inv_cdf(1 - LEVEL / (2 * max(1, len(self.performance))))
@@ -137,12 +140,13 @@ class GroupComparison(Saveable):
             for metric in own.metrics:
                 off = abs(metric.value) / metric.standard_error if metric.standard_error else 0.0
                 if metric.name == RESIDUAL and off > limit:
-                    apart = f"{with_error(metric.value, metric.standard_error)}, {short(off)} standard errors"
-                    text = (
-                        f"in the group {self.by} = {label}, the observed average differs from the predicted "
-                        f"one by {apart}"
+                    yield NoteCode.GROUP_BIAS.note(
+                        by=self.by,
+                        group=label,
+                        difference=(metric.value, metric.standard_error),
+                        errors=off,
+                        size=abs(metric.value),
                     )
-                    yield Note(NoteCode.GROUP_BIAS, text, None, abs(metric.value))
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return the table of the largest differences, one row per feature and output.

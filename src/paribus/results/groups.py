@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._text import at_value, count, plain_value
+from paribus._text import at_value, plain_value
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, did_you_mean
 from paribus.notes import Note, NoteCode
@@ -198,5 +198,4 @@ def _labels_of(key: Any) -> tuple[str, ...]:
 def _small_note(by: str, group: Group) -> Note:
     """Return the note on a group with few rows."""
     errors = "no standard errors" if group.rows < 2 else "standard errors that are only a guess"
-    text = f"{by} = {group.label} has {count(group.rows, 'row')}, and therefore {errors}"
-    return Note(NoteCode.SMALL_GROUP, text, by, group.rows)
+    return NoteCode.SMALL_GROUP.note(by=by, group=group.label, rows=group.rows, consequence=errors)

@@ -235,7 +235,8 @@ def reproducible(part: Any) -> Any:
     if isinstance(part, Provenance):
         return part.reproducible()
     if isinstance(part, Note) and part.code is NoteCode.FILES_SKIPPED:
-        return Note(part.code, FOLDERS.sub("", part.text), part.feature, part.value)
+        files = tuple(FOLDERS.sub("", file) for file in part.values["files"])
+        return part.with_values(files=files)
     if isinstance(part, ModelRecord):
         parameters = {name: QUOTED_FOLDERS.sub("", text) for name, text in part.parameters.items()}
         return part if parameters == part.parameters else replace(part, parameters=parameters)
@@ -246,9 +247,6 @@ def reproducible(part: Any) -> Any:
     values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
     changed = {name: reproducible(value) for name, value in values.items()}
     return replace(part, **{name: value for name, value in changed.items() if value is not values[name]})
-
-
-SHOWN = 3  # of what was left out, in a note; the provenance has all
 
 
 def brute_lines(provenance: Provenance) -> list[str]:
@@ -263,21 +261,9 @@ def skipped_notes(provenance: Provenance) -> list[Note]:
     """Return notes about what was left out of X: files that could not be read, columns without a use."""
     notes, skipped, unused = [], provenance.skipped, provenance.unused_columns
     if skipped:
-        files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
-        text = f"{files} skipped: {_some(skipped)}"
-        notes.append(Note(NoteCode.FILES_SKIPPED, text, value=len(skipped)))
+        notes.append(NoteCode.FILES_SKIPPED.note(count=len(skipped), files=skipped))
     if unused:
-        columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
-        them = "it" if len(unused) == 1 else "them"
-        text = f"{columns} ignored, because the model was not fitted on {them}: {_some(unused)}"
-        notes.append(Note(NoteCode.COLUMNS_IGNORED, text, value=len(unused)))
+        notes.append(NoteCode.COLUMNS_IGNORED.note(count=len(unused), columns=unused))
     if provenance.unknown_categories:
-        unknown = _some(provenance.unknown_categories)
-        text = f"X has categories that the model does not know and treats as missing: {unknown}"
-        notes.append(Note(NoteCode.UNKNOWN_CATEGORIES, text))
+        notes.append(NoteCode.UNKNOWN_CATEGORIES.note(categories=provenance.unknown_categories))
     return notes
-
-
-def _some(texts: tuple[str, ...]) -> str:
-    more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return "; ".join(texts[:SHOWN]) + more

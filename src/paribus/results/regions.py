@@ -261,7 +261,7 @@ class Regions(PlotMixin, Mapping[str, FeatureRegions]):
     def notes(self) -> tuple[Note, ...]:
         """Caveats over all features, and which features were left out."""
         notes = (note for one in self.features for note in one.notes)
-        skipped = (Note(NoteCode.FEATURE_SKIPPED, reason) for reason in self.skipped)
+        skipped = (NoteCode.FEATURE_SKIPPED.note(reason=reason) for reason in self.skipped)
         return tuple(dict.fromkeys((*skipped, *notes)))
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:

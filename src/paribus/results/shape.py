@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, SupportsIndex, TypeAlias, overload
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
@@ -207,6 +207,45 @@ def value_text(values: Array, point: int) -> str:
     if not isinstance(value, np.floating):
         return at_value(value)
     return span(float(value), float(values[0]), float(values[-1]))[0]
+
+
+LONE = 0.01  # share of the data: more rows are no exception
+LONE_SPREADS = 10  # times the range between the first and the last decile, to the next value
+
+
+class LoneExtremes(NamedTuple):
+    """A few rows with values far from all others.
+
+    ``above`` is whether they lie above, ``last`` the position of the last other value on the grid, ``share``
+    their share of all rows, and ``gap`` the distance between the two.
+    """
+
+    above: bool
+    last: int
+    share: float
+    gap: float
+
+
+def lone_extremes(effect: PartialDependence) -> LoneExtremes | None:
+    """Return the extremes of a numeric feature that few rows have, at the side with the wider gap.
+
+    The gap is at least ten times the range from the first to the last decile, or of all other values if these
+    coincide, and at most 1 % of the data lies beyond it.
+    """
+    ranks, deciles = effect.ranks, effect.deciles[0]
+    if ranks is None or deciles is None or effect.kinds[0] not in ("numeric", "integer"):
+        return None
+    grid = as_numbers(effect.grid_values[0])
+    spread, gaps = float(deciles[9] - deciles[1]), np.diff(grid)
+    below = [LoneExtremes(False, p + 1, float(ranks[0, p + 1]), gap) for p, gap in enumerate(gaps)]
+    above = [LoneExtremes(True, p, float(ranks[1, -1] - ranks[1, p]), gap) for p, gap in enumerate(gaps)]
+    lone = []
+    for extremes in (*below, *above):
+        others = grid[: extremes.last + 1] if extremes.above else grid[extremes.last :]
+        width = spread or float(np.ptp(others))
+        if extremes.share <= LONE and 0 < LONE_SPREADS * width <= extremes.gap:
+            lone.append(extremes)
+    return max(lone, key=lambda extremes: extremes.gap, default=None)
 
 
 @dataclass(frozen=True, eq=False)

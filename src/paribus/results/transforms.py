@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from paribus.results.effects import Effects
     from paribus.results.partial_dependence import PartialDependence
 
-NO_CURVES = "have no standard error and no spread without every row's curve; request kind='both'"
-NO_ROWS = "have no standard error; needs a single model, for kind='both'"
+NO_CURVES = "it needs the curve of each row: request kind='both'"
+NO_ROWS = "it needs a single model and kind='both'"
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
 
@@ -88,8 +88,8 @@ def transformed(
             quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
     # Along the paths of the training data there are no curves of rows.
     elif effect.provenance.estimand is not Estimand.PATH_DEPENDENT:
-        text = f"{what} {NO_CURVES if models is None else NO_ROWS}"
-        notes += (Note(NoteCode.NO_STANDARD_ERROR, text),)
+        remedy = NO_CURVES if models is None else NO_ROWS
+        notes += (NoteCode.NO_STANDARD_ERROR.note(what=what, remedy=remedy),)
     every, apart = (average, error, curves, quantiles, models), missing is not None
     at_points, last = zip(*(split_points(each, effect.support.shape, apart) for each in every), strict=True)
     average, error, curves, values, models = at_points

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, count, number, percent, with_error
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.effects import Effects, compare
@@ -23,33 +22,39 @@ from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric, Performance, residual_errors
 from paribus.results.regions import Regions
-from paribus.results.repr_text import explained_text
 from paribus.results.schema import Record, record
-from paribus.results.shape import Monotonicity, Shape, course_of
+from paribus.results.shape import Monotonicity, Shape, lone_extremes
 
-if TYPE_CHECKING:
-    from paribus._evaluators.interactions import VarianceShares
-
-NOISE = 2.0  # standard errors that a movement against a direction must exceed
-SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
+NOISE = 2.0  # standard errors: a larger movement is chance in less than one of twenty samples
+ERRORS = 3.0  # standard errors of a cell or a bias, because the largest of many is reported
+SINGLE = 1e-6  # of a range: models that predict in single precision move by less through rounding
+VISIBLE = 0.1  # of a range, of the data or of a deviation: less does not change how a curve is read
+DIFFERENT = 0.2  # of the range of a curve: ALE that differs by less leads to the same reading
+NOTABLE = 0.01  # of the data, a variance or a level: less does not change a decision
+MOSTLY = 0.5  # of a mean square: the larger part
+MOST = 0.8  # and four fifths, where a part of it is expected anyway
+CELL_ROWS = 30  # of fewer rows, the standard error is not known well enough
+TIPS = 6  # tips of a verdict: readers skip longer lists
 TURNS = ("U", "inverted U", "wavy")  # names of shapes that turn back
-REVERSED = 0.1  # share of the range of a curve that a reversal must exceed: less is a wiggle,
-REVERSED_OF = 0.01  # and of the largest range of all curves: less cannot be seen in a prediction
-LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
-THIN = 0.1  # share of the data at the points that have least of it,
-THIN_MOVEMENT = 0.8  # and share of the movement of the curve that lies at these points
-THIN_POINTS = 3  # of fewer points, one is simply rare
-MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does,
-MOSTLY_LINKED = 0.8  # and on the scale of probabilities, where a model without any has some
-INCOMPLETE = 0.1  # share of the variance of the prediction that the curves alone do not reproduce
-NOTABLE = 0.01  # share of the variance of the prediction below which that changes no decision
-DIFFERENT = 0.2  # share of the range of a curve by which ALE must differ to change a reading,
-DIFFERENT_OF = 0.1  # of the largest range of all curves, and of a feature so strong beside the strongest
-ERRORS = 3.0  # standard errors by which a single cell, or the average of all rows, must be off
-CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
-CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
-BIASED = 0.05  # difference worth a note: of observed / predicted from 1, or of a residual per deviation of y
 RATIO, ROOT = "observed / predicted", "root mean squared error"
+ALWAYS = (  # checks of every explanation
+    NoteCode.MISSING_VALUES,
+    NoteCode.NEARLY_CONSTANT,
+    NoteCode.SINGLE_VALUE,
+    NoteCode.NO_VALUE,
+    NoteCode.INFINITE_VALUES,
+    NoteCode.LONE_EXTREMES,
+    NoteCode.RARE_CATEGORIES,
+    NoteCode.OUTSIDE_GRID,
+    NoteCode.EMPTY_CELLS,
+    NoteCode.FEATURE_SKIPPED,
+    NoteCode.THIN_SUPPORT,
+    NoteCode.COLUMNS_IGNORED,
+    NoteCode.UNKNOWN_CATEGORIES,
+    NoteCode.NOT_FINITE,
+    NoteCode.ROW_DEPENDENT,
+    NoteCode.ALE_DIFFERS,
+)
 # Metrics that show whether a model predicts at all, and what predicts as well as one without skill.
 SKILL = {
     "R²": "the average of these rows predicts them as well as the model does",
@@ -68,52 +73,32 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
     for shape in shapes:
         ranges[shape.output] = max(shape.range, ranges.get(shape.output, 0.0))
     for shape in shapes:
-        own = shape.monotonicity
-        if own is None or own.violation <= SINGLE * shape.range or _within_noise(own):
+        course = shape.monotonicity
+        if course is None or course.violation <= SINGLE * shape.range or _within_noise(course):
             continue
-        share = own.violation / shape.range
-        of = f" for {shape.output}" if several else ""
-        if own.is_declared:
-            text = (
-                f"{shape.feature} is declared {own.direction}, but its curve{of} moves against it by "
-                f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
-            )
-            yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
+        values = {
+            "feature": shape.feature,
+            "output": shape.output if several else None,
+            "size": course.violation,
+            "share": course.violation / shape.range,
+            "start": course.start,
+            "stop": course.stop,
+            "data": course.support,
+        }
+        if course.is_declared:
+            yield NoteCode.DIRECTION_VIOLATED.note(direction=course.direction, **values)
         elif (
             shape.name in TURNS
-            and share >= REVERSED
-            and own.violation >= REVERSED_OF * ranges[shape.output]
-            and own.support >= LEAST_SUPPORT
+            and values["share"] >= VISIBLE
+            and course.violation >= NOTABLE * ranges[shape.output]
+            and course.support >= NOTABLE
         ):
-            if shape.name in ("U", "inverted U"):
-                moves = "falls" if own.direction == "rising" else "rises"
-                form = "U-shaped" if shape.name == "U" else "hump-shaped"
-                text = f"the curve of {shape.feature}{of} is {form}: it {moves} by {number(own.violation)}"
-            else:
-                against, course = (
-                    "falls" if own.direction == "rising" else "rises",
-                    course_of(own, shape.range),
-                )
-                but = ", but" if course.startswith("mostly") else ": it"
-                text = (
-                    f"the curve of {shape.feature}{of} {course}{but} {against} by {number(own.violation)}, "
-                    f"{share:.0%} of its range,"
-                )
-            text = f"{text} {_where(own)}"
-            yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
+            moves = "falls" if course.direction == "rising" else "rises"
+            yield NoteCode.DIRECTION_REVERSED.note(shape=shape.text, moves=moves, **values)
 
 
-def _within_noise(own: Monotonicity) -> bool:
-    return bool(np.isfinite(own.standard_error) and own.violation <= NOISE * own.standard_error)
-
-
-def _where(own: Monotonicity) -> str:
-    return f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
-
-
-def _share(part: float) -> str:
-    """Return a share as sentences write it, without the space of labels and tables."""
-    return percent(part).replace(" %", "%")
+def _within_noise(course: Monotonicity) -> bool:
+    return bool(np.isfinite(course.standard_error) and course.violation <= NOISE * course.standard_error)
 
 
 def support_notes(effects: Effects[PartialDependence]) -> Iterator[Note]:
@@ -121,24 +106,34 @@ def support_notes(effects: Effects[PartialDependence]) -> Iterator[Note]:
     for effect in effects.effects:
         if len(effect.feature_names) == 1 and effect.ordered[0] and effect.average is not None:
             share, data = _thin_movement(effect, effect.average)
-            if share >= THIN_MOVEMENT:
-                name = effect.feature_names[0]
-                text = (
-                    f"{share:.0%} of the movement of the curve of {name} lies at values around which only "
-                    f"{_share(data)} of the data is"
-                )
-                yield Note(NoteCode.THIN_SUPPORT, text, name, share)
+            if share >= MOST:
+                yield NoteCode.THIN_SUPPORT.note(feature=effect.feature_names[0], share=share, data=data)
+
+
+def extreme_notes(effects: Effects[PartialDependence]) -> Iterator[Note]:
+    """Yield notes on features with few rows far from all others, such as codes for missing values."""
+    for effect in effects.effects:
+        gap = lone_extremes(effect) if len(effect.feature_names) == 1 else None
+        if gap is not None:
+            values = effect.grid_values[0]
+            yield NoteCode.LONE_EXTREMES.note(
+                feature=effect.feature_names[0],
+                data=gap.share,
+                side="above" if gap.above else "below",
+                last=values[gap.last],
+                extreme=values[-1 if gap.above else 0],
+            )
 
 
 def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, float]:
     """Return the share of the movement at the points with the least data, over all outputs, and that data."""
     total = effect.support.sum()
-    if len(effect.support) < THIN_POINTS or not total > 0 or not np.isfinite(average).all():
+    if len(effect.support) < 3 or not total > 0 or not np.isfinite(average).all():
         return 0.0, 0.0
     shares = effect.support / total
     order = np.argsort(shares, kind="stable")
     thin = np.zeros(len(shares), dtype=bool)
-    thin[order[np.cumsum(shares[order]) < THIN]] = True
+    thin[order[np.cumsum(shares[order]) < VISIBLE]] = True
     moved = np.abs(np.diff(average, axis=1)).sum(axis=0)
     touched = thin[1:] | thin[:-1]
     share = float(moved[touched].sum() / moved.sum()) if moved.sum() > 0 else 0.0
@@ -156,9 +151,9 @@ def comparison_notes(
     strengths = [max(one.strength, 0.0 if one.ale is None else one.ale.strength) for one in compared]
     for one, strength in zip(compared, strengths, strict=True):
         share = 0.0 if one.share is None else float(np.nanmax(one.share, initial=0.0))
-        if share >= DIFFERENT and strength >= DIFFERENT_OF * max(strengths):
+        if share >= DIFFERENT and strength >= VISIBLE * max(strengths):
             differing = (note for note in one.notes if note.code is NoteCode.ALE_DIFFERS)
-            yield from (note for note in differing if (note.value or 0.0) >= DIFFERENT_OF * unit)
+            yield from (note for note in differing if (note.value or 0.0) >= VISIBLE * unit)
 
 
 def interaction_notes(interactions: HStatistics, importance: Importance) -> Iterator[Note]:
@@ -174,7 +169,7 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
     alone = interactions.main_effect.numerator.sum(axis=1)
     variance = float(interactions.variance.sum())
     linked = any(note.code is NoteCode.PROBABILITY_SCALE for note in interactions.notes)
-    mostly = MOSTLY_LINKED if linked else MOSTLY
+    mostly = MOST if linked else MOSTLY
     known = dict(zip(importance.feature_names, _alone(importance), strict=True))
     for place, name in enumerate(interactions.feature_names):
         joint, own = float(together[place]), float(alone[place])
@@ -182,34 +177,12 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
         noise = NOISE * float(np.nan_to_num(error[place]))
         if share < mostly or joint < max(NOTABLE * variance, noise):
             continue
-        size, of = known[name]
-        if size > of:
-            text = f"{share:.0%} of the effect of {name} is interaction with other features"
-        else:
-            strength = with_error(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint)))
-            text = (
-                f"{name} acts in interactions with other features (strength {strength}), while its own "
-                f"effect ({with_error(size, of)}) is within its standard error"
-            )
-        text += ", which its curve averages out; see the surfaces of its strongest pairs"
-        yield Note(NoteCode.HIDDEN_INTERACTION, text, name, share)
-
-
-def share_notes(shares: VarianceShares | None, outputs: tuple[str, ...]) -> Iterator[Note]:
-    """Yield a note if the curves leave a notable share of the variance, of the output where it is largest."""
-    if shares is None or not np.isfinite(shares.curves).any():
-        return
-    o = int(np.nanargmin(shares.curves))
-    left = 1 - float(shares.curves[o])
-    if left > max(INCOMPLETE, NOISE * float(np.nan_to_num(shares.curves_error[o]))):
-        name = outputs[o]
-        text = explained_text(shares.of_output(o), (name,))
-        text += f" of {name}" * (len(outputs) > 1)
-        if shares.pairs is not None and shares.pairs[o] < left / 2:
-            text += "; the rest is due to larger interactions, or to features that were not requested"
-        else:
-            text += "; see the surfaces of strong pairs"
-        yield Note(NoteCode.CURVES_INCOMPLETE, text, value=left)
+        yield NoteCode.HIDDEN_INTERACTION.note(
+            feature=name,
+            share=share,
+            joint=(np.sqrt(joint), float(error[place]) / (2 * np.sqrt(joint))),
+            alone=known[name],
+        )
 
 
 def region_notes(regions: Regions) -> Iterator[Note]:
@@ -217,9 +190,8 @@ def region_notes(regions: Regions) -> Iterator[Note]:
     for name, one in regions.items():
         if one.splits:
             share, _ = one.explained
-            texts = "; ".join(region.text for region in one.regions)
-            text = f"the effect of {name} differs between {len(one.regions)} regions of the data: {texts}"
-            yield Note(NoteCode.REGIONS_FOUND, text, name, share)
+            texts = tuple(region.text for region in one.regions)
+            yield NoteCode.REGIONS_FOUND.note(feature=name, share=share, count=len(texts), regions=texts)
 
 
 def _alone(importance: Importance) -> list[tuple[float, float]]:
@@ -244,7 +216,7 @@ def strength_notes(effects: Effects[PartialDependence], importance: Importance) 
     if values is not None and np.any(values != 0):
         by_feature = zip(importance.feature_names, values, strict=True)
         for name in (name for name, own in by_feature if np.all(own == 0) and name in varied):
-            yield Note(NoteCode.NO_EFFECT, f"the prediction does not depend on {name}", name, 0.0)
+            yield NoteCode.NO_EFFECT.note(feature=name, share=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,17 +262,23 @@ class ResidualCells:
         """Residuals in standard errors, zero where they are not known."""
         return np.divide(np.abs(self.residual), self.errors, out=np.zeros_like(self.error), where=self.known)
 
-    def text(self, o: int, g: int) -> str:
-        """Return what differs in a cell."""
-        name, outputs = self.part.feature_names[0], self.part.output_names
-        values, of = self.part.grid_values[0], f" ({outputs[o]})" if len(outputs) > 1 else ""
-        where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
-        return (
-            f"{where}, with {_share(float(self.share[g]))} of the data, "
-            f"the observed average is {number(float(self.observed[o, g]))} and the predicted one "
-            f"{number(float(self.predicted[o, g]))}{of}, "
-            f"a difference of {with_error(abs(float(self.residual[o, g])), float(self.errors[o, g]))}"
-        )
+    def values(self, o: int, g: int) -> dict[str, Any]:
+        """Return the values of the note on a cell."""
+        name, grid = self.part.feature_names[0], self.part.grid_values[0]
+        outputs = self.part.output_names
+        size = abs(float(self.residual[o, g]))
+        return {
+            "feature": name,
+            "value": grid[g] if g < len(grid) else None,
+            "missing": name if g == len(grid) else None,
+            "data": float(self.share[g]),
+            "observed": float(self.observed[o, g]),
+            "predicted": float(self.predicted[o, g]),
+            "output": outputs[o] if len(outputs) > 1 else None,
+            "difference": (size, float(self.errors[o, g])),
+            "size": size,
+            "errors": float(self.ratio[o, g]),
+        }
 
 
 def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]:
@@ -309,20 +287,17 @@ def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]
     ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
     errors; as the largest of k is looked for, by as many as have the same probability divided by k.
     """
-    cells = [one for one in map(ResidualCells.of, averages.effects) if one is not None]
+    cells = _cells(averages)
     looked = sum(int(one.known.sum()) for one in cells)
     if not looked:
         return
     tail = 1 - NormalDist().cdf(ERRORS)
     bound = -NormalDist().inv_cdf(tail / looked)
     for one in cells:
-        off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
+        off = (one.ratio > bound) & (np.abs(one.residual) > VISIBLE * deviation[:, None])
         if off.any():
             o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
-            errors, cells_looked = f"{float(one.ratio[o, g]):.1f} standard errors", count(looked, "cell")
-            others = f"; it is {errors}, and up to {bound:.1f} may be chance among {cells_looked}"
-            name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
-            yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
+            yield NoteCode.CELL_DIFFERS.note(**one.values(o, g), bound=bound, cells=looked)
 
 
 def skill_notes(performance: Performance) -> Iterator[Note]:
@@ -331,16 +306,20 @@ def skill_notes(performance: Performance) -> Iterator[Note]:
         if metric.name in SKILL:
             error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
             if metric.value - metric.constant <= NOISE * error:
-                text = f"{metric.name}{_output_of(metric, performance)} is {metric}: {SKILL[metric.name]}"
-                yield Note(NoteCode.NO_SKILL, text, value=metric.value)
+                yield NoteCode.NO_SKILL.note(
+                    metric=metric.name,
+                    output=_output_of(metric, performance),
+                    estimate=(metric.value, metric.standard_error),
+                    consequence=SKILL[metric.name],
+                )
 
 
-def _output_of(metric: Metric, performance: Performance) -> str:
-    """Return which output a metric is of, where there are several."""
+def _output_of(metric: Metric, performance: Performance) -> str | None:
+    """Return which output a metric is of, None if there is a single one."""
     if metric.output is None or len({one.output for one in performance.metrics} - {None}) < 2:
-        return ""
+        return None
     classes = any((one.name, one.output) == ("log loss", None) for one in performance.metrics)
-    return f" of class {metric.output}" if classes else f" of {metric.output}"
+    return f"class {metric.output}" if classes else metric.output
 
 
 def bias_notes(performance: Performance) -> Iterator[Note]:
@@ -351,20 +330,21 @@ def bias_notes(performance: Performance) -> Iterator[Note]:
     by_output = {(metric.name, metric.output): metric for metric in performance.metrics}
     for (name, output), metric in by_output.items():
         if name == RATIO:
-            ideal, least = 1.0, BIASED
+            ideal, least = 1.0, NOTABLE
         elif name == RESIDUAL and (RATIO, output) not in by_output:
-            ideal, least = 0.0, BIASED * by_output[ROOT, output].constant
+            ideal, least = 0.0, NOTABLE * by_output[ROOT, output].constant
         else:
             continue
         off = abs(metric.value - ideal)
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if max(least, ERRORS * error) < off < np.inf:
-            text = f"the {name}{_output_of(metric, performance)} is {metric}, not {ideal:g}"
-            yield Note(NoteCode.POOR_CALIBRATION, text, value=off)
-
-
-NAMED = 3  # other features that a finding lists by name
-EXTRAPOLATES = 0.1  # share of a curve: less changes no reading of it
+            yield NoteCode.POOR_CALIBRATION.note(
+                metric=name,
+                output=_output_of(metric, performance),
+                estimate=(metric.value, metric.standard_error),
+                ideal=ideal,
+                share=off,
+            )
 
 
 class Verdict(tuple[Note, ...]):
@@ -393,28 +373,41 @@ def finding_line(note: Note) -> str:
     return f"{note.severity} {note.code.value}: {text}"
 
 
+Outcome = Literal["found", "not found", "not applicable"]
+
+
 @record
 class Check(Record):
-    """One kind of caveat that was looked for.
+    """Outcome of one check.
 
     Attributes
     ----------
     code : NoteCode
-        The kind.
+        The kind of caveat.
     found : int
         Number of features, or of other things, that it was found of.
+    reason : str
+        Why the check does not apply to this explanation; empty if it was done.
 
     Examples
     --------
     >>> import numpy as np, paribus
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> found = paribus.explain(lambda X: X[:, 0], X)
-    >>> [(check.code.name, check.found) for check in found.checks if check.found]
+    >>> checks = paribus.explain(lambda X: X[:, 0], X).checks
+    >>> [(check.code.name, check.found) for check in checks if check.outcome == "found"]
     [('NO_EFFECT', 1)]
+    >>> next(check for check in checks if check.code.name == "NO_SKILL").reason
+    'it needs y'
     """
 
     code: NoteCode
     found: int
+    reason: str
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the check found something, found nothing, or does not apply."""
+        return "not applicable" if self.reason else "found" if self.found else "not found"
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,7 +422,6 @@ class Parts:
     surfaces: Effects[PartialDependence] | None
     shapes: tuple[Shape, ...]
     performance: Performance | None
-    explained: VarianceShares | None
     by_group: GroupComparison | None = None
     regions: Regions | None = None
 
@@ -463,19 +455,18 @@ class Parts:
 
     def notes(self) -> list[Note]:
         """Return all notes, those that only the parts together show last."""
-        found = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
-        found += [*direction_notes(self.shapes), *support_notes(self.effects)]
-        found += comparison_notes(self.effects, self.ale, self.unit)
-        found += strength_notes(self.effects, self.importance)
+        notes = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
+        notes += [*direction_notes(self.shapes), *support_notes(self.effects), *extreme_notes(self.effects)]
+        notes += comparison_notes(self.effects, self.ale, self.unit)
+        notes += strength_notes(self.effects, self.importance)
         if self.interactions is not None:
-            found += interaction_notes(self.interactions, self.importance)
-            found += share_notes(self.explained, self.interactions.output_names)
+            notes += interaction_notes(self.interactions, self.importance)
         if self.regions is not None:
-            found += region_notes(self.regions)
-        found += cell_notes(self.averages, self._deviation())
+            notes += region_notes(self.regions)
+        notes += cell_notes(self.averages, self._deviation())
         if self.performance is not None:
-            found += [*skill_notes(self.performance), *bias_notes(self.performance)]
-        return found
+            notes += [*skill_notes(self.performance), *bias_notes(self.performance)]
+        return notes
 
     def _deviation(self) -> Any:
         """Return the standard deviation of the prediction ``(o,)``; of one feature, that of its effect."""
@@ -484,24 +475,38 @@ class Parts:
         strength = self.effects.effects[0].strength
         return np.full(len(self.effects.effects[0].output_names), strength)
 
-    def looked_for(self) -> list[NoteCode]:
-        """Return the kinds of caveats that these parts look for."""
-        wanted = ["always", *(["with pairs"] if self.interactions is not None else [])]
-        codes = [code for when in wanted for code in NoteCode if code.traits.checked == when]
-        codes += [NoteCode.EXTRAPOLATION] * any(one.extrapolation is not None for one in self.effects.effects)
-        declared = [
-            shape.monotonicity is not None and shape.monotonicity.is_declared for shape in self.shapes
-        ]
-        codes += [NoteCode.DIRECTION_VIOLATED] * any(declared)
-        codes += [NoteCode.CELL_DIFFERS] * any(one.residual is not None for one in self.averages.effects)
+    def reasons(self) -> dict[NoteCode, str]:
+        """Return for each check why it does not apply, empty text if it does."""
         metrics = () if self.performance is None else self.performance.metrics
-        codes += [NoteCode.NO_SKILL] * any(metric.name in SKILL for metric in metrics)
-        codes += [NoteCode.POOR_CALIBRATION] * any(metric.name in (RATIO, RESIDUAL) for metric in metrics)
-        codes += [NoteCode.TARGET_AMONG_FEATURES] * bool(metrics)
-        codes += [NoteCode.REGIONS_FOUND] * (self.regions is not None)
-        if self.by_group is not None:
-            codes += [NoteCode.GROUPS_DIFFER, *[NoteCode.GROUP_BIAS] * bool(self.by_group.performance)]
-        return codes
+        names = {metric.name for metric in metrics}
+        measured = "" if names else "it needs y"
+        extrapolation = any(effect.extrapolation is not None for effect in self.effects.effects)
+        courses = [shape.monotonicity for shape in self.shapes if shape.monotonicity is not None]
+        known_cells = any(cells.known.any() for cells in _cells(self.averages))
+        pairs = "" if self.interactions is not None else "interactions were not computed"
+        groups = "" if self.by_group is not None else "it needs groups, by="
+        return dict.fromkeys(ALWAYS, "") | {
+            NoteCode.EXTRAPOLATION: "" if extrapolation else "it needs two features and more rows",
+            NoteCode.DIRECTION_VIOLATED: ""
+            if any(course.is_declared for course in courses)
+            else "no direction is declared",
+            NoteCode.DIRECTION_REVERSED: "" if courses else "no feature has an order",
+            NoteCode.TARGET_AMONG_FEATURES: measured,
+            NoteCode.CELL_DIFFERS: "" if known_cells else measured or f"no cell has {CELL_ROWS} rows",
+            NoteCode.NO_SKILL: "" if names & {*SKILL} else measured or "it needs R² or AUC",
+            NoteCode.POOR_CALIBRATION: "" if names & {RATIO, RESIDUAL} else measured or "it needs residuals",
+            NoteCode.HIDDEN_INTERACTION: pairs,
+            NoteCode.UNRELIABLE_H: pairs,
+            NoteCode.CONSTANT_PREDICTION: pairs,
+            NoteCode.NO_EFFECT: "" if self.importance.with_interactions is not None else pairs,
+            NoteCode.REGIONS_FOUND: "" if self.regions is not None else "regions were not searched for",
+            NoteCode.GROUPS_DIFFER: groups,
+            NoteCode.GROUP_BIAS: groups or ("" if self.by_group and self.by_group.performance else measured),
+        }
+
+
+def _cells(averages: Effects[Marginal]) -> list[ResidualCells]:
+    return [cells for cells in map(ResidualCells.of, averages.effects) if cells is not None]
 
 
 def notes_of(explanation: Any) -> list[Note]:
@@ -517,17 +522,17 @@ def verdict_of(parts: Parts) -> tuple[Verdict, tuple[Check, ...]]:
     features: it has the words of the worst, and counts the others. Issues come before tips, first among them
     a target among the features, violations of declared directions and a model without skill. Others are in
     the order of their number: in units of the prediction, or a share times the strength of the feature.
-    Calibration comes last, as nothing says whether the model was fitted to these rows. Checks are sorted by
-    code.
+    Calibration comes last, as nothing says whether the model was fitted to these rows. A verdict has all
+    kinds of issues and the `TIPS` kinds of tips that matter most. Checks are sorted by code.
     """
     notes, sizes = distinct(parts.notes()), Sizes(parts.strengths, parts.unit)
-    found = Counter(note.code for note in notes)
-    codes = sorted({*parts.looked_for(), *found}, key=str)
-    checks = tuple(Check(code, found[code]) for code in codes)
+    found, reasons = Counter(note.code for note in notes), parts.reasons()
+    codes = sorted({*reasons, *found}, key=str)
+    checks = tuple(Check(code, found[code], "" if found[code] else reasons.get(code, "")) for code in codes)
     kinds = [[note for note in notes if note.code is code] for code in codes]
-    grouped = [_grouped(same, sizes) for same in kinds if same]
-    ranked = sorted(grouped, key=lambda note: (note.severity != "issue", -sizes.of(note)))
-    return Verdict(ranked), checks
+    ranked = sorted((_grouped(same, sizes) for same in kinds if same), key=lambda note: -sizes.of(note))
+    issues, tips = ([note for note in ranked if note.severity == kind] for kind in ("issue", "tip"))
+    return Verdict(issues + tips[:TIPS]), checks
 
 
 @dataclass(frozen=True, eq=False)
@@ -543,14 +548,14 @@ class Sizes:
         A share counts as much as its feature is strong; a number in units of the prediction has that in it.
         What stands first counts one more.
         """
-        if note.code.traits.order == "last":
+        if note.code.order == "last":
             return 0.0
         value = 1.0 if note.value is None else abs(note.value)
-        if note.code.traits.unit == "prediction":
+        if "size" in note.values:
             size = min(1.0, value / self.unit) if self.unit > 0 else 0.0
         else:
             size = self.strengths.get(note.feature or "", 1.0) * min(1.0, value)
-        return size + (note.code.traits.order == "first") if np.isfinite(size) else 1.0
+        return size + (note.code.order == "first") if np.isfinite(size) else 1.0
 
 
 def distinct(notes: Iterable[Note]) -> list[Note]:
@@ -562,9 +567,7 @@ def distinct(notes: Iterable[Note]) -> list[Note]:
     for note in notes:
         key = note.code, note.text if note.feature is None else f"feature {note.feature}"
         before = kept.get(key)
-        if before is None or (
-            note.code.traits.unit == "prediction" and (note.value or 0) > (before.value or 0)
-        ):
+        if before is None or ("size" in note.values and (note.value or 0) > (before.value or 0)):
             kept[key] = note
     return list(kept.values())
 
@@ -574,22 +577,12 @@ def _grouped(notes: list[Note], sizes: Sizes) -> Note:
     worst, *others = sorted(notes, key=lambda note: -sizes.of(note))
     if not others:
         return worst
-    names = [_named(note) for note in others if note.feature is not None]
+    names = tuple(note.feature for note in others if note.feature is not None)
     if len(names) < len(others):
-        more = f"{worst}; and {count(len(others), 'more note')} of this kind"
-    else:
-        listed = ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
-        more = f"{worst}; also found for {count(len(names), 'other feature')}: {listed}"
-    return Note(worst.code, more, worst.feature, worst.value)
-
-
-def _named(note: Note) -> str:
-    """Return the feature of a note, with its number where that is in units of the prediction."""
-    if note.code.traits.unit != "prediction" or note.value is None:
-        return str(note.feature)
-    return f"{note.feature} ({number(note.value)})"
+        return worst.with_values(more=len(others))
+    return worst.with_values(others=names)
 
 
 def _extrapolates_little(note: Note) -> bool:
     """Return whether a note on extrapolation changes no reading."""
-    return note.code is NoteCode.EXTRAPOLATION and note.value is not None and note.value < EXTRAPOLATES
+    return note.code is NoteCode.EXTRAPOLATION and note.value is not None and note.value < VISIBLE

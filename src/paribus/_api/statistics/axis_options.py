@@ -18,7 +18,7 @@ from paribus._data.table import Table
 from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
 from paribus._models import Model, trees_of
 from paribus._models.preprocessing.raw_splits import split_sides
-from paribus._text import count, shown_of
+from paribus._text import shown_of
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
 
@@ -126,16 +126,15 @@ def quantile_notes(
     off = {placed[feature].name: placed[feature].rank_error for feature in sorted(placed)}
     if not off:
         return [()] * len(grids)
-    names, largest = list(off), max(off.values())
-    shown = shown_of(len(names), NAMED)
-    listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
-    more = ", or a larger max_memory to Explainer" if context.data.exact_in_more_memory(wanted) else ""
-    text = (
-        f"the {what} of {listed} are based on estimated quantiles, whose ranks are off by at most "
-        f"{100 * largest:.2g} % of the data; to have the same as in memory, pass custom_values to a single "
-        f"statistic{more}"
+    names = tuple(off)
+    exact = context.data.exact_in_more_memory(wanted)
+    note = NoteCode.QUANTILES_ESTIMATED.note(
+        what=what,
+        features=names,
+        feature=names[0] if len(names) == 1 else None,
+        share=max(off.values()),
+        remedy="a larger max_memory to Explainer" if exact else None,
     )
-    note = Note(NoteCode.QUANTILES_ESTIMATED, text, names[0] if len(names) == 1 else None, largest)
     return [(note,) if any(axis.rank_error > 0 for axis in grid.axes) else () for grid in grids]
 
 
@@ -149,11 +148,10 @@ def one_hot_notes(grids: Sequence[Grid], table: Table) -> list[tuple[Note, ...]]
         names = [table.names[j] for j in group]
         shown = shown_of(len(names), NAMED)
         listed = ", ".join(map(repr, names[:shown])) + ", ..." * (shown < len(names))
-        text = (
-            f"{count(len(names), 'column')} look like a one-hot encoding of {prefix}, and each curve varies "
-            f"one of them alone; pass {{{prefix!r}: [{listed}]}} among the features to set them together"
+        note = NoteCode.ONE_HOT_COLUMNS.note(
+            columns=len(names), prefix=prefix, remedy=f"{{{prefix!r}: [{listed}]}}"
         )
-        by_feature |= dict.fromkeys(group, Note(NoteCode.ONE_HOT_COLUMNS, text, value=len(names)))
+        by_feature |= dict.fromkeys(group, note)
     owners = [grid.axes[0].feature for grid in grids]
     return [(by_feature[j],) if j in by_feature else () for j in owners]
 

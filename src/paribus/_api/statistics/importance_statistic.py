@@ -186,8 +186,8 @@ def _not_finite_notes(names: Sequence[str], values: Floats) -> Iterator[Note]:
     """Yield notes on groups whose importance is not finite."""
     for name, value in zip(names, values, strict=True):
         if not np.isfinite(value):
-            text = f"{name}: the importance is {value}, because a prediction or its loss is not finite"
-            yield Note(NoteCode.NOT_FINITE, text, name)
+            reason = f"{name}: the importance is {value}, because a prediction or its loss is not finite"
+            yield NoteCode.NOT_FINITE.note(feature=name, reason=reason)
 
 
 def _unchanged_request(request: PermutationRequest, candidate: Any) -> PermutationRequest:

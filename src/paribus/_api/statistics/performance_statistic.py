@@ -105,7 +105,7 @@ class PerformanceStatistic(MarginalStatistic):
             return None, ()
         why = self._why_no_metrics(context, model)
         if why is not None:
-            note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
+            note = NoteCode.METRIC_LEFT_OUT.note(metrics="all metrics", reason=why)
             return Performance((), (), (note,), provenance), ()
         measure, names = self._measure(model, request), model.output_names
         estimate = measure.finish(estimated.state)
@@ -167,30 +167,20 @@ def _leak_notes(
         name = features[leak.feature]
         outputs = ", ".join(names[o] for o in leak.outputs[:SHOWN]) + ", ..." * (len(leak.outputs) > SHOWN)
         target = "the target" if len(leak.outputs) == len(names) else "class " * classes + outputs
-        rows = "all rows" if leak.data == 1 else f"the {leak.data:.1%} of the data where it has a value"
-        text = (
-            f"{name} alone predicts {target}: averages of y near its values explain {leak.share:.1%} of the "
-            f"variance that such averages can, over {rows}; check that {name} is known before the target is"
+        yield NoteCode.TARGET_AMONG_FEATURES.note(
+            feature=name, target=target, data=leak.data if leak.data < 1 else None, share=leak.share
         )
-        yield Note(NoteCode.TARGET_AMONG_FEATURES, text, name, leak.share)
 
 
 def _metric_notes(estimate: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
     """Return notes on omitted metrics, and on metrics of grouped predictions."""
     reasons: dict[str, list[LeftOut]] = {}
-    for omitted in estimate.left_out:
-        reasons.setdefault(omitted.why, []).append(omitted)
-    return [
-        Note(NoteCode.METRIC_LEFT_OUT, _left_out_text(omitted, why, names))
-        for why, omitted in reasons.items()
-    ]
-
-
-def _left_out_text(some: list[LeftOut], why: str, names: tuple[str, ...]) -> str:
-    """Return the sentence on metrics that are omitted for one reason."""
-    metrics = list(dict.fromkeys(one.name for one in some))
-    outputs = list(dict.fromkeys(names[one.output] for one in some if one.output is not None))
-    which = "" if len(names) == 1 else f" of {', '.join(outputs[:SHOWN])}"
-    more = f" and {len(outputs) - SHOWN} more" if which and len(outputs) > SHOWN else ""
-    verb = "is" if len(metrics) == 1 else "are"
-    return f"{' and '.join(metrics)}{which}{more} {verb} left out: {why}"
+    for metric in estimate.left_out:
+        reasons.setdefault(metric.why, []).append(metric)
+    notes = []
+    for reason, omitted in reasons.items():
+        metrics = tuple(dict.fromkeys(metric.name for metric in omitted))
+        positions = dict.fromkeys(metric.output for metric in omitted if metric.output is not None)
+        outputs = tuple(names[o] for o in positions) if len(names) > 1 else ()
+        notes.append(NoteCode.METRIC_LEFT_OUT.note(metrics=metrics, outputs=outputs or None, reason=reason))
+    return notes

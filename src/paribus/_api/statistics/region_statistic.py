@@ -442,9 +442,16 @@ def _sampled_notes(searched: int, rows: int, seed: int, *, ranked: bool) -> tupl
     """Return notes on sampled rows: of the search, and of the choice of features."""
     notes = []
     if searched < rows:
-        text = f"regions are searched for in {searched:,} of {rows:,} rows (seed={seed}); curves use all rows"
-        notes.append(Note(NoteCode.ROWS_SAMPLED, text, value=searched))
+        search = NoteCode.ROWS_SAMPLED.note(
+            what="the search for regions", rows=searched, total=rows, consequence="curves use all rows"
+        )
+        notes.append(search)
     if ranked and searched > RANKED_ROWS:
-        text = f"the most heterogeneous features were chosen by {RANKED_ROWS:,} of {rows:,} rows"
-        notes.append(Note(NoteCode.ROWS_SAMPLED, f"{text}; or name features", value=RANKED_ROWS))
+        choice = NoteCode.ROWS_SAMPLED.note(
+            what="the choice of the most heterogeneous features",
+            rows=RANKED_ROWS,
+            total=rows,
+            consequence="name features to choose others",
+        )
+        notes.append(choice)
     return tuple(notes)

@@ -18,7 +18,7 @@ from paribus._data.table import Column, Table
 from paribus._grid import Axis, Grid, GridOptions, axis_from
 from paribus._text import count
 from paribus.errors import FeatureError, GridError
-from paribus.notes import Note, NoteCode
+from paribus.notes import NoteCode
 
 LISTED, GIVEN, DECLARED = "as they come", "as given", "as declared"
 OUTSIDE = -1
@@ -311,9 +311,8 @@ def _numeric_bins(
             f"custom_values for {summary.name!r} are edges of bins here; give them in rising order"
         )
     if len(axis) == 1 and not summary.missing:
-        has = "has a single value" if given is None else "is evaluated at a single value"
-        text = f"{summary.name} {has}, so it has no effect to show"
-        single = Note(NoteCode.SINGLE_VALUE, text, summary.name)
+        place = None if given is None else " in custom_values"
+        single = NoteCode.SINGLE_VALUE.note(feature=summary.name, place=place)
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
     with np.errstate(over="ignore"):  # infinite distances are not the smallest
