@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -246,7 +246,7 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
         _draw_marks(beside, part, size, "left")
         follow(beside, panel.y, "y")
     if panel.left:  # the numbers are to the left of all
-        ax.tick_params(axis="y", left=False, pad=72 * ahead + ax.yaxis.get_tick_params()["pad"])
+        ax.tick_params(axis="y", left=False, pad=72 * ahead + rcParams["ytick.major.pad"])
         ax.spines.left.set_visible(size.given)
     if panel.top is not None:
         high = panel.narrow * size.height

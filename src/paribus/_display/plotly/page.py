@@ -188,13 +188,14 @@ def _plotly_panel(
 ) -> str:
     """Draw a panel with its narrow panels, and return the plotly name of its y-axis."""
     (left, right), (bottom, top) = outer["x"], outer["y"]
-    before_panel, beside = (_widths(panel, side, right - left) for side in (panel.left, panel.right))
+    ahead, beside = (_widths(panel, side, right - left) for side in (panel.left, panel.right))
     above = panel.narrow * (top - bottom) + BETWEEN if panel.top else 0.0
-    box: Box = {"x": (left + sum(before_panel), right - sum(beside)), "y": (bottom, top - above)}
+    box: Box = {"x": (left + sum(ahead), right - sum(beside)), "y": (bottom, top - above)}
     x, y = axis_spec(panel, "x", page, box), axis_spec(panel, "y", page, box)
     if before and replace(before[0], label="", numbers=False) == panel.y:
         y["matches"] = before[1]
     names = page.add_axes(x, y)
+    line = page.shapes[-1] if y["ticks"] else {}
     if panel.equal:
         y |= {"scaleanchor": names["x"], "constrain": "domain"}
         x |= {"constrain": "domain"}
@@ -203,15 +204,15 @@ def _plotly_panel(
     frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel))
     frame.room += sum(beside)
     frame.draw(panel.marks)
-    start = left
-    for part, width in zip(panel.left, before_panel, strict=True):
+    start, end = box["x"]
+    for part, width in zip(panel.right, beside, strict=True):
+        _draw_beside(frame, panel, part, "x", {"x": (end + BETWEEN, end + width), "y": box["y"]})
+        end += width
+    for part, width in zip(reversed(panel.left), reversed(ahead), strict=True):
+        start -= width
         place: Box = {"x": (start, start + width - BETWEEN), "y": box["y"]}
         y["anchor"] = _draw_beside(frame, panel, part, "x", place)  # the numbers are to the left of all
-        start += width
-    start = box["x"][1]
-    for part, width in zip(panel.right, beside, strict=True):
-        _draw_beside(frame, panel, part, "x", {"x": (start + BETWEEN, start + width), "y": box["y"]})
-        start += width
+        line |= {"xref": f"{y['anchor']} domain"}
     if panel.top:
         _draw_beside(frame, panel, panel.top, "y", {"x": box["x"], "y": (top - above + BETWEEN, top)})
     if panel.legend == "panel":
