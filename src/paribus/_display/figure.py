@@ -12,7 +12,8 @@ characters of a text are replaced by escape sequences. Each renderer escapes its
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -264,22 +265,39 @@ class PanelAxis(FigureData):
 class Panel(FigureData):
     """Marks on two axes; later marks lie above earlier ones.
 
-    ``right`` is a narrow panel to the right with the same y-axis: the missing value, or the data along y.
-    ``top`` is a narrow panel above with the same x-axis. ``narrow`` is their share of the panel's width or
-    height. ``legend`` is the place of the legend: one above the figure for all panels, or one to the right of
-    this panel, with ``legend_title``. In an ``equal`` panel, a unit has the same length on both axes.
+    ``left`` and ``right`` are narrow panels with the same y-axis, from left to right: tails of the feature,
+    the missing value, or the data along y. ``top`` is a narrow panel above with the same x-axis. ``narrow``
+    is their share of the panel's width or height. ``legend`` is the place of the legend: one above the figure
+    for all panels, or one to the right of this panel, with ``legend_title``. In an ``equal`` panel, a unit
+    has the same length on both axes.
     """
 
     marks: tuple[Mark, ...]
     x: PanelAxis = field(default_factory=PanelAxis)
     y: PanelAxis = field(default_factory=PanelAxis)
     title: str | None = None
-    right: Panel | None = None
+    left: tuple[Panel, ...] = ()
+    right: tuple[Panel, ...] = ()
     top: Panel | None = None
     narrow: float = 0.1
     legend: Literal["figure", "panel"] = "figure"
     legend_title: str | None = None
     equal: bool = False
+
+    @property
+    def parts(self) -> tuple[Panel, ...]:
+        """The panel and its narrow panels."""
+        return (self, *self.left, *self.right, *(() if self.top is None else (self.top,)))
+
+    def with_marks(self, change: Callable[[Mark], Mark]) -> Panel:
+        """Return the panel with each mark changed, also those of its narrow panels."""
+        return replace(
+            self,
+            marks=tuple(map(change, self.marks)),
+            left=tuple(part.with_marks(change) for part in self.left),
+            right=tuple(part.with_marks(change) for part in self.right),
+            top=self.top and self.top.with_marks(change),
+        )
 
 
 @dataclass(frozen=True, eq=False)

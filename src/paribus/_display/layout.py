@@ -29,7 +29,8 @@ SEVERAL = (3.4, 2.6)  # inches of one of several panels
 ALONE = (6.2, 4.2)  # inches of a single panel
 NOTE, NOTE_SIZE = 0.17, 9.0  # inches of a line of notes, and its font size
 LEGEND = 1.6  # inches of a legend next to a panel
-MISSING = 0.3  # inches of the panel of a missing value
+NARROW = 0.4  # inches of a narrow panel to the side
+TAIL = 0.05  # of the y-axis: a tail in which curves move less has no panel
 MARGIN = 0.05  # of the range of heights, to each side
 NOISE = 3.0  # a band or error bar extends an axis by at most this many median half-widths
 NO_PANEL = Panel((), PanelAxis(scale="none"), PanelAxis(scale="none"))
@@ -51,12 +52,14 @@ def figure_of(
     most severe of ``notes`` in a line below it.
     """
     columns = max(1, min(columns, len(panels)))
-    groups: dict[object, list[Panel]] = {}
     keys = [(panel.y.unit or panel.y.label) if share_y else place for place, panel in enumerate(panels)]
-    for key, panel in zip(keys, panels, strict=True):
-        groups.setdefault(key, []).extend([panel] if has_curves(panel) else [])
-    ends = {key: _shared_y_limits(group) for key, group in groups.items()}
-    tall = [_with_ends(panel, *ends[key]) for key, panel in zip(keys, panels, strict=True)]
+    ends = _shared_y_limits(keys, panels)
+    moving = [
+        _without_flat_tails(panel, TAIL * (high - low))
+        for panel, (_, high, low) in zip(panels, ends, strict=True)
+    ]
+    ends = _shared_y_limits(keys, moving)
+    tall = [_with_ends(panel, *each) for panel, each in zip(moving, ends, strict=True)]
     shown = _labeled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
     legend_title = titles[0] if titles else None
@@ -113,14 +116,35 @@ def has_curves(panel: Panel) -> bool:
     return not any(isinstance(mark, (Heat, Contours)) for mark in panel.marks)
 
 
-def _shared_y_limits(panels: Sequence[Panel]) -> tuple[float, float, float]:
-    """Return the lower and the upper limit of the common y-axis of panels, and that of its lowest tick.
+def _shared_y_limits(keys: Sequence[object], panels: Sequence[Panel]) -> list[tuple[float, float, float]]:
+    """Return for each panel the ends of the y-axis it shares with those of equal key, and of its lowest tick.
 
     The ticks start above the strip of data, for which there is space if any of the panels has one.
     """
-    low, high = _height_limits(*_extents(panels))
-    data = any(isinstance(mark, Strip) and mark.along == "x" for panel in panels for mark in panel.marks)
-    return low - BELOW * (high - low) if data else low, high, low
+    ends = {}
+    for key in dict.fromkeys(keys):
+        group = [panel for panel, its in zip(panels, keys, strict=True) if its == key and has_curves(panel)]
+        low, high = _height_limits(*_extents(group))
+        data = any(isinstance(mark, Strip) and mark.along == "x" for panel in group for mark in panel.marks)
+        ends[key] = (low - BELOW * (high - low) if data else low, high, low)
+    return [ends[key] for key in keys]
+
+
+def _without_flat_tails(panel: Panel, most: float) -> Panel:
+    """Return a panel without the tails in which lines move by at most ``most`` from their inner end."""
+    left = tuple(part for part in panel.left if not _movement(part, -1) <= most)
+    right = tuple(part for part in panel.right if not _movement(part, 0) <= most)
+    return replace(panel, left=left, right=right)
+
+
+def _movement(strip: Panel, inner: int) -> float:
+    """Return the largest distance of a line from its height at the inner end of a strip.
+
+    It is infinite for a strip without lines, such as that of the missing value.
+    """
+    lines = [np.abs(mark.y - mark.y[inner]) for mark in strip.marks if isinstance(mark, Line)]
+    moved = np.concatenate([*lines, [] if lines else [np.inf]])
+    return float(np.max(moved, initial=0.0, where=~np.isnan(moved)))
 
 
 def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
@@ -131,8 +155,11 @@ def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
     if panel.y.scale == "none" or not has_curves(panel) or not np.isfinite([low, high]).all():
         return panel
     y = replace(panel.y, low=floor, high=high, tick_low=low)
-    beside = panel.right and replace(panel.right, y=replace(y, label="", numbers=False))
-    return replace(panel, y=y, right=beside)
+    left, right = (
+        tuple(replace(part, y=replace(y, label="", numbers=False)) for part in side)
+        for side in (panel.left, panel.right)
+    )
+    return replace(panel, y=y, left=left, right=right)
 
 
 def _height_limits(lows: Floats, highs: Floats, single: Flags) -> tuple[float, float]:
@@ -162,10 +189,10 @@ def _height_limits(lows: Floats, highs: Floats, single: Flags) -> tuple[float, f
 def _extents(panels: Sequence[Panel]) -> tuple[Floats, Floats, Flags]:
     """Return the lower and upper ends of marks along y, and which of them are heights of a single row.
 
-    The narrow panels to the right count as well.
+    The narrow panels count as well.
     """
-    parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
-    found = [extent for part in parts for mark in part.marks for extent in _extents_of(mark)]
+    marks = [mark for panel in panels for part in panel.parts for mark in part.marks]
+    found = [extent for mark in marks for extent in _extents_of(mark)]
     if not found:
         return np.empty(0), np.empty(0), np.empty(0, dtype=bool)
     lows, highs, single = (np.concatenate(side) for side in zip(*found, strict=True))
@@ -226,7 +253,7 @@ def _panels_size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
     rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
     wide, high = ALONE if len(panels) == 1 else SEVERAL
     beside = [
-        sum(LEGEND * (panel.legend == "panel") + MISSING * (panel.right is not None) for panel in row)
+        sum(LEGEND * (panel.legend == "panel") + NARROW * len(panel.left + panel.right) for panel in row)
         for row in rows
     ]
     below = [

@@ -20,7 +20,6 @@ from paribus._display.figure import (
     Line,
     Mark,
     Marker,
-    Panel,
     Points,
     Strip,
     Text,
@@ -80,13 +79,7 @@ PALETTE = LIGHT.series
 
 def in_dark_colors(figure: Figure) -> Figure:
     """Return a figure whose series have the colors of the dark theme."""
-    panels = tuple(map(_dark_panel, figure.panels))
-    return replace(figure, panels=panels)
-
-
-def _dark_panel(panel: Panel) -> Panel:
-    right, top = (part and _dark_panel(part) for part in (panel.right, panel.top))
-    return replace(panel, marks=tuple(map(_dark_mark, panel.marks)), right=right, top=top)
+    return replace(figure, panels=tuple(panel.with_marks(_dark_mark) for panel in figure.panels))
 
 
 def _dark_mark(mark: Mark) -> Mark:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.compose.curves import comparison_panel, curve_panel
+from paribus._display.compose.axis import feature_axis
+from paribus._display.compose.curves import comparison_panel, curve_panel, without_label
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Band, Figure, Line, Panel, Points, Rug, Strip
+from paribus._display.figure import Band, Bars, Figure, Line, Mark, Points, Rug, Strip
 from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
@@ -27,7 +28,7 @@ from paribus.results.effects import compare
 from paribus.results.explanation import Explanation
 from paribus.results.feature_table import FeatureRow
 from paribus.results.marginal import Marginal
-from paribus.results.partial_dependence import PartialDependence, central_points, trimmed
+from paribus.results.partial_dependence import PartialDependence, central_points
 from paribus.results.shape import Shape
 from paribus.results.text_table import TextColumn
 from paribus.results.verdict import notes_of
@@ -57,7 +58,12 @@ def figure(
     images = [
         Markup(render(bare, id_prefix=f"{key}-{place}", width=width, hover=readouts))
         for place, bare in enumerate(
-            replace(each, notes=(), title=None, panels=tuple(map(_without_data_readouts, each.panels)))
+            replace(
+                each,
+                notes=(),
+                title=None,
+                panels=tuple(panel.with_marks(_without_data_readout) for panel in each.panels),
+            )
             for each in every
         )
     ]
@@ -68,24 +74,23 @@ def figure(
     return element("figure", shown, element("figcaption", caption), table, class_=class_)
 
 
-def _without_data_readouts(panel: Panel) -> Panel:
-    marks = (replace(mark, hover=()) if isinstance(mark, (Strip, Rug)) else mark for mark in panel.marks)
-    right, top = (part and _without_data_readouts(part) for part in (panel.right, panel.top))
-    return replace(panel, marks=tuple(marks), right=right, top=top)
+def _without_data_readout(mark: Mark) -> Mark:
+    return replace(mark, hover=()) if isinstance(mark, Strip | Rug) else mark
 
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     """Return the sparkline of a feature, with ± 2 standard errors if its shape has them."""
-    inner = trimmed(effect)
-    if effect.average is None or inner.average is None or not inner.average.size:
+    if effect.average is None or not effect.average.size:
         return Markup("")
     output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
-    curve, values = inner.average[output], inner.grid_values[0]
+    place, central = feature_axis(effect, 0), central_points(effect)
+    central = slice(None) if place.categorical else central
+    curve = effect.average[output][central]
     low = high = None
     if shape is not None and len(shape.centered_error) == effect.average.shape[1]:
-        error = 2 * shape.centered_error[central_points(effect)]
+        error = 2 * shape.centered_error[central]
         low, high = curve - error, curve + error
-    places = as_numbers(values) if effect.kinds[0] in ("numeric", "integer", "datetime") else None
+    places = None if place.categorical else as_numbers(effect.grid_values[0][central])
     return Markup(sparkline(places, curve, low, high))
 
 
@@ -110,7 +115,7 @@ def moved_most(curves: Floats, most: int) -> list[int]:
 def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Figure]:
     """Return small figures of the curves of features on a common y-axis, for one output each."""
     panels = [curve_panel(replace(effect, quantiles=None), [output]) for effect, output in effects]
-    drawing = figure_of([_without_legend(panel) for panel in panels], columns=1)
+    drawing = figure_of([panel.with_marks(without_label) for panel in panels], columns=1)
     scales = (str(effect.provenance.scale) for effect, _ in effects)  # the caption names the output
     labeled = (
         replace(one, y=replace(one.y, label=scale)) for one, scale in zip(drawing.panels, scales, strict=True)
@@ -118,22 +123,12 @@ def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Fi
     return [replace(drawing, panels=(panel,), size=TINY) for panel in labeled]
 
 
-def _in_gray(panel: Panel) -> Panel:
-    """Return a panel with gray bands of rows, so that its average has the color of the other figures."""
+def _in_gray(mark: Mark) -> Mark:
+    """Return a mark of rows in gray, so that their average has the color of the other figures."""
     colors = {PALETTE[0]: INK, PALETTE[1]: PALETTE[0]}
-    marks = tuple(
-        replace(mark, color=colors.get(mark.color, mark.color))
-        if isinstance(mark, (Band, Line, Points))
-        else mark
-        for mark in panel.marks
-    )
-    return replace(panel, marks=marks, right=panel.right and _in_gray(panel.right))
-
-
-def _without_legend(panel: Panel) -> Panel:
-    labeled = (Band, Line, Points)
-    marks = (replace(mark, label=None) if isinstance(mark, labeled) else mark for mark in panel.marks)
-    return replace(panel, marks=tuple(marks), right=panel.right and _without_legend(panel.right))
+    if isinstance(mark, Band | Bars | Line | Points) and isinstance(mark.color, str):
+        return replace(mark, color=colors.get(mark.color, mark.color))
+    return mark
 
 
 def feature_figures(
@@ -154,7 +149,7 @@ def feature_figures(
         most = outputs if few else moved_most(_heights(effect), 1)
         compared = [comparison_panel(together, output) for output in most]
     spread = [
-        _in_gray(panel) if own.quantiles is not None else panel
+        panel.with_marks(_in_gray) if own.quantiles is not None else panel
         for panel in map(partial(curve_panel, own), groups)
     ]
     drawing = figure_of([*spread, *compared], columns=1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Floats, Kind
+from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._typing import FrameBackend, StrengthBasis, TableKind
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note
@@ -17,66 +16,42 @@ from paribus.results.curve_values import root_mean_square
 from paribus.results.mixins import Result
 from paribus.results.provenance import Provenance
 from paribus.results.refits import RefitMixin
-from paribus.results.schema import Record, array, labels, nested, record
+from paribus.results.schema import array, labels, nested, record
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
-CENTER = 0.05  # share of the data at each end of a curve that plots omit,
-FEW_VALUES = 12  # of curves with more values than that
-Part = TypeVar("Part", bound=Any)
+CENTER = (0.05, 0.95)  # percentiles between which plots show a curve,
+MOST = 0.9  # or the share of the rows in a range that they show if the percentiles coincide
 
 
 def central_points(part: Any, support: Floats | None = None) -> slice:
     """Return the points of a curve between the 5th and the 95th percentile of the data, which plots show.
 
-    ``support`` is the weight around the points, by default that of the curve.
-    These are all points if they are few, have no order, were requested, or do not reach both extremes of the
-    data.
+    ``support`` is the weight around the points, or in the bins between them, by default that of the curve.
+    If the percentiles coincide, this is the shortest range of at least three points with 90 % of the rows.
+    All points are shown if they have no order, were requested, or do not reach both extremes of the data.
     """
-    (values,), deciles = part.grid_values, part.deciles[0]
-    support = part.support if support is None else support
+    (values,), support = part.grid_values, part.support if support is None else support
     every = slice(0, len(values))
-    if deciles is None or len(values) <= FEW_VALUES or not support.sum() > 0:
+    if part.kinds[0] in NOMINAL or len(values) <= 3 or not support.sum() > 0:
         return every
-    if part.provenance.percentiles is not None or values[0] != deciles[0] or values[-1] != deciles[-1]:
+    deciles = getattr(part, "deciles", (None,))[0]  # bins have none
+    part_of_data = deciles is not None and bool((values[[0, -1]] != deciles[[0, -1]]).any())
+    if part.provenance.percentiles is not None or part_of_data:
         return every
-    least = CENTER * support.sum()
-    first = int(np.argmax(np.cumsum(support) >= least))
-    last = len(values) - int(np.argmax(np.cumsum(support[::-1]) >= least))
-    return slice(first, last) if last - first > 2 else every
-
-
-def trimmed(part: Part, kept: slice | None = None) -> Part:
-    """Return the part of a curve that plots show, by default its `central_points`."""
-    kept = central_points(part) if kept is None else kept
-    (values,) = part.grid_values
-    if kept == slice(0, len(values)):
-        return part
-    changes = {"grid_values": (values[kept],), **_sliced(part, kept)}
-    if "covariance" in part.declared:  # plots do not show it
-        changes["covariance"] = None
-    trimmed: Part = replace(part, **changes)
-    return trimmed
-
-
-def _sliced(part: Record, kept: slice) -> dict[str, Any]:
-    """Return the arrays of a record along its grid, and its nested records, at some points."""
-    changes: dict[str, Any] = {}
-    for name, declared in part.declared.items():
-        value = getattr(part, name)
-        if value is None:
-            continue
-        if declared.nested and declared.dims:
-            if declared.dims[-1] == "grid":
-                arrays = ((one.name, getattr(value, one.name)) for one in fields(value))
-                changes[name] = replace(
-                    value, **{key: own[..., kept] for key, own in arrays if own is not None}
-                )
-        elif declared.nested:
-            changes[name] = replace(value, **_sliced(value, kept))
-        elif declared.dims[-1:] == ("grid",):
-            changes[name] = value[..., kept]
-    return changes
+    reached = np.cumsum(support)
+    below = reached - support
+    if len(support) < len(values):
+        reached = below = np.append(0.0, reached)
+    low, high = (share * reached[-1] for share in CENTER)
+    first, last = int(np.argmax(reached >= low)), len(values) - 1 - int(np.argmax(below[::-1] <= high))
+    if last - first < 2:
+        starts = np.arange(len(values) - 2)
+        stops = np.maximum(np.searchsorted(reached, below[starts] + MOST * reached[-1]), starts + 2)
+        starts, stops = starts[stops < len(values)], stops[stops < len(values)]
+        first = int(np.argmin(values[stops] - values[starts]))
+        last = int(stops[first])
+    return slice(first, last + 1)
 
 
 @record

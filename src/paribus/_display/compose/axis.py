@@ -101,7 +101,7 @@ STACKED = 10  # lines of labels that fit along a vertical axis or in a legend
 STACKED_LINE = 20  # characters of a label if there are more lines
 BEYOND = 0.03  # margin of an axis of numbers to each side, as a share of their range
 CROWDED = 1e-3  # of the axis: points that are closer lie on the two sides of a split
-FEW = 12  # values of a column of whole numbers that are plotted as points, at most
+FEW = 12  # values of a column of numbers that are plotted as points, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +111,8 @@ class FeatureAxis:
     ``groups`` has the indices into ``values (g,)`` for each position; only rare categories share a position.
     ``texts`` are the full names of the positions. ``axis`` is the axis of the panel. ``weights (g,)`` is the
     weight of the data at each value, by which categories that share a position are averaged. ``labels`` are
-    those of categories, and None for numbers. ``unit`` is that of durations, in days. With ``at_splits`` the
-    values lie on both sides of each split of a tree. With ``few`` these numbers are all values of the column,
-    so that there is nothing between them to draw.
+    those of categories and of few numbers, and None for others. ``unit`` is that of durations, in days. With
+    ``at_splits`` the values lie on both sides of each split of a tree.
     """
 
     values: Array
@@ -125,22 +124,21 @@ class FeatureAxis:
     labels: tuple[str, ...] | None = None
     unit: float = 1.0
     at_splits: bool = False
-    few: bool = False
 
     @property
     def categorical(self) -> bool:
-        """Whether positions are categories."""
+        """Whether positions are evenly spaced: those of categories, or of few numbers."""
         return self.labels is not None
 
     @property
     def discrete(self) -> bool:
         """Whether heights are plotted as points: at categories, at few numbers, or at a single value."""
-        return self.categorical or self.few or len(self.at) == 1
+        return self.categorical or len(self.at) == 1
 
     @property
     def gap(self) -> float:
-        """The least distance of neighboring points: 1 for categories, 0 for a single number of an axis."""
-        return float(np.diff(self.at).min()) if self.few else float(self.axis.scale == "category")
+        """The distance of neighboring points: 1 for categories, 0 for a single number of an axis."""
+        return float(self.axis.scale == "category")
 
     @property
     def steps(self) -> bool:
@@ -153,7 +151,7 @@ class FeatureAxis:
         """The edges of cells that fill the axis: halfway between neighboring positions."""
         if self.categorical:
             return np.arange(len(self.at) + 1, dtype=np.float64) - 0.5
-        return reach(self.at) if self.few else between(self.at)
+        return between(self.at)
 
     def average(self, values: Floats) -> Floats:
         """Return the average ``(..., p)`` of values ``(..., g)`` over the categories at each position.
@@ -186,10 +184,26 @@ class FeatureAxis:
         seen = np.flatnonzero((at >= self.at[0]) & (at <= self.at[-1]))
         return at[seen], seen
 
+    def inside(self, low: float, high: float) -> FeatureAxis:
+        """Return the layout from one position to another; the curve continues to a point beyond each."""
+        if not len(self.at) or self.categorical:
+            return self
+        within = (np.append(self.at[1:], np.inf) > low) & (np.append(-np.inf, self.at[:-1]) < high)
+        seen = np.flatnonzero(within)
+        return replace(
+            self,
+            at=self.at[seen],
+            groups=tuple(self.groups[p] for p in seen),
+            texts=tuple(self.texts[p] for p in seen),
+        )
+
+    def text_at(self, at: float) -> str:
+        """Return a position of numbers or dates as text."""
+        return at_value(np.datetime64(round(86400 * at), "s")) if self.axis.scale == "date" else number(at)
+
     def ranges(self, edges: Floats) -> list[str]:
         """Return the text of each cell between two neighboring edges."""
-        dates = self.axis.scale == "date"
-        texts = [at_value(np.datetime64(round(86400 * at), "s")) if dates else number(at) for at in edges]
+        texts = [self.text_at(float(at)) for at in edges]
         return [f"{self.axis.label} from {low} to {high}" for low, high in pairwise(texts)]
 
 
@@ -219,36 +233,28 @@ def feature_axis(
         Sort key of categories, ascending. By default they keep the order of the grid.
     """
     values, name = result.grid_values[axis], result.feature_names[axis]
-    if result.kinds[axis] in NOMINAL:
+    if result.kinds[axis] in NOMINAL or _has_few_values(result, axis):
         return category_axis(values, name, np.zeros(len(values)) if weights is None else weights, by)
-    place = replace(number_axis(values, name), at_splits=result.provenance.at_splits)
-    return at_few_values(place) if _has_all_values(result, axis, place) else place
+    return replace(number_axis(values, name), at_splits=result.provenance.at_splits)
 
 
-def _has_all_values(result: Effect, axis: int, place: FeatureAxis) -> bool:
-    """Return whether a grid of few numbers has all values of its column.
+def _has_few_values(result: Effect, axis: int) -> bool:
+    """Return whether a grid of at most `FEW` numbers has all values of its column.
 
-    Such a grid has both ends of the data, and whole numbers without a gap or fewer values than requested.
+    Such a grid has both ends of the data, and no row between its values, as ranks tell. Without ranks it has
+    fewer values than requested, or whole numbers without a gap.
     """
-    at = place.at
-    whole = len(at) == 2 or bool((at == np.round(at)).all())
-    if place.axis.scale != "number" or place.values.dtype.kind == "m" or not 2 <= len(at) <= FEW or not whole:
+    values = result.grid_values[axis]
+    if values.dtype.kind not in "iuf" or not 2 <= len(values) <= FEW or not (np.diff(values) > 0).all():
         return False
-    deciles = None if isinstance(result, AccumulatedLocalEffect | Difference) else result.deciles[axis]
-    no_gap = bool((np.diff(at) == 1).all())
-    if deciles is None:
-        return no_gap
-    requested = result.provenance.grid_resolution
-    all_values = no_gap or (isinstance(requested, int) and len(at) < requested)
-    return all_values and bool(np.isin(place.positions(deciles)[[0, -1]], at).all())
-
-
-def at_few_values(place: FeatureAxis) -> FeatureAxis:
-    """Return the layout of few numbers that are plotted as points, with a tick at each if there is space."""
-    place = replace(place, few=True)
-    low, high = float(place.at[0]) - 0.6 * place.gap, float(place.at[-1]) + 0.6 * place.gap
-    ticks = tuple((float(at), number(at)) for at in place.at) if high - low <= 2 * FEW * place.gap else None
-    return replace(place, axis=replace(place.axis, low=low, high=high, ticks=ticks))
+    if isinstance(result, AccumulatedLocalEffect | Difference):
+        return len(result.feature_names) == 1 and bool((np.diff(values) == 1).all())
+    deciles, requested = result.deciles[axis], result.provenance.grid_resolution
+    if deciles is None or not np.isin(deciles[[0, -1]], values).all():
+        return False
+    if isinstance(result, PartialDependence) and result.ranks is not None:
+        return bool(np.isclose(result.ranks[0, 1:], result.ranks[1, :-1], rtol=0, atol=1e-12).all())
+    return isinstance(requested, int) and len(values) < requested
 
 
 def in_own_order(result: PartialDependence | Marginal | Difference, axis: int) -> bool:
@@ -305,8 +311,7 @@ def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> Feat
     """Return the layout of the values of a result on a ``shared`` axis.
 
     Categories have the positions of the shared axis. The group of a category that the result lacks is empty.
-    Numbers keep their positions, within the shared axis and one beyond each of its ends. Without these
-    two, a curve would end before the others.
+    Numbers keep their positions.
     """
     if shared.categorical:
         own = {value: g for g, value in enumerate(result.grid_values[0].tolist())}
@@ -317,19 +322,7 @@ def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> Feat
             shared, groups=tuple(np.array(group, dtype=np.int64) for group in groups), weights=weights
         )
     place = number_axis(result.grid_values[0], result.feature_names[0], shared.unit)
-    at, place = place.at, replace(place, at_splits=result.provenance.at_splits)
-    if not len(shared.at) or not len(at):
-        return place
-    within = (np.append(at[1:], np.inf) > shared.at[0]) & (np.append(-np.inf, at[:-1]) < shared.at[-1])
-    seen = np.flatnonzero(within)
-    return replace(
-        place,
-        few=shared.few,
-        axis=shared.axis,
-        at=at[seen],
-        groups=tuple(place.groups[p] for p in seen),
-        texts=tuple(place.texts[p] for p in seen),
-    )
+    return replace(place, axis=shared.axis, at_splits=result.provenance.at_splits)
 
 
 def short(text: str, most: int = NAME) -> str:

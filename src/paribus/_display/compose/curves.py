@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,11 +12,10 @@ import numpy as np
 from paribus._contracts import NOMINAL, Array, Floats
 from paribus._data.kinds import objects
 from paribus._display.compose.axis import (
+    BEYOND,
     CROWDED,
-    FEW,
     Effect,
     FeatureAxis,
-    at_few_values,
     category_axis,
     feature_axis,
     height_axis,
@@ -54,10 +54,14 @@ from paribus.results import (
     PartialDependence,
 )
 from paribus.results.curve_parts import between
-from paribus.results.partial_dependence import central_points, trimmed
+from paribus.results.partial_dependence import central_points
 from paribus.results.refits import LEVEL, half_width
 
 Part: TypeAlias = PartialDependence | AccumulatedLocalEffect | Marginal
+Under: TypeAlias = Callable[[FeatureAxis], Iterable[Mark]]  # the marks below curves along an axis
+Ends: TypeAlias = tuple[float, float]  # positions along an axis
+
+WHOLE: Ends = (-np.inf, np.inf)  # the ends of a panel of all positions
 
 
 class Estimate(NamedTuple):
@@ -181,17 +185,11 @@ AT_MISSING = replace(category_axis(np.array([""]), "", np.ones(1)), texts=("miss
 
 def curve_panel(result: Effect, outputs: list[int]) -> Panel:
     """Return the panel of a result of one feature; each output is a curve in another color."""
-    if isinstance(result, PartialDependence | Marginal):
-        result = trimmed(result)
     place = _axis_of_result(result, outputs[0])
     curves = [curve for series, o in enumerate(outputs) for curve in _curves_of(result, o, place, series)]
-    under, under_missing = list[Mark](), list[Mark]()
     common = None
     if isinstance(result, Marginal):
         common, curves = "", [_beside_others(curve) for curve in curves]
-    elif isinstance(result, Difference):
-        under = [Rule(0.0)]
-        under_missing = [Rule(0.0)] if curves[0].missing is not None else []
     elif len(outputs) > 1:
         common = ESTIMATES[curves[0].estimate].name
         curves = [
@@ -199,19 +197,25 @@ def curve_panel(result: Effect, outputs: list[int]) -> Panel:
             for curve, o in zip(curves, outputs, strict=True)
         ]
     elif isinstance(result, PartialDependence):  # ICE curves of several outputs would overlap
-        under, under_missing = ([*_row_marks(result, outputs[0], where)] for where in (place, AT_MISSING))
-        curves = [replace(curve, color=PALETTE[1]) for curve in curves] if under else curves
-    y = height_axis(result, outputs)
-    return _panel_of_curves(
-        place, curves, _data_of(result), y, common, under, under_missing, show_models=True
-    )
+        shown = result.individual is not None or result.quantiles is not None
+        curves = [replace(curve, color=PALETTE[1]) for curve in curves] if shown else curves
+    ends = WHOLE if isinstance(result, Difference) else _central_ends(place, [result])
+    y, under = height_axis(result, outputs), partial(_marks_under, result, outputs)
+    return _panel_of_curves(place, ends, curves, _data_of(result), y, common, under, show_models=True)
+
+
+def _marks_under(result: Effect, outputs: list[int], place: FeatureAxis) -> Iterator[Mark]:
+    """Yield the zero of a difference, or ICE curves of an output, as those of several would overlap."""
+    if isinstance(result, Difference):
+        yield Rule(0.0)
+    elif isinstance(result, PartialDependence) and len(outputs) == 1:
+        yield from _row_marks(result, outputs[0], place)
 
 
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
     """Return the available estimates of one output, on the axis of the partial dependence."""
     assert comparison.effect is not None
-    effect, local = trimmed(comparison.effect), comparison.ale
-    marginal = None if comparison.marginal is None else trimmed(comparison.marginal)
+    effect, local, marginal = comparison.effect, comparison.ale, comparison.marginal
     place = _axis_of_result(effect, o)
     curves = _curves_of(effect, o, place)
     if local is not None and comparison.ale_offset is not None:
@@ -221,7 +225,8 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         averages = _curves_of(marginal, o, on_axis(place, marginal, _support_at_values(marginal)))
         curves += map(_without_error, averages)
     curves = [_beside_others(curve) for curve in curves]
-    return _panel_of_curves(place, curves, _data_of(effect), height_axis(effect, [o]))
+    ends = _central_ends(place, [effect])
+    return _panel_of_curves(place, ends, curves, _data_of(effect), height_axis(effect, [o]))
 
 
 def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
@@ -229,7 +234,6 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
 
     The strip of data is plotted only if all parts have the same data, or are groups of it.
     """
-    parts = _trimmed_alike(parts)
     first, *others = parts.values()
     place = _shared_axis([first, *others], o)
     curves: list[Curve] = []
@@ -248,17 +252,23 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
         support = np.sum([one.support for one in every], axis=0)
         whole, missing = sum(one.whole for one in every), sum(one.missing for one in every)
         data = replace(data, support=support, whole=whole, missing=missing)
-    return _panel_of_curves(place, curves, data, height_axis(first, [o]))
+    ends = _central_ends(place, [first, *others])
+    return _panel_of_curves(place, ends, curves, data, height_axis(first, [o]))
 
 
-def _trimmed_alike(parts: Mapping[str, Part]) -> Mapping[str, Part]:
-    """Return the parts of curves that are shown; those on one grid end at the same values."""
-    first, kept = next(iter(parts.values())), None
-    if isinstance(first, AccumulatedLocalEffect):
-        return parts
-    if all(np.array_equal(part.grid_values[0], first.grid_values[0]) for part in parts.values()):
-        kept = central_points(first, np.sum([part.support for part in parts.values()], axis=0))
-    return {name: trimmed(part, kept) for name, part in parts.items()}
+def _central_ends(place: FeatureAxis, parts: Sequence[Part]) -> Ends:
+    """Return the positions of the percentiles between which the main panel lies; `WHOLE` for categories.
+
+    Parts on one grid have the percentiles of all their rows.
+    """
+    if place.discrete or not len(place.at):
+        return WHOLE
+    grids, support = [part.grid_values[0] for part in parts], None
+    if all(np.array_equal(grid, grids[0]) for grid in grids):
+        support = np.sum([part.support for part in parts], axis=0)
+    central = (grid[central_points(part, support)] for grid, part in zip(grids, parts, strict=True))
+    at = np.concatenate([place.positions(values) for values in central])
+    return float(at.min()), float(at.max())
 
 
 def _without_error(curve: Curve) -> Curve:
@@ -316,9 +326,9 @@ def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
     grids, name = [part.grid_values[0] for part in parts], parts[0].feature_names[0]
     if parts[0].kinds[0] not in NOMINAL:
         alike = all(np.array_equal(grid, grids[0]) for grid in grids)
-        place = number_axis(grids[0] if alike else np.unique(np.concatenate(grids)), name)
-        few = all(_axis_of_result(part, o).few for part in parts) and len(place.at) <= FEW
-        return at_few_values(place) if few else place
+        values = grids[0] if alike else np.unique(np.concatenate(grids))
+        few = all(_axis_of_result(part, o).categorical for part in parts)
+        return category_axis(values, name, np.ones(len(values))) if few else number_axis(values, name)
     weights: dict[object, float] = {}
     keys: dict[object, float | None] = {}
     for part, grid in zip(parts, grids, strict=True):
@@ -376,34 +386,67 @@ def _estimate_values(result: Effect, estimate: str, o: int, offset: float, *, mi
 
 def _panel_of_curves(
     place: FeatureAxis,
+    ends: Ends,
     curves: list[Curve],
     data: DataAlong | None,
     y: PanelAxis,
     common: str | None = "",
-    under: Sequence[Mark] = (),
-    under_missing: Sequence[Mark] = (),
+    under: Under = lambda place: (),
     *,
     show_models: bool = False,
 ) -> Panel:
-    """Return the panel of curves along one axis, above the marks in ``under``.
+    """Return the panel of curves along one axis between two ``ends``, above the marks of ``under``.
 
-    Values at the missing value are in a narrow panel to the right, above the marks in ``under_missing``.
-    ``data`` is the common data of all curves, or None. ``common`` is the legend title of several curves, and
-    None for a single curve.
+    The tails beyond the ends and the missing value are in narrow panels. ``data`` is the common data of all
+    curves, or None. ``common`` is the legend title of several curves, and None for a single curve.
     """
     curves, title = _with_legend(curves, common)
+    below: list[Mark] = []
+    if data is not None:
+        main = place.inside(*ends)
+        below = [*strip(main, data), *rug(main, data.deciles)]
+    marks = partial(_marks_inside, place, curves, under, show_models=show_models)
+    panel = Panel((*below, *marks(ends)), place.axis, y, legend_title=title)
+    if ends != WHOLE:
+        (low, high), first, last = ends, float(place.at[0]), float(place.at[-1])
+        margin = BEYOND * (high - low)
+        panel = replace(
+            panel,
+            x=replace(place.axis, low=low - margin, high=high + margin),
+            left=_tail((first, low), f"from {place.text_at(first)}", marks),
+            right=_tail((high, last), f"to {place.text_at(last)}", marks),
+        )
     at_missing = [_missing_value_curve(curve) for curve in curves if curve.missing is not None]
-    below: list[Mark] = [] if data is None else [*strip(place, data), *rug(place, data.deciles)]
-    marks = (*below, *under, *_curve_marks(curves, show_models=show_models))
-    panel = Panel(marks, place.axis, y, legend_title=title)
-    if not at_missing and not under_missing:
-        return panel
     points = _curve_marks(at_missing, show_models=show_models, dodge=DODGE_MISSING)
+    missing = [without_label(mark) for mark in (*under(AT_MISSING), *points)]
+    if all(isinstance(mark, Rule) for mark in missing):
+        return panel
     share = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
     # The text is one line lower, because the last tick text of the main panel may extend below this one.
     text = f"missing{share}" if place.categorical else f"\nmissing{share}"
     x = replace(AT_MISSING.axis, ticks=((0.0, text),))
-    return replace(panel, right=Panel((*under_missing, *points), x))
+    return replace(panel, right=(*panel.right, Panel(tuple(missing), x)))
+
+
+def _marks_inside(
+    place: FeatureAxis, curves: list[Curve], under: Under, ends: Ends, *, show_models: bool
+) -> list[Mark]:
+    """Return the marks of curves between two positions, above those of ``under``."""
+    inner = [replace(curve, place=curve.place.inside(*ends)) for curve in curves]
+    return [*under(place.inside(*ends)), *_curve_marks(inner, show_models=show_models)]
+
+
+def _tail(ends: Ends, text: str, marks: Callable[[Ends], list[Mark]]) -> tuple[Panel, ...]:
+    """Return the narrow panel of a tail, with the text of its extreme; none if the main panel has it."""
+    if ends[0] == ends[1]:
+        return ()
+    axis = PanelAxis(scale="category", ticks=((sum(ends) / 2, f"\n{text}"),), low=ends[0], high=ends[1])
+    return (Panel(tuple(map(without_label, marks(ends))), axis),)
+
+
+def without_label(mark: Mark) -> Mark:
+    """Return a mark that is not in the legend."""
+    return replace(mark, label=None) if isinstance(mark, Band | Bars | Line | Points) else mark
 
 
 def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
@@ -422,7 +465,7 @@ def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], 
 def _missing_value_curve(curve: Curve) -> Curve:
     assert curve.missing is not None
     data = None if curve.data is None else curve.data.at_missing
-    return replace(curve, place=AT_MISSING, data=data, values=curve.missing, label=None)
+    return replace(curve, place=AT_MISSING, data=data, values=curve.missing)
 
 
 def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) -> Iterator[Mark]:
@@ -447,11 +490,10 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) ->
     y, error, refits = place.average(values.heights), _error_at(place, values), _refits_at(place, values)
     around, role = (None if error is None else 2 * error), BAND
     if refits is not None and alone:
-        label = curve.interval if curve.label is not None else None
         if place.discrete:
-            yield Points(place.at, y, REFITS_COLOR, label, "bar", 9.0, error=refits)
+            yield Points(place.at, y, REFITS_COLOR, curve.interval, "bar", 9.0, error=refits)
         else:
-            yield from _bands(place, y, refits, REFITS_COLOR, label, REFITS_SHADE, "refits")
+            yield from _bands(place, y, refits, REFITS_COLOR, curve.interval, REFITS_SHADE, "refits")
     elif refits is not None:
         around, role = refits, "refits"
     of_data: list[str] = []
@@ -507,7 +549,7 @@ def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]
         return
     drawn = np.unique(np.linspace(0, len(models) - 1, min(MODELS, len(models))).astype(int))
     some = "" if len(drawn) == len(models) else f"{len(drawn)} of "
-    label = f"each of {some}{len(models)} models" if labeled and curve.label is not None else None
+    label = f"each of {some}{len(models)} models" if labeled else None
     for y in curve.place.average(models[drawn]):
         if curve.place.discrete:
             at = curve.place.at + aside * curve.place.gap
@@ -533,7 +575,7 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
         rows = place.average(curves[o].reshape(curves.shape[1], -1))
         yield from _row_bands(place, chances, curve_quantiles(rows[None], effect.row_weights, chances)[0])
         if not place.discrete:
-            yield from _selected_ice_lines(rows, effect.row_weights, place)
+            yield from _selected_ice_lines(rows, curves[o].mean(axis=1), effect.row_weights, place)
     elif values is not None:
         known = place.average(values[o].reshape(len(chances), -1))
         known[:, [len(group) > 1 for group in place.groups]] = np.nan
@@ -542,11 +584,11 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
 
 def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -> Iterator[Mark]:
     """Yield a band between each pair of symmetric quantiles ``(q, p)``, and a line for each other one."""
-    lone, color, labeled = dict(enumerate(chances)), PALETTE[0], place is not AT_MISSING
+    lone, color = dict(enumerate(chances)), PALETTE[0]
     bands = IceQuantiles(np.array(chances), values[None], 0.0, None).bands()
     for depth, (part, first, last) in enumerate(bands):
         low, high, shade = values[first], values[last], ICE_SHADES[min(depth, len(ICE_SHADES) - 1)]
-        label = f"{100 * part:.4g} % of rows" if labeled else None
+        label = f"{100 * part:.4g} % of rows"
         del lone[first], lone[last]
         if place.discrete:
             base = np.where(np.isfinite(low + high), low, np.nan)
@@ -555,7 +597,7 @@ def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -
         else:
             yield Band(place.at, low, high, color, label, shade, place.steps, "rows")
     for k, chance in lone.items():
-        label = ("median of rows" if chance == 0.5 else f"quantile {chance:g} of rows") if labeled else None
+        label = "median of rows" if chance == 0.5 else f"quantile {chance:g} of rows"
         dash: Dash = "dashed" if chance == 0.5 else "dotted"
         if place.discrete:
             yield Points(place.at, values[k], color, label, "bar", 12.0)
@@ -563,14 +605,17 @@ def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -
             yield Line(place.at, values[k], color, label, dash, 1.0, steps=place.steps)
 
 
-def _selected_ice_lines(curves: Floats, weights: Floats | None, place: FeatureAxis) -> Iterator[Mark]:
+def _selected_ice_lines(
+    curves: Floats, heights: Floats, weights: Floats | None, place: FeatureAxis
+) -> Iterator[Mark]:
     """Yield the ICE curves of a few rows, which show differences in shape that bands do not show.
 
-    The rows are evenly spaced in the order of the mean height of their curves, so the selection is
+    The rows are evenly spaced in the order of the mean heights of their curves, so the selection is
     deterministic.
     """
-    curves = np.where(np.isfinite(curves), curves, np.nan)[slice(None) if weights is None else weights > 0]
-    order = np.argsort(curves.mean(axis=1), kind="stable")
+    rows = np.arange(len(curves)) if weights is None else np.flatnonzero(weights > 0)
+    curves = np.where(np.isfinite(curves), curves, np.nan)
+    order = rows[np.argsort(np.where(np.isfinite(heights), heights, np.nan)[rows], kind="stable")]
     some = min(ICE_LINES, len(order))
     label: str | None = f"{some} of {len(curves):,} rows"
     for row in order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]:
@@ -584,7 +629,7 @@ def strip(place: FeatureAxis, data: DataAlong) -> list[Strip]:
     At points the weight of the data is the length of a thin bar along the axis, because high bars would look
     like values of the curve.
     """
-    if place.few and data.edges is not None:  # bins between points, which have no curve
+    if place.discrete and data.edges is not None:  # bins between points, which have no curve
         return []
     bars = histogram(place, data)
     if not place.discrete:
@@ -642,7 +687,9 @@ def _data_cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
     has bars of equal height. If the data is binned, the cells are the bins.
     """
     if data.edges is not None:
-        return place.positions(data.edges), data.support
+        edges = place.positions(data.edges)
+        within = (edges >= place.at[0]) & (edges <= place.at[-1])
+        return edges[within], data.support[within[:-1] & within[1:]]
     at, weights = place.at, place.total(data.support)
     starts, next_ = [], 0
     while next_ < len(at):

@@ -69,7 +69,7 @@ def surface_panel(effect: Pair, o: int) -> Panel:
             raise DrawingError(f"{name} has no values in the data, so there is nothing to plot")
     discrete = [kind in NOMINAL for kind in effect.kinds]
     if isinstance(effect, PartialDependence):
-        discrete = [discrete[axis] or feature_axis(effect, axis).few for axis in (0, 1)]
+        discrete = [feature_axis(effect, axis).categorical for axis in (0, 1)]
     if discrete[0] != discrete[1]:
         return _family_panel(effect, o, 0 if discrete[0] else 1)
     return _map_panel(effect, o)
@@ -159,11 +159,11 @@ def _map_panel(effect: Pair, o: int) -> Panel:
         replace(x.axis, low=float(edges[0][0]), high=float(edges[0][-1])),
         replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1])),
     )
-    top, right = (
+    top, *right = (
         _margin_panel(axis, histogram(place, DataAlong(weight, cells.whole, edges=ends)), place is y)
         for axis, place, weight, ends in zip((panel.x, panel.y), (x, y), weights, bins, strict=True)
     )
-    return replace(panel, right=right, top=top)
+    return replace(panel, right=tuple(filter(None, right)), top=top)
 
 
 def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, cells: Cells) -> Mark:
@@ -184,10 +184,10 @@ def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, ce
 
 def _map_axis(effect: Pair, o: int, axis: int) -> FeatureAxis:
     """Return the axis of a feature; unordered categories are sorted by their average effect."""
-    if isinstance(effect, AccumulatedLocalEffect) or effect.kinds[axis] not in NOMINAL:
-        place = feature_axis(effect, axis)
-        if len(place.at) < 2:
-            raise DrawingError("a surface needs at least two values of each feature; use to_frame()")
+    place = feature_axis(effect, axis)
+    if not place.categorical and len(place.at) < 2:
+        raise DrawingError("a surface needs at least two values of each feature; use to_frame()")
+    if isinstance(effect, AccumulatedLocalEffect) or not place.categorical:
         return place
     assert effect.average is not None
     values, by = effect.average[o], None

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -36,7 +36,7 @@ from paribus._display.matplotlib.marks import (
 from paribus._display.text_width import text_width
 from paribus.errors import DrawingError
 
-Side: TypeAlias = Literal["main", "right", "top"]
+Side: TypeAlias = Literal["main", "left", "right", "top"]
 GAP = 0.06  # inches between a panel and a narrow panel or color bar next to it
 BAR = 0.14  # inches of the width of a color bar
 BAR_LABELS = 0.8  # inches of its numbers and its label
@@ -232,24 +232,31 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
         shorter = min(size.width, size.height)
         size = replace(size, width=shorter, height=shorter)
     colored = _draw_marks(ax, panel, size, "main")
-    beyond, highest = GAP, ax
-    if panel.right is not None:
-        # The tick labels of a narrow panel must not reach below its neighbor.
-        words = [pixels(SMALL) * text_width(label) / 72 for _, label in panel.right.x.ticks or ()]
-        wide = max(panel.narrow * size.width, *words, 0.0)
-        beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_inches_beyond_axes(ax, "x"), sharey=ax)
-        _draw_marks(beside, panel.right, size, "right")
+    ahead, beyond, highest = 0.0, GAP, ax
+    for part in panel.right:
+        wide = _width(part, panel, size)
+        beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_inches_from_axes(ax, "x"), sharey=ax)
+        _draw_marks(beside, part, size, "right")
         follow(beside, panel.y, "y")
         beyond += wide + GAP
+    for part in reversed(panel.left):
+        wide = _width(part, panel, size)
+        ahead += wide + GAP
+        beside = ax.inset_axes((-ahead, 0.0, wide, 1.0), transform=_inches_from_axes(ax, "x", 0), sharey=ax)
+        _draw_marks(beside, part, size, "left")
+        follow(beside, panel.y, "y")
+    if panel.left:  # the numbers are to the left of all
+        ax.tick_params(axis="y", left=False, pad=72 * ahead + rcParams["ytick.major.pad"])
+        ax.spines.left.set_visible(size.given)
     if panel.top is not None:
         high = panel.narrow * size.height
-        highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_inches_beyond_axes(ax, "y"), sharex=ax)
+        highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_inches_from_axes(ax, "y"), sharex=ax)
         _draw_marks(highest, panel.top, size, "top")
         follow(highest, panel.x, "x")
     for number, (mappable, unit) in enumerate(colored):
         tall = (1.0 if len(colored) == 1 else 0.9) / len(colored)
         low = 1 - number / len(colored) - tall
-        side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_inches_beyond_axes(ax, "x"))
+        side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_inches_from_axes(ax, "x"))
         _matplotlib_color_bar(mappable, side, along_inches(unit, tall * size.height))
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(
@@ -258,12 +265,19 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
     return beyond + GAP + (BAR + BAR_LABELS if colored else 0.0)
 
 
-def _inches_beyond_axes(ax: Axes, along: Literal["x", "y"]) -> Transform:
-    """Return the transform with inches beyond the end of axes ``along`` one axis, and shares along the other.
+def _width(part: Panel, panel: Panel, size: PanelSize) -> float:
+    """Return the inches of a narrow panel, whose tick labels must not reach below its neighbor."""
+    words = [pixels(SMALL) * text_width(label) / 72 for _, label in part.x.ticks or ()]
+    return max(panel.narrow * size.width, *words, 0.0)
 
-    Inches keep the size of narrow panels and color bars when a layout engine resizes the axes.
+
+def _inches_from_axes(ax: Axes, along: Literal["x", "y"], edge: float = 1) -> Transform:
+    """Return the transform with inches from an edge of axes ``along`` one axis, and shares along the other.
+
+    Inches keep the size of narrow panels and color bars when a layout engine resizes the axes. The edge is 1
+    for the end of the axes, and 0 for their start.
     """
-    inches = ax.figure.dpi_scale_trans + ScaledTranslation(1, 1, ax.transAxes)  # type: ignore[arg-type]
+    inches = ax.figure.dpi_scale_trans + ScaledTranslation(edge, edge, ax.transAxes)  # type: ignore[arg-type]
     ways = (inches, ax.transAxes) if along == "x" else (ax.transAxes, inches)
     return blended_transform_factory(*ways)
 
@@ -291,7 +305,7 @@ def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tup
             colored.append((drawn, unit))
     if panel.equal:
         ax.set_aspect("equal", adjustable="box")
-    if side == "right":
+    if side in ("left", "right"):
         ax.tick_params(axis="y", left=False, labelleft=False)
     else:
         draw_axis(ax, panel.y, "y", size.height, before)
@@ -299,7 +313,7 @@ def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tup
         ax.tick_params(axis="x", bottom=False, labelbottom=False)
     else:
         draw_axis(ax, panel.x, "x", size.width, before)
-    if side == "right":
+    if side in ("left", "right"):
         ax.tick_params(axis="x", labelsize=pixels(SMALL))
     return colored
 
@@ -343,7 +357,7 @@ def _legend_beside_axes(ax: Axes, inches: float) -> dict[str, Any]:
     return {
         "loc": "upper left",
         "bbox_to_anchor": (inches, 1),
-        "bbox_transform": _inches_beyond_axes(ax, "x"),
+        "bbox_transform": _inches_from_axes(ax, "x"),
     } | BARE
 
 

@@ -123,8 +123,8 @@ def _panel_margins(panel: Panel, cell: Size) -> tuple[float, float, float, float
     label = axis_label(panel.y, "y", cell)
     left = GAP * (2 if label else 1) + text_height(label) + tick_room(panel, "y", cell)["x"]
     bottom = GAP + text_height(axis_label(panel.x, "x", cell)) + tick_room(panel, "x", cell)["y"]
-    if panel.right:
-        bottom = max(bottom, 2 * GAP + tick_room(panel.right, "x", cell)["y"])
+    for part in (*panel.left, *panel.right):
+        bottom = max(bottom, 2 * GAP + tick_room(part, "x", cell)["y"])
     top = GAP + text_height(wrapped(panel.title or "", 0.85 * cell["x"], TITLE), TITLE)
     right = 2 * GAP + sum(color_bar_width(mark, 0.75 * cell["y"]) for mark in panel.marks)
     if panel.legend == "panel":
@@ -137,7 +137,7 @@ def _panel_margins(panel: Panel, cell: Size) -> tuple[float, float, float, float
 
 def _legend_labels(panel: Panel) -> list[str]:
     """Return the distinct legend labels of a panel and its narrow panels."""
-    marks = [mark for part in (panel, panel.right, panel.top) if part for mark in part.marks]
+    marks = [mark for part in panel.parts for mark in part.marks]
     return list(dict.fromkeys(filter(None, (getattr(mark, "label", None) for mark in marks))))
 
 
@@ -188,26 +188,35 @@ def _plotly_panel(
 ) -> str:
     """Draw a panel with its narrow panels, and return the plotly name of its y-axis."""
     (left, right), (bottom, top) = outer["x"], outer["y"]
-    beside = _right_panel_pixels(panel, right - left) + BETWEEN if panel.right else 0.0
+    ahead, beside = (_widths(panel, side, right - left) for side in (panel.left, panel.right))
     above = panel.narrow * (top - bottom) + BETWEEN if panel.top else 0.0
-    box: Box = {"x": (left, right - beside), "y": (bottom, top - above)}
+    box: Box = {"x": (left + sum(ahead), right - sum(beside)), "y": (bottom, top - above)}
     x, y = axis_spec(panel, "x", page, box), axis_spec(panel, "y", page, box)
     if before and replace(before[0], label="", numbers=False) == panel.y:
         y["matches"] = before[1]
     names = page.add_axes(x, y)
+    line = page.shapes[-1] if y["ticks"] else {}
     if panel.equal:
         y |= {"scaleanchor": names["x"], "constrain": "domain"}
         x |= {"constrain": "domain"}
     key = BESIDE * page.cell["x"] if panel.legend == "panel" else page.size["x"] - KEY - 2 * GAP
     axes: dict[Way, PanelAxis] = {"x": panel.x, "y": panel.y}
-    frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel), room=beside + GAP)
+    frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel))
+    frame.room += sum(beside)
     frame.draw(panel.marks)
-    if panel.right:
-        _draw_beside(frame, panel, panel.right, "x", {"x": (right - beside + BETWEEN, right), "y": box["y"]})
+    start, end = box["x"]
+    for part, width in zip(panel.right, beside, strict=True):
+        _draw_beside(frame, panel, part, "x", {"x": (end + BETWEEN, end + width), "y": box["y"]})
+        end += width
+    for part, width in zip(reversed(panel.left), reversed(ahead), strict=True):
+        start -= width
+        place: Box = {"x": (start, start + width - BETWEEN), "y": box["y"]}
+        y["anchor"] = _draw_beside(frame, panel, part, "x", place)  # the numbers are to the left of all
+        line |= {"xref": f"{y['anchor']} domain"}
     if panel.top:
         _draw_beside(frame, panel, panel.top, "y", {"x": box["x"], "y": (top - above + BETWEEN, top)})
     if panel.legend == "panel":
-        where: Spec = {"x": (right - beside + frame.room) / page.size["x"], "y": top / page.size["y"]}
+        where: Spec = {"x": (box["x"][1] + frame.room) / page.size["x"], "y": top / page.size["y"]}
         title = escaped(wrapped(panel.legend_title or "", key))
         page.layout[legend] = LEGEND | where | {"xanchor": "left", "title": {"text": title} | TEXT}
     if panel.title:
@@ -218,8 +227,8 @@ def _plotly_panel(
     return names["y"]
 
 
-def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: Box) -> None:
-    """Draw a narrow panel, with a separate axis along ``way`` and an axis of the main panel across."""
+def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: Box) -> str:
+    """Draw a narrow panel with its axis along ``way`` and that of the main panel across; return its name."""
     page, across = frame.page, OTHER[way]
     own = axis_spec(part, way, page, box) | {"tickfont": {"size": SMALL}}
     follow = {"matches": frame.names[across], "showticklabels": False, "ticks": "", "title": None}
@@ -227,14 +236,17 @@ def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: 
     names = page.add_axes(own, shared) if way == "x" else page.add_axes(shared, own)
     axes, groups = frame.axes | {way: getattr(part, way)}, frame.groups | _labels_by_color(part)
     PanelContext(page, box, axes, names, frame.legend, frame.legend_width, groups).draw(part.marks)
+    return names[way]
 
 
-def _right_panel_pixels(panel: Panel, width: float) -> float:
-    """Return the width of the narrow panel to the right, which must contain its tick labels."""
-    axis = panel.right.x if panel.right else PanelAxis()
-    texts = [text for _, text in axis.ticks or () if axis.numbers and not axis.turned]
-    words = [SMALL * text_width(text) + 2 * GAP for text in texts]
-    return min(max(panel.narrow * width, *words, 0.0), 0.4 * width)
+def _widths(panel: Panel, side: tuple[Panel, ...], width: float) -> list[float]:
+    """Return the widths of narrow panels on a side with their gaps; each must contain its tick labels."""
+    widths = []
+    for part in side:
+        texts = [text for _, text in part.x.ticks or () if part.x.numbers and not part.x.turned]
+        words = [SMALL * text_width(text) + 2 * GAP for text in texts]
+        widths.append(min(max(panel.narrow * width, *words, 0.0), 0.4 * width / len(side)) + BETWEEN)
+    return widths
 
 
 def _labels_by_color(panel: Panel) -> dict[str, str]:

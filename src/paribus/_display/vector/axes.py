@@ -118,15 +118,21 @@ class Frame:
     title: str = ""
     x_label: str = ""
     y_label: str = ""
-    right: Frame | None = None
+    left: tuple[Frame, ...] = ()
+    right: tuple[Frame, ...] = ()
     top: Frame | None = None
     bars: tuple[ColorBar, ...] = ()
     covered: bool = False
 
     @property
+    def ahead(self) -> float:
+        """The left edge of the panel and its narrow panels, in pixels."""
+        return self.left[0].box.left if self.left else self.box.left
+
+    @property
     def beyond(self) -> float:
-        """The right edge of the panel and its narrow panel, in pixels."""
-        return self.right.box.right if self.right is not None else self.box.right
+        """The right edge of the panel and its narrow panels, in pixels."""
+        return self.right[-1].box.right if self.right else self.box.right
 
 
 def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
@@ -134,20 +140,18 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
 
     ``cell`` is the width and height of the grid cell of the panel, which includes the texts around it.
     """
-    beside = _right_panel_width(panel, outer.width) + BETWEEN if panel.right is not None else 0.0
+    before, after = (_widths(panel, side, outer.width) for side in (panel.left, panel.right))
     above = panel.narrow * outer.height + BETWEEN if panel.top is not None else 0.0
-    box = Box(outer.left, outer.top + above, outer.right - beside, outer.bottom)
+    box = Box(outer.left + sum(before), outer.top + above, outer.right - sum(after), outer.bottom)
     ends: dict[Way, tuple[float, float]] = {"x": ends_of(panel, "x"), "y": ends_of(panel, "y")}
     if panel.equal:  # shrink the box, so that a unit has the same length on both axes
         spans = [high - low for low, high in (ends["x"], ends["y"])]
         unit = min(box.width / spans[0], box.height / spans[1])
         box = Box(box.left, box.top, box.left + unit * spans[0], box.top + unit * spans[1])
     x, y = (_side_of_box(getattr(panel, way), ends[way], way, box, cell) for way in ("x", "y"))
-    right = top = None
-    if panel.right is not None:
-        place = Box(box.right + BETWEEN, box.top, box.right + beside, box.bottom)
-        own = _side_of_box(panel.right.x, ends_of(panel.right, "x"), "x", place, cell)
-        right = Frame(panel.right, place, own, replace(y, ticks=Ticks()))
+    left = _frames_beside(panel.left, before, outer.left, box, y, cell)
+    right = _frames_beside(panel.right, after, box.right + BETWEEN, box, y, cell)
+    top = None
     if panel.top is not None:
         place = Box(box.left, box.top - above, box.right, box.top - BETWEEN)
         own = _side_of_box(panel.top.y, ends_of(panel.top, "y"), "y", place, cell)
@@ -161,11 +165,30 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
         fitted_lines(panel.title or "", outer.width, BOLDER * TITLE, LINES),
         fitted_lines(panel.x.label, box.width, FONT, LINES),
         fitted_lines(panel.y.label, box.height, FONT, LINES),
+        left,
         right,
         top,
         tuple(_color_bar_of(mark, box.height, len(colored)) for mark in colored),
         not has_curves(panel),
     )
+
+
+def _frames_beside(
+    parts: tuple[Panel, ...],
+    widths: list[float],
+    start: float,
+    box: Box,
+    y: Side,
+    cell: tuple[float, float],
+) -> tuple[Frame, ...]:
+    """Return the layout of narrow panels next to ``box``, whose y-axis they share, from ``start`` on."""
+    frames = []
+    for part, width in zip(parts, widths, strict=True):
+        place = Box(start, box.top, start + width - BETWEEN, box.bottom)
+        x = _side_of_box(part.x, ends_of(part, "x"), "x", place, cell)
+        frames.append(Frame(part, place, x, replace(y, ticks=Ticks())))
+        start += width
+    return tuple(frames)
 
 
 def _side_of_box(
@@ -177,11 +200,10 @@ def _side_of_box(
     return Side(axis, *ends, start, end, ticks)
 
 
-def _right_panel_width(panel: Panel, width: float) -> float:
-    """Return the width of the narrow panel to the right, which must contain its tick texts."""
-    texts = [text for _, text in (panel.right.x.ticks if panel.right is not None else ()) or ()]
-    words = max((TICK * text_width(text) for text in texts), default=0.0)
-    return min(max(panel.narrow * width, words), 0.4 * width)
+def _widths(panel: Panel, side: tuple[Panel, ...], width: float) -> list[float]:
+    """Return the widths of narrow panels on a side with their gaps; each must contain its tick texts."""
+    words = [max((TICK * text_width(text) for _, text in part.x.ticks or ()), default=0.0) for part in side]
+    return [min(max(panel.narrow * width, word), 0.4 * width / len(side)) + BETWEEN for word in words]
 
 
 def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
@@ -269,8 +291,8 @@ def rooms_of(frame: Frame, legend: float) -> Rooms:
     upwards = x.ticks.width if x.ticks.turned else x.ticks.height
     written = MARK + 3.0 + upwards if outer.x.numbers and x.ticks.entries else 0.0
     below = GAP + written + text_height(frame.x_label, FONT) + GAP * bool(frame.x_label)
-    if frame.right is not None:
-        below = max(below, GAP + MARK + 3.0 + frame.right.x.ticks.height)
+    for part in (*frame.left, *frame.right):
+        below = max(below, GAP + MARK + 3.0 + part.x.ticks.height)
     aside = MARK + 4.0 + y.ticks.width if outer.y.numbers and y.ticks.entries else 0.0
     left = GAP + aside + text_height(frame.y_label, FONT) + GAP * bool(frame.y_label)
     right = GAP + max((bar.width for bar in frame.bars), default=0.0) + legend
@@ -282,11 +304,11 @@ def rooms_of(frame: Frame, legend: float) -> Rooms:
 def _overhang(frame: Frame) -> tuple[float, float]:
     """Return how far tick texts extend beyond the left and the right edge of a panel, in pixels."""
     before = after = 0.0
-    for part in (frame, frame.right):
-        if part is None or part.x.ticks.turned or not part.panel.x.numbers:
+    for part in (frame, *frame.left, *frame.right):
+        if part.x.ticks.turned or not part.panel.x.numbers:
             continue
         for at, text in part.x.ticks.entries:
             half, middle = part.x.ticks.size * text_width(text) / 2 + 2.0, float(part.x.at(at))
-            before = max(before, frame.box.left - middle + half)
+            before = max(before, frame.ahead - middle + half)
             after = max(after, middle + half - frame.beyond)
     return before, after

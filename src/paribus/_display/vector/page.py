@@ -101,8 +101,8 @@ def labeled(panels: Iterable[Panel]) -> dict[str, Labeled]:
     """Return the first mark of each label in panels and their narrow panels."""
     found: dict[str, Labeled] = {}
     for panel in panels:
-        for part in (panel, panel.right, panel.top):
-            for mark in part.marks if part is not None else ():
+        for part in panel.parts:
+            for mark in part.marks:
                 if isinstance(mark, Line | Band | Points | Bars | Hatch) and mark.label:
                     found.setdefault(mark.label, mark)
     return found
@@ -431,19 +431,19 @@ def _draw_image(canvas: Canvas, layout: ImageLayout) -> None:
 def _svg_panel(canvas: Canvas, frame: Frame) -> None:
     """Draw a panel with its axes, narrow panels and color bars."""
     _svg_grid(canvas, frame)
-    for part, sides in ((frame, "xy"), (frame.right, "x"), (frame.top, "y")):
-        if part is not None:
-            for mark in part.panel.marks:
-                DRAW[type(mark)](canvas, part, mark)
-            if "x" in sides and part.panel.x.scale != "none":
-                _svg_x_axis(canvas, part)
-            if "y" in sides and part.panel.y.scale != "none":
-                _svg_y_axis(canvas, part)
+    beside, above = (*frame.left, *frame.right), () if frame.top is None else (frame.top,)
+    for part in (frame, *beside, *above):
+        for mark in part.panel.marks:
+            DRAW[type(mark)](canvas, part, mark)
+        if part not in above and part.panel.x.scale != "none":
+            _svg_x_axis(canvas, part)
+        if part not in beside and part.panel.y.scale != "none":
+            _svg_y_axis(canvas, part)
     for number, bar in enumerate(frame.bars):
         _svg_color_bar(canvas, frame, bar, number)
     if frame.title:
         top = (frame.top or frame).box.top - GAP
-        canvas.words([PlacedText(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
+        canvas.words([PlacedText(frame.ahead, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
 
 
 def _svg_grid(canvas: Canvas, frame: Frame) -> None:
@@ -453,8 +453,8 @@ def _svg_grid(canvas: Canvas, frame: Frame) -> None:
     side, across = (frame.x, frame.y) if lying else (frame.y, frame.x)
     if frame.covered or x.scale == "none" or side.axis.scale == "none":
         return
-    reach = across.end if lying or frame.right is None else frame.right.x.end
-    _svg_tick_lines(canvas, side, (across.start, reach), "x" if lying else "y", GRID)
+    ends = (across.start, across.end) if lying else (frame.ahead, frame.beyond)
+    _svg_tick_lines(canvas, side, ends, "x" if lying else "y", GRID)
 
 
 def _svg_tick_lines(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, color: str) -> None:
@@ -489,12 +489,12 @@ def _svg_x_axis(canvas: Canvas, frame: Frame) -> None:
 
 def _svg_y_axis(canvas: Canvas, frame: Frame) -> None:
     """Draw the y-axis of a panel with its ticks and its label."""
-    side, box = frame.y, frame.box
-    canvas.stroke(segment_path(box.left, box.bottom, box.left, box.top), DATA, 1.0)
-    _svg_tick_lines(canvas, side, (box.left - MARK, box.left), "y", DATA)
-    label = box.left - GAP
+    side, box, left = frame.y, frame.box, frame.ahead
+    canvas.stroke(segment_path(left, box.bottom, left, box.top), DATA, 1.0)
+    _svg_tick_lines(canvas, side, (left - MARK, left), "y", DATA)
+    label = left - GAP
     if side.axis.numbers and side.ticks.entries:
-        right = box.left - MARK - 4.0
+        right = left - MARK - 4.0
         words = [replace(word, x=right) for word in _tick_texts(side, along_x=False)]
         canvas.words(words, side.ticks.size, "right")
         label = right - side.ticks.width - GAP
