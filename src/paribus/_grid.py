@@ -75,7 +75,7 @@ class Axis:
     """The grid values of one feature.
 
     ``cells`` has the values in the dtype of the column, followed by the missing value if the data has any.
-    ``values`` are the reported values: NumPy numbers and dates, or text for other categories. ``missing`` is
+    ``values`` are the reported values: NumPy numbers and dates, names of codes, or text. ``missing`` is
     the weight of rows with a missing value, ``missing_share`` its share. ``ordered`` says whether the order
     of the values has a meaning. ``cell_counts`` is the number of rows in each cell, None if the summary did
     not count them. ``value_counts`` is the number of rows with each value and between two values, see
@@ -404,7 +404,7 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         summary.name,
         summary.kind,
         cells,
-        _values_for_results(cells.values),
+        summary.labels(_values_for_results(cells.values)),
         summary.missing,
         summary.missing_share,
         _as_unit(summary.deciles, summary.unit),
@@ -431,7 +431,8 @@ def _hardly_varies(summary: Summary) -> list[Note]:
     if summary.ends is None and summary.category_weights is not None and len(summary.category_weights):
         position = int(np.argmax(summary.category_weights))
         assert summary.categories is not None
-        value, weight = summary.categories[position], float(summary.category_weights[position])
+        value = summary.labels(summary.categories)[position]
+        weight = float(summary.category_weights[position])
     single = summary.categories is not None and len(summary.categories) == 1
     if single or weight < CONSTANT * summary.weight:
         return []
@@ -562,6 +563,10 @@ def given_values(given: Any, summary: Summary) -> Array:
             f"custom_values for {name!r} has a missing value; the effect at missing is reported separately "
             f"as .missing if the data has missing values"
         )
+    if summary.names is not None:
+        codes = {label: code for code, label in summary.names.items()}
+        _check_categories(name, items, (*codes, *summary.names))
+        items = given = objects(codes.get(item, item) for item in items)
     if summary.declared is not None:
         _check_categories(name, items, summary.declared)
     if summary.unit is not None:

@@ -66,7 +66,10 @@ class GroupPerformance(GroupedStatistic):
         return build
 
 
-SPEC = SummarySpec(False, MOST_VALUES, (0.25, 0.75), given=False, bins=(QUANTILES,))
+def _spec(by: By) -> SummarySpec:
+    """Return the summary that groups need of their column; one whose codes have names is categorical."""
+    named = by.names is not None
+    return SummarySpec(named, MOST_VALUES, (0.25, 0.75), bins=(QUANTILES,), names=by.names)
 
 
 def column_groups(context: RunContext) -> GroupsByColumn:
@@ -106,7 +109,7 @@ def _unsampled_notes(
     elif every.categories is not None and sampled.categories is not None:
         known = set(sampled.categories.tolist())
         unknown = np.array([value not in known for value in every.categories.tolist()], dtype=bool)
-        labels = distinct_texts(category_values(every)[unknown])
+        labels = distinct_texts(every.labels(category_values(every))[unknown])
     labels += [grouping.labels[-1]] * (every.missing > 0 and not sampled.missing)
     if labels:
         yield NoteCode.SMALL_GROUP.note(
@@ -116,26 +119,28 @@ def _unsampled_notes(
 
 def _column_summary(context: RunContext, by: By) -> Summary:
     """Return the summary of the grouping column; that of out-of-core rows is read."""
+    spec = _spec(by)
     if by.values is None:
-        return _column_data(context).summary(0, {0: SPEC})
+        return _column_data(context).summary(0, {0: spec})
     rows = context.rows
     assert isinstance(rows, Rows)
-    options = {"limit": SPEC.limit, "percentiles": SPEC.percentiles, "bins": SPEC.bins}
-    return summarize_column(by.values, rows.weights, nominal=False, **options)  # type: ignore[arg-type]
+    options = {"limit": spec.limit, "percentiles": spec.percentiles, "bins": spec.bins}
+    summary = summarize_column(by.values, rows.weights, nominal=spec.nominal, **options)  # type: ignore[arg-type]
+    return summary.named(spec.names)
 
 
 def _column_data(context: RunContext) -> OutOfCoreData:
     """Return the grouping column of out-of-core data, surveyed once."""
     data = context.data
     assert isinstance(data, OutOfCoreData)
-    reading, by = data.reading, data.reading.by
+    reading, by = data.reading, data.by
     assert by is not None
 
     def surveyed() -> OutOfCoreData:
-        column = TableReader(reading.source, (by,), (by,), reading.weight, by=by)
+        column = TableReader(reading.source, (by.name,), (by.name,), reading.weight, by=by.name)
         own = OutOfCoreData(column, data.on_error, survey_name="survey-groups")
         memory = context.memory if context.memory_was_given else None
-        survey = SurveyRequest(({0: SPEC},), (), context.threads or 1, memory)
+        survey = SurveyRequest(({0: _spec(by)},), (), context.threads or 1, memory)
         own.prepare(survey, context.runner, lambda table: None)
         return own
 

@@ -93,13 +93,14 @@ def open_data(
 class By:
     """The argument ``by``: name of the grouping variable, cut points if given, and values in memory.
 
-    ``named`` says that the name is that of a column of X.
+    ``named`` says that the name is that of a column of X. ``names`` are those of codes.
     """
 
     name: str
     cuts: Any = None
     named: bool = True
     values: Column | None = None
+    names: Mapping[Any, str] | None = None
 
     @classmethod
     def of(cls, by: Any) -> By:
@@ -333,7 +334,8 @@ class InMemoryData:
         """Return the summary of a column, computed at each call."""
         one = wanted[feature]
         options = {"limit": one.limit, "percentiles": one.percentiles, "bins": one.bins}
-        return summarize(self.rows, feature, nominal=one.nominal, **options)  # type: ignore[arg-type]
+        summary = summarize(self.rows, feature, nominal=one.nominal, **options)  # type: ignore[arg-type]
+        return summary.named(one.names)
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return 0: quantiles are exact."""
@@ -506,7 +508,8 @@ class OutOfCoreData:
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Return the summary of a feature from the survey."""
         assert self._surveyed is not None
-        return self._surveyed.summary(self._specs(wanted)[feature], wanted[feature])
+        summary = self._surveyed.summary(self._specs(wanted)[feature], wanted[feature])
+        return summary.named(wanted[feature].names)
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return the largest rank error of a quantile, as a share of the total weight."""

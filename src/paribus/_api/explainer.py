@@ -31,6 +31,7 @@ from paribus._api.runner import Runner
 from paribus._data.features import (
     Features,
     Header,
+    names_of_codes,
     split_groups,
 )
 from paribus._data.table import Table
@@ -91,6 +92,9 @@ class Explainer:
         The target, for `marginal`, `explain` and importance by permutation, or the name of its column in X.
     sample_weight, categorical_features
         As for `partial_dependence`.
+    category_names : mapping, optional
+        Names of the codes of categorical columns: ``{"city": ["Oslo", "Rome"]}`` for codes 0 and 1, or
+        ``{"city": {1: "Oslo"}}``. Results and ``custom_values`` use names; models get codes.
     response_method
         As for `partial_dependence`. For ``times`` also ``"predict_survival_function"``, which is then the
         default, or ``"predict_cumulative_hazard_function"``.
@@ -152,6 +156,7 @@ class Explainer:
         *,
         sample_weight: Any = None,
         categorical_features: Any = None,
+        category_names: Mapping[Any, Any] | None = None,
         response_method: ResponseMethod = "auto",
         by: Any = None,
         feature_names: Any = None,
@@ -172,12 +177,16 @@ class Explainer:
         data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y, by)
         if max_memory is not None and isinstance(data, InMemoryData):
             data.rows = replace(data.rows, keeps=False)
+        grouped = data.by
+        names = names_of_codes(category_names, data.header, grouped and grouped.name)
+        data.by = grouped and replace(grouped, names=names.get(grouped.name))
         self._subject = Subject(
             estimators=as_model_list(estimator) or (() if estimator is None else (estimator,)),
             several=as_model_list(estimator) is not None,
             data=data,
             y=target,
             categorical_features=categorical_features,
+            category_names=names,
             response_method=response_method,
             times=times,
             target_names=target_names,

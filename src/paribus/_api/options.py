@@ -130,6 +130,7 @@ class Subject:
     data: ExplainerData
     y: Any
     categorical_features: Any
+    category_names: Mapping[str, Mapping[Any, str]]
     response_method: ResponseMethod
     times: Any
     target_names: Any
@@ -146,16 +147,22 @@ class Subject:
         header = self.data.header
         nominal = resolve_set("categorical_features", self.categorical_features, header)
         taken = {column: (name, len(columns)) for name, columns in groups.items() for column in columns}
-        single = [taken.get(column, (header.names[column], 1)) for column in sorted(nominal)]
-        kept = [name for name, size in single if size == 1]
-        return replace(self, data=self.data.grouped(groups), categorical_features=kept)
+        features = [taken.get(column, (name, 1)) for column, name in enumerate(header.names)]
+        kept = [features[column][0] for column in sorted(nominal) if features[column][1] == 1]
+        named = {
+            feature: self.category_names[name]
+            for name, (feature, size) in zip(header.names, features, strict=True)
+            if size == 1 and name in self.category_names
+        }
+        data = self.data.grouped(groups)
+        return replace(self, data=data, categorical_features=kept, category_names=named)
 
     def axes(
         self, features: Any, groups: Groups, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
     ) -> AxisOptions:
         """Return the options of axes; with ``features=None``, unsupported columns are skipped."""
-        header, skip = self.data.header, features is None
-        return AxisOptions.of(header, groups, grid, self.categorical_features, custom_values, skip, bins)
+        header, nominal, names = self.data.header, self.categorical_features, self.category_names
+        return AxisOptions.of(header, groups, grid, nominal, names, custom_values, features is None, bins)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

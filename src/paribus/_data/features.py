@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._text import count
-from paribus.errors import FeatureError, GridError, InputError, did_you_mean
+from paribus.errors import FeatureError, GridError, InputError, OptionError, did_you_mean
 
 Feature: TypeAlias = str | int
 Features: TypeAlias = Feature | Sequence[Any] | Mapping[Any, Any]
@@ -248,6 +248,42 @@ def values_by_position(custom_values: Any, names: Names, requested: set[int]) ->
             raise GridError(f"custom_values names {own[feature]!r} twice, by name and by position")
         given[feature] = values
     return given
+
+
+def names_of_codes(category_names: Any, names: Names, by: str | None) -> dict[str, dict[Any, str]]:
+    """Return the name of each code, by column of X or the grouping variable ``by``."""
+    form = "a list of names by code, as in {'city': ['Oslo', 'Rome']}, or a mapping such as {1: 'Oslo'}"
+    if not isinstance(category_names, (Mapping, type(None))):
+        raise OptionError(f"category_names={category_names!r} must map features to {form}")
+    columns = Header.of(names).given
+    by_feature: dict[str, dict[Any, str]] = {}
+    for token, given in (category_names or {}).items():
+        try:
+            feature = by if token == by else columns[_column_position(token, columns)]
+        except FeatureError as error:
+            raise FeatureError(f"category_names: {error}") from error
+        if feature in by_feature:
+            raise OptionError(f"category_names has {feature!r} twice; give it by name or by position")
+        if not isinstance(given, Mapping) and not _is_list(given):
+            raise OptionError(f"category_names of {feature!r} is {given!r}; pass {form}")
+        by_code = dict(given if isinstance(given, Mapping) else enumerate(given))
+        _check_names(feature, by_code)
+        by_feature[feature] = {code: str(name) for code, name in by_code.items()}
+    return by_feature
+
+
+def _check_names(feature: str, by_code: Mapping[Any, Any]) -> None:
+    """Raise unless the keys are numbers and their names are distinct texts."""
+    names = list(by_code.values())
+    for code, name in by_code.items():
+        if not isinstance(code, (int, float, np.number)) or code != code:
+            raise OptionError(f"category_names of {feature!r} has the code {code!r}; codes must be numbers")
+        if not isinstance(name, str) or not name.strip():
+            raise OptionError(f"category_names of {feature!r} has the name {name!r}; names must be text")
+        if names.count(name) > 1:
+            raise OptionError(
+                f"category_names of {feature!r} has {name!r} twice; give each code its own name"
+            )
 
 
 def position(token: Any, names: Names) -> int:

@@ -83,7 +83,7 @@ class GroupsByColumn:
         joined = len(values) > MOST_CATEGORIES + 1
         if joined:
             kept = sorted(np.argsort(-weights, kind="stable")[:MOST_CATEGORIES].tolist())
-        labels = distinct_texts([values[position] for position in kept])
+        labels = distinct_texts(summary.labels(values)[kept])
         other, missing = (distinct_from(labels, label) for label in (OTHER, MISSING))
         notes: tuple[Note, ...] = ()
         if joined:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._data.kinds import Steps, objects
 from paribus._data.rows import Rows
 from paribus._data.table import Column, Table
+from paribus._text import count
+from paribus.errors import InputError
 
 DECILES = tuple(q / 10 for q in range(11))
 CENTER = (0.05, 0.95)  # percentiles between which most points of a grid over the whole range lie
@@ -30,6 +33,7 @@ class SummarySpec:
 
     Without ``percentiles``, a grid of ``limit`` points covers the whole range. If grid values are ``given``,
     the number of categories is not limited. ``bins`` are the numbers of bins whose edges are needed.
+    ``names`` are those of codes, if the values have names.
     """
 
     nominal: bool
@@ -37,6 +41,7 @@ class SummarySpec:
     percentiles: tuple[float, float] | None
     given: bool = False
     bins: tuple[int, ...] = ()
+    names: Mapping[Any, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +63,7 @@ class Summary:
     than half of the weight. ``unit`` is the dtype of dates and durations, ``dtype`` that of numbers and
     ticks. ``steps`` are the steps between dates or durations. ``ordered`` holds the sorted finite values
     if they are in memory and have no weights. ``rank_error`` bounds the error of the rank of a quantile or
-    edge, as a share of the weight.
+    edge, as a share of the weight. ``names`` are those of ``categories`` that are codes.
     """
 
     name: str
@@ -83,6 +88,30 @@ class Summary:
     steps: Steps | None = None
     counted: bool = False
     rank_error: float = 0.0
+    names: Mapping[Any, str] | None = None
+
+    def named(self, names: Mapping[Any, str] | None) -> Summary:
+        """Return the summary with names of its codes, or raise for other values and codes without a name."""
+        if names is None or self.categories is None:
+            return self
+        codes = self.categories.tolist()
+        numbers = all(isinstance(code, (int, float, np.number, Decimal)) for code in codes)
+        if self.categories.dtype.kind in "mM" or not numbers:
+            raise InputError(
+                f"category_names has {self.name!r}, whose values, such as {self.categories[0]!r}, are not "
+                "numeric codes; leave it out"
+            )
+        unnamed = [code for code in codes if code not in names]
+        if unnamed:
+            raise InputError(
+                f"category_names has {count(len(names), 'name')} for {self.name!r}, and none for its code "
+                f"{unnamed[0]!r}; add it, or set it to missing in X"
+            )
+        return replace(self, names=names)
+
+    def labels(self, values: Array) -> Array:
+        """Return categories as results report them: the names of codes, if they have names."""
+        return values if self.names is None else objects(map(self.names.__getitem__, values.tolist()))
 
     @property
     def missing_share(self) -> float:

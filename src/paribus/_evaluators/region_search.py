@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ class SplitCells:
     The cells of a number or date are bins that include their upper ends. ``thresholds`` are the upper ends of
     all bins but the last; those of dates are integers, and ``unit`` is their dtype. The cells of a nominal
     feature are its most frequent ``categories``, and one of all others. The last cell has missing values,
-    and ``missing`` says whether there are any.
+    and ``missing`` says whether there are any. ``names`` are those of categories that are codes.
     """
 
     feature: int
@@ -48,6 +48,7 @@ class SplitCells:
     thresholds: Array
     unit: np.dtype[Any] | None = None
     categories: tuple[Any, ...] = ()
+    names: Mapping[Any, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, feature: int, summary: Summary) -> SplitCells:
@@ -57,7 +58,8 @@ class SplitCells:
             assert summary.categories is not None
             assert summary.category_weights is not None
             kept = np.sort(np.argsort(-summary.category_weights, kind="stable")[:MOST_CATEGORIES])
-            return cls(*own, np.empty(0), None, tuple(summary.categories[kept].tolist()))
+            categories = tuple(summary.categories[kept].tolist())
+            return cls(*own, np.empty(0), None, categories, summary.names or {})
         edges = summary.edges[-1] if summary.edges else np.empty(0)
         return cls(*own, edges[:-1], summary.unit)
 
@@ -142,7 +144,8 @@ class SplitCells:
         if known.all():
             return None, None
         if self.nominal:
-            return None, tuple(value for value, own in zip(self.categories, known, strict=False) if own)
+            listed = (value for value, own in zip(self.categories, known, strict=False) if own)
+            return None, tuple(self.names.get(value, value) for value in listed)
         last = self.thresholds[known.sum() - 1 :][:1]
         return (last.item() if self.unit is None else last.view(self.unit)[0]), None
 

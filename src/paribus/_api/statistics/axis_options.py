@@ -37,7 +37,8 @@ def groups_of(features: Any, header: Header) -> Groups:
 class AxisOptions:
     """The features that need an axis, and the options of its layout.
 
-    ``nominal`` are features that the user declared categorical. ``given`` maps features to custom values.
+    ``nominal`` are features that the user declared categorical, and ``names`` those of codes of some of
+    them. ``given`` maps features to custom values.
     ``skip`` says that unsupported columns are skipped, else they raise. ``bins`` are the numbers of bins of
     ALE. ``surveyed`` are the features to summarize if ``features`` are chosen only after the survey.
     """
@@ -46,6 +47,7 @@ class AxisOptions:
     features: tuple[int, ...]
     grid: GridOptions
     nominal: frozenset[int]
+    names: dict[int, Mapping[Any, str]]
     given: dict[int, Any]
     skip: bool
     bins: tuple[int, ...] = ()
@@ -58,22 +60,24 @@ class AxisOptions:
         groups: tuple[tuple[int, ...], ...],
         grid: GridOptions,
         categorical_features: Any,
+        category_names: Mapping[str, Mapping[Any, str]],
         custom_values: Any,
         skip: bool,
         bins: tuple[int, ...] = (),
     ) -> AxisOptions:
         """Resolve the user's arguments."""
         features = tuple(sorted({feature for group in groups for feature in group}))
-        nominal = resolve_set("categorical_features", categorical_features, header)
+        names = {j: category_names[name] for j, name in enumerate(header.names) if name in category_names}
+        nominal = resolve_set("categorical_features", categorical_features, header) | names.keys()
         given = values_by_position(custom_values, header, set(features))
-        return cls(header, features, grid, nominal, given, skip, bins)
+        return cls(header, features, grid, nominal, names, given, skip, bins)
 
     @cached_property
     def wanted(self) -> dict[int, SummarySpec]:
         """The summary that each feature needs."""
         options = self.grid.resolution, self.grid.percentiles
         return {
-            j: SummarySpec(j in self.nominal, *options, given=j in self.given, bins=self.bins)
+            j: SummarySpec(j in self.nominal, *options, j in self.given, self.bins, self.names.get(j))
             for j in self.surveyed or self.features
         }
 
