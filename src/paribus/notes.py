@@ -127,7 +127,7 @@ class NoteCode(StrEnum):
         "PAR111",
         "issue",
         "cells without rows were filled from their neighbors",
-        "{empty} of {cells:cell} have no rows{treatment}",
+        "{empty} of {cells} cells are empty{treatment}",
     )
     CATEGORY_ORDER = (
         "PAR112",

@@ -315,7 +315,7 @@ def test_ale_bins_without_rows_take_slope_of_nearest():
     np.testing.assert_allclose(found.ale[0], 3 * (np.array(edges) - x.mean()), rtol=0, atol=1e-12 * 60)
     np.testing.assert_array_equal(found.empty, np.isnan(found.local[0]))
     np.testing.assert_array_equal(found.empty, found.rows == 0)
-    assert "4 of 9 cells have no rows and use the nearest cell that has" in found.notes
+    assert "4 of 9 cells are empty and use the nearest cell that has rows" in found.notes
     bent = one(lambda X: X[:, 0] ** 2, x[:, None], custom_values={0: [0.0, 1.0, 2.0, 5.0, 8.0, 9.0]})
     np.testing.assert_allclose(np.diff(bent.ale[0]), [1.0, 1.0, 3.0, 3 * 17.0, 17.0], rtol=1e-12)
 
@@ -354,7 +354,7 @@ def test_ale_rows_beyond_edges_given_do_not_count():
     assert nowhere.empty.all()
     assert np.isnan(nowhere.ale).all()
     assert np.isnan(nowhere.strength).all()
-    assert "no cell has rows, so the effect is unknown" in nowhere.notes
+    assert "1 of 1 cells are empty, so the effect is unknown" in nowhere.notes
     assert not any("finite" in note for note in nowhere.notes)
     assert "100% of the data lies outside the grid of x0, and its local effects ignore it" in nowhere.notes
 

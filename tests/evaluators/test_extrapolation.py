@@ -551,7 +551,7 @@ def test_extrapolation_feature_that_hardly_varies_is_reported(tmp_path, weighted
     told = {
         "mostly": f"mostly is 0 in {100 * share(40):.3g}% of the data",
         "city": f"city is Bern in {100 * share(20):.3g}% of the data",
-        "flag": f"flag is False in {100 * share(10):.3g}% of the data",
+        "flag": f"flag is False in {100 * share(10):.4g}% of the data",
         "day": f"day is 2026-01-01 in {100 * share(30):.3g}% of the data",
     }
     for name, note in told.items():
