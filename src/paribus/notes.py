@@ -198,7 +198,7 @@ class NoteCode(StrEnum):
         "PAR204",
         "tip",
         "the statistics were computed on a sample of the rows",
-        "{what} used {rows} of {total:row}; {consequence}",
+        "{what} used {rows:row}< of {total}>; {consequence}",
     )
     PAIRS_CHOSEN = (
         "PAR208",

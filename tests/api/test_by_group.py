@@ -779,7 +779,7 @@ def test_groups_without_sampled_rows_are_noted_and_records_are_of_the_rows_used(
         numbers = {name: value for name, value in options.items() if name != "grid_resolution"}
         pairs = paribus.h_statistic(function, source, by="g", **numbers)["p"]
         used = int((sample["g"] == "p").sum())
-        assert any(f"computed on {used} rows; errors include" in note for note in pairs.notes)
+        assert any(f"interactions used {used} rows; errors include" in note for note in pairs.notes)
 
 
 def test_splits_as_grid_are_those_of_the_model_for_all_groups():

@@ -109,7 +109,7 @@ def test_features_that_go_together_are_told_with_numbers():
     assert first.startswith("x0 and x1 are not independent (Spearman correlation 0.9")
     assert "of this curve combines values of the two that do not occur together" in first
     assert second.startswith("ALE of x0 differs from PD by up to ")
-    assert f"{found.share[0]:.0%} of the range" in second
+    assert f"{100 * found.share[0]:.3g}% of the range" in second
     value = found.effect.grid_values[0]
     assert found.at[0] in value
     place = list(value).index(found.at[0])

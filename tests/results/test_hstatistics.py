@@ -504,7 +504,7 @@ def test_notes_on_a_subsample_name_the_statistic():
     for function in (paribus.feature_importance, paribus.h_statistic):
         notes = function(predict, X, subsample=20).notes
         (note,) = (note for note in notes if note.code is paribus.notes.NoteCode.ROWS_SAMPLED)
-        assert note == "interactions used 20 of 60 rows; errors include that of subsampling"
+        assert note == "interactions used 20 rows of 60; errors include that of subsampling"
 
 
 def test_outputs_that_are_not_there_are_refused(found):

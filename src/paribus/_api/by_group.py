@@ -33,7 +33,6 @@ from paribus.notes import Note, NoteCode
 from paribus.results.groups import Group, GroupedResults
 from paribus.results.performance import Performance
 
-SHOWN = 3  # groups without sampled rows in a note
 GROUPED_ROWS = 65_536  # rows read at a time when only groups are counted
 
 

@@ -299,7 +299,8 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
         yield NoteCode.OUTSIDE_GRID.note(feature=name, share=beyond)
     if estimate.empty.any():
         empty, size = int(estimate.empty.sum()), estimate.empty.size
-        treatment = " and use the nearest cell that has rows" if empty < size else ", so the effect is unknown"
+        filled = " and use the nearest cell that has rows"
+        treatment = filled if empty < size else ", so the effect is unknown"
         yield NoteCode.EMPTY_CELLS.note(empty=empty, cells=size, share=empty / size, treatment=treatment)
 
 

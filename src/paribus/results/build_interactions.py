@@ -141,7 +141,7 @@ class InteractionBuilder:
             yield NoteCode.ROWS_SAMPLED.note(
                 what="interactions",
                 rows=p.sampled_rows,
-                total=p.rows,
+                total=p.rows if p.rows > p.sampled_rows else None,
                 consequence="errors include that of subsampling",
             )
         yield from skipped_notes(p)
