@@ -128,15 +128,6 @@ def share_text(part: float) -> str:
     return f"{100 * part:.3g}%" if part < 0.995 else f"{100 * part:.4g}%"
 
 
-def digits(value: Any) -> str:
-    """Return a number in six significant digits.
-
-    >>> digits(0.123456789), digits(float("nan")), digits(1e-5)
-    ('0.123457', '–', '1e-05')
-    """
-    return f"{value:.6g}" if math.isfinite(value) else NONE if math.isnan(value) else str(value)
-
-
 def brief(value: float, decimals: int = -99) -> str:
     """Return a number with three significant digits, or with so many ``decimals`` if these are more.
 
@@ -144,10 +135,12 @@ def brief(value: float, decimals: int = -99) -> str:
     ('0.123', '1410', '27,000', '0.99987', '2', '1e-07')
     """
     size = abs(value)
-    if not math.isfinite(value) or 0 < size < 1e-4 or size >= 1e9:
-        return digits(float(f"{value:.3g}"))
-    if 0.9995 <= value < 1:
-        return f"{value:.6g}"
+    if not math.isfinite(value):
+        return NONE if math.isnan(value) else str(value)
+    if 0 < size < 1e-4 or size >= 1e9:
+        return f"{float(f'{value:.3g}'):g}"
+    if 0.9995 <= value < 1:  # two digits of the distance to 1
+        decimals = max(decimals, min(6, 1 - math.floor(math.log10(1 - value))))
     places = max(decimals, 2 - math.floor(math.log10(size)) if size else 0)
     rounded = round(value, places) + 0.0  # never -0
     text = f"{rounded:{',' if abs(rounded) >= 1e4 else ''}.{max(0, places)}f}"
@@ -155,16 +148,16 @@ def brief(value: float, decimals: int = -99) -> str:
 
 
 def measured(value: float, error: float) -> str:
-    """Return a number with its standard error, if that is known, and no less precise than that.
+    """Return a number with its standard error, if that is known and not zero, and no less precise than that.
 
     >>> measured(25.5634, 0.5552), measured(1234.6, 2.13), measured(0.7617, math.nan)
     ('25.6 ± 0.56', '1235 ± 2.1', '0.762')
     """
     if math.isnan(value):
         return NONE
-    if not math.isfinite(error):
+    if not (math.isfinite(error) and error > 0):
         return brief(value)
-    return f"{brief(value, -math.floor(math.log10(error)) if error > 0 else -99)} ± {short(error)}"
+    return f"{brief(value, -math.floor(math.log10(error)))} ± {short(error)}"
 
 
 def span(*values: float) -> list[str]:

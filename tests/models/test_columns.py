@@ -35,7 +35,7 @@ def test_places_of_columns_are_found_by_name():
     assert FittedColumns(("a", "b"), optional=frozenset({"a"})).places(("b",)) == (None, 0)
     with pytest.raises(paribus.errors.TableError, match=r"X has no column 'a', which.*did you mean 'A'"):
         own.places(("A", "b"))
-    with pytest.raises(paribus.errors.TableError, match=r"X has no column 'a' \(nor 1 others\)"):
+    with pytest.raises(paribus.errors.TableError, match=r"X has no column 'a' \(nor 1 other\)"):
         own.places(("x",))
 
 

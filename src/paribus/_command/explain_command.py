@@ -181,7 +181,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         sample_weight=data.sample_weight,
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,
-        progress=not arguments.quiet,
+        progress=False if arguments.quiet else None,
         executor=executor,
         checkpoint=arguments.checkpoint,
         on_error=on_error,

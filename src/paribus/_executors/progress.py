@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 import sys
 from collections.abc import Generator, Iterable, Iterator
@@ -82,7 +81,8 @@ def showing_compilation(progress: bool | None) -> Iterator[None]:
 PATIENCE = 2.0  # seconds before a bar is shown
 ANNOUNCED = 10.0  # seconds of predictions that are announced before
 WARM = 0.5  # seconds before the pace is used, because the first call is often slow
-OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which another line is logged
+SHORT = 1.0  # seconds of a pass without a line in the log
+OFTEN = 30.0  # seconds after which another line is logged
 LOG = logging.getLogger("paribus")
 WORDS = {  # text of a pass by its verb, with which its name begins; by default the verb itself
     "survey": "first look at the data",
@@ -105,8 +105,9 @@ def with_progress(
 ) -> Generator[tuple[int, S]]:
     """Pass states on while counting their rows; ``before`` rows were done earlier.
 
-    With ``progress=None``, the bar appears after two seconds. It appears earlier, after a block, if the pace
-    after half a second predicts a longer duration. Without a terminal or notebook, lines are logged instead.
+    With ``progress=None``, the bar appears after two seconds, or after the first block if that is later: a
+    line announces a long first block, which may have all rows. The bar appears earlier if the pace after half
+    a second predicts a longer duration. Without a terminal or notebook, lines are logged instead.
     """
     bar = _Bar(rows, before, describe_passes(doing))
     start = perf_counter()
@@ -179,7 +180,9 @@ def _shows_bar(progress: bool | None, elapsed: float, done: float, rows: float |
     """Return whether to show the bar after a block, from the expected total time."""
     if progress is not None:
         return progress
-    return rows is not None and elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
+    if rows is None or done > rows - 0.5:
+        return False
+    return elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
 
 
 def has_bars() -> bool:
@@ -200,11 +203,19 @@ class _Bar:
         self._start = perf_counter(), before
 
     def shown_later(self) -> Timer:
-        """Start a timer that shows the bar, in the notebook cell of the call."""
-        timer = Timer(PATIENCE, copy_context().run, (self.show,))
+        """Start a timer that shows the bar, or a line before the first block, in the cell of the call."""
+        timer = Timer(PATIENCE, copy_context().run, (self.show_or_announce,))
         timer.daemon = True
         timer.start()
         return timer
+
+    def show_or_announce(self) -> None:
+        if self.done > self._start[1] or not has_bars():
+            self.show()
+        elif not self._closed:
+            rows = "" if self.rows is None else f" of {self.rows:,.0f} rows"
+            sys.stderr.write(f"paribus: {self.doing}{rows}\n")
+            sys.stderr.flush()
 
     def show(self) -> None:
         with self._lock:
@@ -238,48 +249,36 @@ class _Bar:
 
 
 class LogLines:
-    """Progress in a log: a line after every tenth of the rows or half a minute, and one at the end.
+    """Progress in a log: a line every half a minute, and one at the end of a pass of more than a second.
 
-    ``began`` is the start time of the pass, with ``before`` rows done. Lines are at least two seconds apart,
-    so a short pass logs the last one only.
+    ``began`` is the start time of the pass, with ``before`` rows done.
     """
 
     def __init__(self, doing: str, rows: int | None, done: float, began: float, before: float) -> None:
         self.doing, self.rows, self.done = doing, rows, done
         self._began, self._before = began, before
-        self._written, self._shown = began, -math.inf
+        self._written = began
         self.update(0.0)
 
     def update(self, work: float) -> None:
         """Count rows, and log a line if one is due."""
         self.done += work
-        waited = perf_counter() - self._written
-        further = self.rows is not None and self.done - self._shown >= SHARE * self.rows
-        if not self._complete() and (waited >= OFTEN or (further and waited >= PATIENCE)):
-            self._write()
-
-    def close(self, *, finished: bool) -> None:
-        """Log the duration, unless the pass was stopped."""
-        if finished or self._complete():
-            share = "" if self.rows is None else "100% of "
-            LOG.info(
-                "%s: %s%s rows in %s",
-                self.doing,
-                share,
-                f"{self.done:,.0f}",
-                _duration_text(perf_counter() - self._began),
-            )
-
-    def _write(self) -> None:
-        """Log the share of rows done, and the time left."""
-        self._written, self._shown = perf_counter(), self.done
+        now = perf_counter()
+        if now - self._written < OFTEN or self._complete():
+            return
+        self._written = now
         if self.rows is None:
             LOG.info("%s: %s rows so far", self.doing, f"{self.done:,.0f}")
             return
-        share = self.done / max(self.rows, 1)
-        pace = (self.done - self._before) / max(perf_counter() - self._began, 1e-9)
-        left = f", {_duration_text((self.rows - self.done) / pace)} left" if pace > 0 and share < 1 else ""
-        LOG.info("%s: %s of %s rows%s", self.doing, f"{share:.0%}", f"{self.rows:,}", left)
+        pace = (self.done - self._before) / max(now - self._began, 1e-9)
+        left = f", {_duration_text((self.rows - self.done) / pace)} left" if pace > 0 else ""
+        LOG.info("%s: %s of %s rows%s", self.doing, f"{self.done / self.rows:.0%}", f"{self.rows:,}", left)
+
+    def close(self, *, finished: bool) -> None:
+        """Log the duration, unless the pass was stopped or short."""
+        seconds = perf_counter() - self._began
+        if seconds >= SHORT and (finished or self._complete()):
+            LOG.info("%s: %s rows in %s", self.doing, f"{self.done:,.0f}", _duration_text(seconds))
 
     def _complete(self) -> bool:
         return self.rows is not None and self.done > self.rows - 0.5  # up to rounding

@@ -19,6 +19,7 @@ from paribus._models.libraries.library import Library
 from paribus._models.parameters import attribute, names_in, package_of, steps_of, unbound
 from paribus._models.preprocessing.dependencies import ColumnSubset
 from paribus._models.preprocessing.preparation import Preparation
+from paribus._text import count
 from paribus.errors import RefusalError, TableError, did_you_mean
 
 
@@ -199,7 +200,7 @@ class FittedColumns:
         if len(lacking) == len(found) and self.generated:
             return None
         if lacking:
-            more = f" (nor {len(lacking) - 1} others)" if len(lacking) > 1 else ""
+            more = f" (nor {count(len(lacking) - 1, 'other')})" if len(lacking) > 1 else ""
             near = did_you_mean(lacking[0], header)
             raise TableError(f"X has no column {lacking[0]!r}{more}, which the model was fitted on{near}")
         return tuple(found)

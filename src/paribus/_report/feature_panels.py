@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from paribus._report.figures import ALL_OUTPUTS, References, drawn_outputs, feature_figures, figure
+import numpy as np
+
+from paribus._report.figures import SOME_OUTPUTS, References, drawn_outputs, feature_figures, figure
 from paribus._report.first_sections import against, note_item
 from paribus._report.markup import (
     Markup,
     at,
     element,
-    error_digits,
     facts,
     folded,
     joined,
@@ -20,13 +21,9 @@ from paribus._report.markup import (
     shortened,
     table,
 )
-from paribus._report.sentences import shape_words, shown_curve
-from paribus._text import NONE, brief, count, digits, measured
-from paribus.results.text_table import head_of
-
-Columns = dict[str, list[str]]  # cells of a table by the head of their column
-OF_ROWS = ("support", "rows")  # columns that are the same for all outputs
-OF_MANY = ("average", "ale", "predicted", "observed", "standard_error", "observed_error")
+from paribus._text import NONE, brief, count, measured
+from paribus.results.sentences import shown_curve
+from paribus.results.text_table import text_table
 
 PRINTED = 10  # features with a panel on paper, at most
 
@@ -34,8 +31,8 @@ PRINTED = 10  # features with a panel on paper, at most
 def panels_section(refs: References) -> Markup:
     """Return the section with a panel for each feature, of which the first is unfolded."""
     panels = (_feature_panel(refs, name) for name in refs.ranks)
-    weaker = len(refs.ranks) - PRINTED
-    left_out = f"{count(weaker, 'weaker feature')} not printed." if weaker > 0 else ""
+    many = len(refs.ranks) - PRINTED
+    weaker = f"{count(many, 'weaker feature')} without a panel on paper" if many > 0 else ""
     return element(
         "section",
         element("h2", "Curves"),
@@ -47,7 +44,7 @@ def panels_section(refs: References) -> Markup:
             "or interact.",
         ),
         *panels,
-        element("p", left_out, class_="paper") if left_out else None,
+        element("p", f"{weaker} are in the table of all features.", class_="paper") if weaker else None,
         id="features",
         aria_label="Curves",
     )
@@ -55,7 +52,7 @@ def panels_section(refs: References) -> Markup:
 
 def _feature_panel(refs: References, name: str) -> Markup:
     rank, own = refs.ranks[name], refs.rows[name]
-    brief_text = f"{shape_words(refs, name)}; strength {measured(own.strength, own.standard_error)}"
+    brief_text = f"{own.shape or NONE}; strength {measured(own.strength, own.standard_error)}"
     head = element("h3", f"{rank}. ", name_of(name))
     body = element(
         "div",
@@ -76,11 +73,11 @@ def _feature_panel(refs: References, name: str) -> Markup:
 
 def _feature_facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
-    effect, shape, curve = explanation.effects[name], refs.widest(name), shown_curve(refs, name)
-    own = refs.rows[name]
+    effect, shape, own = explanation.effects[name], refs.widest(name), refs.rows[name]
+    curve = shown_curve(effect, shape)
     known: list[tuple[str, Any]] = [("Kind", effect.kinds[0])]
     if curve is not None:
-        known.append(("Effect", curve.ends_text))
+        known.append(("Effect", curve.path_text))
     if shape is not None:
         known += [
             ("Whole range", measured(shape.range, shape.range_error)),
@@ -131,51 +128,38 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
 def _feature_numbers(refs: References, name: str) -> Markup:
     """Return the folded tables of the numbers of all curves of a feature."""
     explanation, shown = refs.explanation, shortened(name, 40)
+    effect = explanation.effects[name]
+    first, second = (
+        [effect.output_names[o] for o in drawn_outputs(effect, most)] for most in (SOME_OUTPUTS, 1)
+    )
     curves = {
-        f"Partial dependence on {shown}": explanation.effects[name],
-        f"Accumulated local effects of {shown}": explanation.ale.get(name),
-        f"Averages over the rows near each value of {shown}": explanation.averages.get(name),
+        f"Partial dependence on {shown}": (effect, first),
+        f"Accumulated local effects of {shown}": (explanation.ale.get(name), second),
+        f"Averages over the rows near each value of {shown}": (explanation.averages.get(name), second),
     }
-    tables = (number_table(caption, curve_columns(one)) for caption, one in curves.items() if one is not None)
+    tables = (
+        _curve_table(refs, caption, curve, outputs)
+        for caption, (curve, outputs) in curves.items()
+        if curve is not None
+    )
     return folded("Numbers of these figures", *tables, class_="numbers appendix")
 
 
-def number_table(caption: str, columns: Columns) -> Markup:
-    """Return a table of numbers from its columns."""
-    rows: Iterable[tuple[str, ...]] = zip(*columns.values(), strict=True)
-    return table(caption, list(columns), rows, class_="numeric")
-
-
-def curve_columns(curve: Any) -> Columns:
-    """Return the columns of the table of a curve, side by side for its outputs.
-
-    Of many outputs they are the averages and errors only.
-    """
-    columns = dict(curve._tables()[0].columns)
-    outputs, values = curve.output_names, columns.pop(0)
-    del columns["output"]
-    size = len(values) // len(outputs)
-    table: Columns = {"Value": ["missing" if value is None else at(value) for value in values[:size]]}
-    for name, numbers in columns.items():
-        if name in OF_ROWS:
-            table[head_of(name)] = [digits(number) for number in numbers[:size]]
-        elif len(outputs) <= ALL_OUTPUTS or name in OF_MANY:
-            write = error_digits if name.endswith("error") else digits
-            for place, output in enumerate(outputs):
-                prefix = f"{shortened(output, 24)}: " if len(outputs) > 1 else ""
-                part = numbers[place * size : (place + 1) * size]
-                table[prefix + head_of(name)] = [write(number) for number in part]
-    return table
+def _curve_table(refs: References, caption: str, curve: Any, outputs: list[str]) -> Markup:
+    """Return the table of a curve, for the outputs that are drawn."""
+    columns = {**curve._tables()[0].columns}
+    shown = np.flatnonzero(np.isin(columns["output"], outputs))
+    values = columns.pop(0)
+    columns = {name: [column[place] for place in shown] for name, column in columns.items()}
+    places = ["missing" if values[place] is None else at(values[place]) for place in shown]
+    return refs.table(caption, text_table({"value": places} | columns), class_="numeric")
 
 
 def _shapes_table(refs: References, name: str) -> Markup | None:
     """Return the table of the shape for each output; None for a single output."""
-    shapes = refs.shapes.get(name, [])
+    shapes = [shape for shape in refs.explanation.shapes if shape.feature == name]
     if len(shapes) < 2:
         return None
-    rows = (
-        [name_of(one.output, 40), shape_words(refs, name, one), measured(one.range, one.range_error)]
-        for one in shapes
-    )
+    rows = ([name_of(one.output, 40), one.text, measured(one.range, one.range_error)] for one in shapes)
     made = table(f"Shapes of {shortened(name, 40)} by output", ("Output", "Shape", "Range"), rows)
     return folded("Shape for each output", made, class_="appendix")

@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.compose.axis import feature_axis
 from paribus._display.compose.curves import comparison_panel, curve_panel, without_label
-from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Band, Bars, Figure, Line, Mark, Points, Rug, Strip
 from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
 from paribus._display.vector.page import INCH, labeled, legend_above
 from paribus._report.markup import Content, Markup, element, folded, joined, name_of, table
-from paribus._text import brief
-from paribus.errors import DrawingError
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_values import as_numbers
@@ -94,10 +90,10 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     return Markup(sparkline(places, curve, low, high))
 
 
-def drawn_outputs(effect: PartialDependence) -> list[int]:
-    """Return the plotted outputs: all if there are few, else those with the largest range."""
+def drawn_outputs(effect: PartialDependence, most: int = SOME_OUTPUTS) -> list[int]:
+    """Return the plotted outputs: all if there are few, else the ``most`` with the largest range."""
     outputs = len(effect.output_names)
-    return moved_most(_heights(effect), outputs if outputs <= ALL_OUTPUTS else SOME_OUTPUTS)
+    return moved_most(_heights(effect), outputs if outputs <= ALL_OUTPUTS else most)
 
 
 def _heights(effect: PartialDependence) -> Floats:
@@ -146,8 +142,7 @@ def feature_figures(
     compared = []
     if ale is not None or averages is not None:
         together = compare(replace(effect, quantiles=None), ale, averages)
-        most = outputs if few else moved_most(_heights(effect), 1)
-        compared = [comparison_panel(together, output) for output in most]
+        compared = [comparison_panel(together, output) for output in drawn_outputs(effect, 1)]
     spread = [
         panel.with_marks(_in_gray) if own.quantiles is not None else panel
         for panel in map(partial(curve_panel, own), groups)
@@ -165,14 +160,6 @@ def _below_legend(drawing: Figure) -> Figure:
     return replace(drawing, size=(width, height + legend.height / INCH))
 
 
-def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
-    """Return the figure of the effect of two features; None if it cannot be plotted."""
-    try:
-        return figure_of([surface_panel(effect, output)])
-    except DrawingError:
-        return None
-
-
 NAME = 120  # characters of a name in a table, other than of a feature
 OF_FEATURES = ("feature", "with", "and")  # heads of columns with names of features
 CURVES = 60  # curves with hover texts, at most; more would double the size of a page
@@ -180,7 +167,7 @@ CURVES = 60  # curves with hover texts, at most; more would double the size of a
 
 @dataclass(frozen=True)
 class References:
-    """Ranks, shapes, notes and links of features by name; ids contain ranks, because names are arbitrary."""
+    """Ranks, notes and links of features by name; ids contain ranks, because names are arbitrary."""
 
     explanation: Explanation
 
@@ -193,14 +180,6 @@ class References:
     def ranks(self) -> dict[str, int]:
         """Rank of each feature, the strongest first."""
         return {name: rank for rank, name in enumerate(self.explanation.feature_names, 1)}
-
-    @cached_property
-    def shapes(self) -> dict[str, list[Shape]]:
-        """Shapes of each feature, in the order of the outputs."""
-        found: dict[str, list[Shape]] = {name: [] for name in self.ranks}
-        for shape in self.explanation.shapes:
-            found.setdefault(shape.feature, []).append(shape)
-        return found
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -221,32 +200,9 @@ class References:
         """Row of each feature in the feature table, over all outputs."""
         return {row.feature: row for row in self.explanation.table}
 
-    @cached_property
-    def strongest_pair(self) -> tuple[tuple[str, str], float] | None:
-        """Names and strength of the strongest interaction; None if there is none."""
-        interactions = self.explanation.interactions
-        if interactions is None:
-            return None
-        strength = np.sqrt(np.mean(np.square(np.nan_to_num(interactions.pairwise.strength)), axis=1))
-        if not strength.any():
-            return None
-        best = int(np.argmax(strength))
-        one, two = (interactions.feature_names[place] for place in interactions.pairs[best])
-        return (one, two), float(strength[best])
-
-    @cached_property
-    def curves_share(self) -> str:
-        """Share of the variance of the prediction that curves explain, over the outputs; empty if unknown."""
-        explained = self.explanation.explained
-        known = [] if explained is None else [float(part) for part in explained.curves if np.isfinite(part)]
-        if not known:
-            return ""
-        ends = dict.fromkeys(brief(float(f"{100 * part:.2g}")) for part in (min(known), max(known)))
-        return f"{' to '.join(ends)} %"
-
     def widest(self, name: str) -> Shape | None:
         """Return the shape with the largest range over the outputs, if there is any."""
-        return max(self.shapes.get(name, ()), key=lambda shape: np.nan_to_num(shape.range), default=None)
+        return self.explanation.shapes.widest(name)
 
     def feature(self, name: str, longest: int = 40) -> Markup:
         """Return the name of a feature as a link to its panel, or as text if it has no panel."""

@@ -25,17 +25,15 @@ from paribus._report.markup import (
     share,
     table,
 )
-from paribus._report.sentences import sentences, shape_words, shown_curve
 from paribus._text import NONE, brief, count, measured
 from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
-from paribus.results.performance import Metric
+from paribus.results.sentences import shown_curve
 from paribus.results.shape import Shape
-from paribus.results.verdict import SKILL
 
 SHOWN = 3  # notes of one code that are not folded, at most
 CURVES = 6  # curves in the summary, at most
-SCORES = ("R²", "AUC", "accuracy", "root mean squared error", "log loss")  # those first that say most
+LEAD = 2  # sentences in large letters: what is predicted, and how well
 
 
 def by_code(refs: References) -> dict[NoteCode, list[Note]]:
@@ -51,7 +49,7 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
 
 
 def summary(explanation: Explanation) -> str:
-    """Return the share of the curves and the number of findings, in a sentence each."""
+    """Return the number of findings in a sentence."""
     kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
@@ -59,78 +57,21 @@ def summary(explanation: Explanation) -> str:
     checks = (
         f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
     )
-    headline = explanation.headline
-    first = f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
-    return f"{first}{found}{checks}."
+    return f"{found}{checks}."
 
 
-def summary_section(refs: References, rows: Content) -> Markup:
-    """Return the section of tiles, sentences and the strongest curves; ``rows`` describes the rows."""
-    tiles = (_fit_tile(refs.explanation, rows), _driver_tile(refs), _interaction_tile(refs))
+def summary_section(refs: References) -> Markup:
+    """Return the section of sentences, of which two are the lead, and of the strongest curves."""
+    lines = [element("bdi", sentence.text) for sentence in refs.explanation.sentences]
     return element(
         "section",
         element("h2", "Summary", class_="quiet"),
-        element("ul", *(_tile(*tile) for tile in tiles), class_="tiles"),
-        element("ul", *(element("li", line) for line in sentences(refs)), class_="sentences"),
+        *(element("p", line, class_="lead") for line in lines[:LEAD]),
+        element("ul", *(element("li", line) for line in lines[LEAD:]), class_="sentences"),
         *_strongest_curves(refs),
         id="summary",
         aria_label="Summary",
     )
-
-
-def _tile(label: Content, value: Content, *lines: Content) -> Markup:
-    return element(
-        "li",
-        element("span", label, class_="small"),
-        element("strong", value),
-        *(element("span", line) for line in lines),
-    )
-
-
-def _fit_tile(explanation: Explanation, rows: Content) -> tuple[Content, ...]:
-    """Return label, score, a further metric of how well the model predicts, and the kind of rows."""
-    performance = explanation.performance
-    metrics = () if performance is None else performance.metrics
-    named = {name: [one for one in metrics if one.name == name] for name in SCORES}
-    # A score of each of several outputs is a range; ranking needs a single one.
-    known = [name for name, own in named.items() if own and (name != "AUC" or len(own) == 1)]
-    known = known or list(dict.fromkeys(metric.name for metric in metrics))
-    if not known:
-        return "Fit", "Not measured", "without a target; pass y to explain"
-    first, *more = ([one for one in metrics if one.name == name] for name in known[:2])
-    return "Fit", _score_text(first), *(_score_text(own) for own in more), rows
-
-
-def _score_text(metrics: Sequence[Metric]) -> str:
-    """Return a metric with its standard error and value of a constant, over several outputs its range."""
-    if len(metrics) == 1:
-        (metric,) = metrics
-        constant = "" if metric.name in SKILL else f" ({brief(metric.constant)} for a constant)"
-        return f"{metric.name} {measured(metric.value, metric.standard_error)}{constant}"
-    values = [metric.value for metric in metrics]
-    ends = dict.fromkeys(brief(end) for end in (min(values), max(values)))
-    return f"{metrics[0].name} {' to '.join(ends)}"
-
-
-def _driver_tile(refs: References) -> tuple[Content, ...]:
-    """Return label, name and strength of the strongest feature, and of the next."""
-    strongest, *others = refs.ranks
-    own = refs.rows[strongest]
-    line = f"strength {measured(own.strength, own.standard_error)}"
-    second = [joined("next: ", name_of(one, 24), f" {brief(refs.rows[one].strength)}") for one in others[:1]]
-    return "Main driver", refs.feature(strongest, 28), line, *second
-
-
-def _interaction_tile(refs: References) -> tuple[Content, ...]:
-    """Return label, names and strength of the strongest interaction, and the share of curves alone."""
-    alone = [f"curves alone reproduce {refs.curves_share} of the variance of the prediction"] * bool(
-        refs.curves_share
-    )
-    if refs.strongest_pair is None:
-        return "Strongest interaction", "None", *alone
-    (one, two), strength = refs.strongest_pair
-    names = joined(refs.feature(one, 20), " × ", refs.feature(two, 20))
-    return "Strongest interaction", names, f"strength {brief(strength)}", *alone
 
 
 def _strongest_curves(refs: References) -> list[Content]:
@@ -144,7 +85,7 @@ def _strongest_curves(refs: References) -> list[Content]:
     made = []
     for name, drawing in zip(names, summary_figures(chosen) if chosen else (), strict=True):
         output = joined(" (", name_of(drawn[name].output, 20), ")") if several else None
-        caption = joined(refs.feature(name, 32), output, ": ", shape_words(refs, name))
+        caption = joined(refs.feature(name, 32), output, ": ", drawn[name].text)
         made.append(figure(drawing, caption, f"top-{refs.ranks[name]}", readouts=refs.readouts))
     return [element("div", *made, class_="curves")] if made else []
 
@@ -249,8 +190,8 @@ def overview_section(refs: References) -> Markup:
         element(
             "p",
             f"Strength is the standard deviation of the curve over the data, in units of the "
-            f"{explanation.provenance.scale}. The effect has the extremes of the plotted curve, in the "
-            f"order of the feature's values.{outputs}",
+            f"{explanation.provenance.scale}. The effect has the heights of the curve at both ends and at a "
+            f"turn; of a curve without a direction, the lowest and the highest.{outputs}",
         ),
         table(
             "Every feature, the strongest first",
@@ -269,22 +210,22 @@ def overview_section(refs: References) -> Markup:
 
 def overview_row(refs: References, name: str) -> list[str]:
     """Return the cells of a feature in the overview table."""
-    own, shape, curve = refs.rows[name], refs.widest(name), shown_curve(refs, name)
+    own, shape = refs.rows[name], refs.widest(name)
+    curve = shown_curve(refs.explanation.effects[name], shape)
     partner = NONE
     if own.partner is not None:
         partner = joined(refs.feature(own.partner, 24), element("small", brief(own.partner_strength)))
     several = shape is not None and len(refs.explanation.output_names) > 1
     output = element("small", "for ", name_of(shape.output, 24)) if several and shape is not None else None
-    part = element("small", f"{share(own.inside)} on the curve") if own.inside < 0.995 else None
     return [
         str(refs.ranks[name]),
         refs.feature(name),
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
-        joined(shape_words(refs, name), output),
-        NONE if curve is None else curve.ends_text,
+        joined(own.shape or NONE, output),
+        NONE if curve is None else curve.path_text,
         partner,
-        joined(element("bdi", own.support), part),
+        element("bdi", own.support),
         share(own.missing),
     ]
 

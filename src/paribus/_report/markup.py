@@ -125,11 +125,6 @@ def label_of(key: str) -> Markup:
     return name_of(key[:1].upper() + key[1:].replace("_", " "))
 
 
-def error_digits(value: Any) -> str:
-    """Return a standard error in three significant digits."""
-    return f"{value:.3g}" if math.isfinite(value) else NONE
-
-
 def share(part: float) -> str:
     """Return a share of the data as a percentage."""
     return NONE if math.isnan(part) else "0 %" if part == 0 else percent(part)

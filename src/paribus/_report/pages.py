@@ -28,7 +28,6 @@ from paribus._report.group_section import group_section, region_section
 from paribus._report.markup import Content, Markup, element, joined, label_of, name_of, shortened
 from paribus._report.performance_section import pairs_section, performance_section
 from paribus._report.record_section import identity, record_section
-from paribus._report.sentences import shape_words
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import count
 from paribus.errors import OptionError, check_flags
@@ -89,7 +88,7 @@ def page_of(
     explanation = reproducible(explanation)
     refs, payload = References(explanation), payload_of(explanation)
     sections = {
-        "summary": summary_section(refs, _role_of_rows(about)),
+        "summary": summary_section(refs),
         "before": before_section(refs, _stated(about, LIMITATIONS)),
         "model": overview_section(refs),
         "features": panels_section(refs),
@@ -260,6 +259,10 @@ def markdown(explanation: Explanation, title: str | None) -> str:
         "",
         *(f"- {label}: {plain(text)}" for label, text in identity(explanation)),
         "",
+        "## Summary",
+        "",
+        *(f"- {plain(sentence.text)}" for sentence in explanation.sentences),
+        "",
         *_markdown_verdict(refs),
         *_markdown_features(refs),
         *_markdown_pairs(explanation),
@@ -283,8 +286,7 @@ def _markdown_verdict(refs: References) -> Iterable[str]:
 
 def _markdown_features(refs: References) -> Iterable[str]:
     features = refs.explanation.table
-    words = {"shape": [shape_words(refs, row.feature) for row in features]}
-    yield from ("## Features", "", *_markdown_table(features.columns() | words, FEATURES))
+    yield from ("## Features", "", *_markdown_table(features.columns(), FEATURES))
     if len(features) > FEATURES:
         yield from (f"Not listed: {count(len(features) - FEATURES, 'weaker feature')}.", "")
 

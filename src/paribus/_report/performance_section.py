@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,26 +10,24 @@ import numpy as np
 
 from paribus._display.compose.axis import whole_of
 from paribus._display.compose.rankings import calibration_panel
-from paribus._display.layout import single_panel
-from paribus._report.feature_panels import number_table
-from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most, surface_figure
+from paribus._display.compose.surfaces import surface_panel
+from paribus._display.layout import figure_of, single_panel
+from paribus._report.figures import MEDIUM, SMALL, References, figure, moved_most
 from paribus._report.markup import (
     Content,
     Markup,
-    at,
     element,
     folded,
     joined,
     name_of,
     shortened,
-    table,
 )
-from paribus._text import NONE, digits
+from paribus.errors import DrawingError
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, ObservedExpected, Performance
 from paribus.results.repr_text import pair_columns
-from paribus.results.text_table import TextColumn, text_table
+from paribus.results.text_table import text_table
 from paribus.results.verdict import CELL_ROWS
 
 WORST = 20  # cells in the table of observed against expected, at most
@@ -42,7 +40,7 @@ def performance_section(refs: References) -> Markup:
     content: list[Content] = []
     if performance is not None:
         tables = element("div", *_metrics_tables(refs, performance))
-        content.append(element("div", tables, _calibration_figures(performance), class_="pair"))
+        content.append(element("div", tables, _calibration_figures(refs, performance), class_="pair"))
     if all(one.residual is not None for one in refs.explanation.averages.effects):
         content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
     if not content:
@@ -63,43 +61,44 @@ def _metrics_tables(refs: References, performance: Performance) -> Iterator[Mark
     yield folded("Metrics of each output", made, class_="appendix")
 
 
-def _calibration_figures(performance: Performance) -> Markup | None:
+def _calibration_figures(refs: References, performance: Performance) -> Markup | None:
     if not performance.calibration:
         return None
     shown = performance.calibration[:DRAWN]
     several = len(performance.calibration) > 1
     whole = whole_of(performance.provenance)
     drawn = (
-        _calibration_figure(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown)
+        _calibration_figure(refs, one, whole, several, f"calibration-{place}")
+        for place, one in enumerate(shown)
     )
-    rest = performance.calibration[DRAWN:]
-    more = folded(
-        "Calibration of the other outputs", *map(_calibration_table, rest), class_="numbers appendix"
-    )
+    rest = [_calibration_table(refs, one) for one in performance.calibration[DRAWN:]]
+    more = folded("Calibration of the other outputs", *rest, class_="numbers appendix")
     figures = element("div", *drawn, class_="figures")
     return element("div", element("h3", "Calibration"), figures, more if rest else None)
 
 
-def _calibration_figure(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
+def _calibration_figure(
+    refs: References, calibration: Calibration, whole: float, several: bool, key: str
+) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
     caption = joined(
         "Observed against predicted averages", of, ", in groups of rows with similar predictions."
     )
     panel = calibration_panel(calibration, whole, several=False)  # the caption names the output
-    return figure(single_panel(panel, SMALL, ()), caption, key, _calibration_table(calibration))
+    return figure(single_panel(panel, SMALL, ()), caption, key, _calibration_table(refs, calibration))
 
 
-def _calibration_table(calibration: Calibration) -> Markup:
-    numbers = {
+def _calibration_table(refs: References, calibration: Calibration) -> Markup:
+    columns = {
+        "group": list(range(1, len(calibration.predicted) + 1)),
         "predicted": calibration.predicted,
         "observed": calibration.observed,
         "95 % interval from": calibration.observed_low,
         "to": calibration.observed_high,
         "weight": calibration.weight,
     }
-    columns = {"Group": [str(place + 1) for place in range(len(calibration.predicted))]}
-    columns |= {head: [digits(value) for value in values] for head, values in numbers.items()}
-    return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)
+    caption = f"Calibration of {shortened(calibration.output, 40)}"
+    return refs.table(caption, text_table(columns), class_="numeric")
 
 
 def _observed_expected_table(refs: References, cells: ObservedExpected) -> Markup:
@@ -118,12 +117,11 @@ def _observed_expected_table(refs: References, cells: ObservedExpected) -> Marku
     )
 
 
-LISTED = 30  # pairs in the table, at most
-BARS = 10  # pairs in the bar plot, at most
+PAIRS = 10  # in the list of pairs, at most
 
 
 def pairs_section(refs: References) -> Markup:
-    """Return the section of strengths of pairs, their heat map, and surfaces of the strongest."""
+    """Return the section of the strongest pairs, with their strengths and surfaces."""
     interactions = refs.explanation.interactions
     if interactions is None or not interactions.pairs:
         content: list[Markup | None] = [element("p", "A single feature has no interactions.")]
@@ -133,44 +131,16 @@ def pairs_section(refs: References) -> Markup:
         content = [
             element(
                 "p",
-                _headline(refs),
                 "Strength is the root mean square of the joint effect minus the sum of both curves, in units "
                 "of the prediction. H² is its square, divided by the variance of the joint effect. H² is "
                 "unreliable where the joint effect is small.",
             ),
-            *_pair_strengths(refs, interactions),
+            refs.table(
+                f"The strongest pairs, at most {PAIRS}", text_table(pair_columns(interactions), PAIRS)
+            ),
             *_pair_surfaces(refs),
         ]
     return element("section", element("h2", "Interactions"), *content, id="pairs", aria_label="Interactions")
-
-
-def _headline(refs: References) -> str:
-    """Return the share of the variance that curves and pairs explain, as a sentence."""
-    headline = refs.explanation.headline
-    return f"{headline[:1].upper()}{headline[1:]}. " if headline else ""
-
-
-def _pair_strengths(refs: References, interactions: HStatistics) -> list[Markup | None]:
-    """Return bars for the output with the strongest interaction, and the table of pairs."""
-    names = interactions.output_names
-    totals = np.nan_to_num(interactions.pairwise.strength).max(axis=0)
-    output = int(np.argmax(totals))
-    of = joined(" Output: ", name_of(names[output], 40), ".") if len(names) > 1 else ""
-    bars = interactions.figure("bars", k=BARS, output=output)
-    caption = joined("The strongest pairs, with ± 2 standard errors.", of)
-    drawn = figure(bars, caption, "pairs-bars", width=MEDIUM, readouts=True)
-    listed = folded("Numbers of the strongest pairs", _pairs_table(refs, interactions), class_="appendix")
-    return [drawn, listed]
-
-
-def _pairs_table(refs: References, interactions: HStatistics) -> Markup:
-    surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
-    pairs = [one for one in interactions.strongest(LISTED) if one.strength > 0]
-    columns = text_table(pair_columns(interactions), len(pairs))
-    names = [tuple(feature_names_of(interactions, one.features)) for one in pairs]
-    links = {pair: element("a", "surface", href=f"#{refs.pair(pair)}") for pair in surfaces}
-    columns.append(TextColumn("surface", [links.get(pair, NONE) for pair in names]))
-    return refs.table(f"The strongest pairs, at most {LISTED}", columns, sortable=True)
 
 
 def feature_names_of(interactions: HStatistics, features: tuple[str | int, ...]) -> list[str]:
@@ -199,22 +169,12 @@ def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> 
     of = joined(", output ", name_of(effect.output_names[output], 40)) if several else ""
     both = " and ".join(shortened(name, 40) for name in effect.feature_names)
     caption = joined("Partial dependence on ", both, of, ". Hatched: combinations absent from the data.")
-    numbers, key = surface_table(effect, output), f"{refs.pair(effect.feature_names)}-map"
-    drawing = surface_figure(effect, output)
-    shown = numbers if drawing is None else figure(drawing, caption, key, numbers, MEDIUM)
+    try:
+        drawing = figure_of([surface_panel(effect, output)])
+        shown = figure(drawing, caption, f"{refs.pair(effect.feature_names)}-map", width=MEDIUM)
+    except DrawingError as reason:
+        shown = element("p", f"Not drawn: {reason}.")
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
     class_ = "panel" if opened else "panel appendix"
     return element("details", element("summary", element("h4", names)), body, class_=class_, open=opened)
-
-
-def surface_table(effect: PartialDependence, output: int) -> Markup:
-    """Return the table of a surface: rows are values of the first feature, columns those of the second."""
-    assert effect.average is not None  # as explain requests it
-    first, second = ([at(value) for value in values] for values in effect.grid_values)
-    rows = (
-        [value, *map(digits, line)]
-        for value, line in zip(first, effect.average[output].tolist(), strict=True)
-    )
-    one, two = (shortened(name, 30) for name in effect.feature_names)
-    return table(f"Rows: {one}; columns: {two}", [f"{one} \\ {two}", *second], rows, class_="numeric")

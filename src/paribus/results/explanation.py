@@ -26,8 +26,8 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
 from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.regions import Regions
-from paribus.results.repr_text import explained_text, shares_text
 from paribus.results.schema import nested, record
+from paribus.results.sentences import Sentence, sentences_of
 from paribus.results.shape import Shapes
 from paribus.results.text_table import table_lines
 from paribus.results.verdict import Check, Verdict, finding_line, notes_of
@@ -136,18 +136,13 @@ class Explanation(ReportMixin):
         """Names of the outputs."""
         return self.effects.effects[0].output_names
 
-    @property
-    def headline(self) -> str:
-        """Share explained by the curves alone, as a sentence; empty if the prediction does not vary."""
-        if self.explained is None:
-            return ""
-        part = len(self.columns) < max(2, len(self.predictions.column_digests))
-        text = explained_text(self.explained, self.output_names, len(self.columns) if part else None)
-        known = self.interactions
-        if not text or known is None or known.explained is None or known.provenance.sampled_rows is None:
-            return text
-        rows = count(known.provenance.sampled_rows, "row")
-        return f"{text}; on {rows}, {shares_text(known.explained, self.output_names)}"
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """What is predicted and how well, the strongest effects, and what curves and pairs explain.
+
+        The report has the same sentences. ``values`` of each has its numbers in full precision.
+        """
+        return sentences_of(self)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -287,8 +282,7 @@ class Explanation(ReportMixin):
         p, outputs = self.provenance, len(self.output_names)
         scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
-        yield from [self.headline] * bool(self.headline)
-        yield f"averaged over {p.background()}, {p.how}"
+        yield from map(str, self.sentences)
         yield from brute_lines(p)
         yield from table_lines(self.table.columns(), SHOWN)
         if self.by_group is not None:

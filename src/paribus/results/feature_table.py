@@ -22,7 +22,6 @@ from paribus.results.verdict import notes_of
 if TYPE_CHECKING:
     from paribus.results.explanation import Explanation
     from paribus.results.partial_dependence import PartialDependence
-    from paribus.results.shape import Shape
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 POINTS = 8  # characters of a sparkline
@@ -160,7 +159,7 @@ def _partner_text(row: FeatureRow) -> str:
 
 def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str | None]) -> FeatureRow:
     name = effect.feature_names[0]
-    shape = _widest(explanation.shapes, name)
+    shape = explanation.shapes.widest(name)
     strength, error, importance = _importance(explanation, name)
     average = explanation.averages.get(name)
     share = 0.0 if effect.missing is None else effect.missing.share
@@ -229,11 +228,6 @@ def _partner(explanation: Explanation, name: str) -> tuple[str | None, float, fl
     share = found.pairwise.share[having[best]]
     strongest = int(np.argmax(np.nan_to_num(found.pairwise.strength[having[best]])))
     return found.feature_names[other], strengths[best], float(share[strongest])
-
-
-def _widest(shapes: Sequence[Shape], name: str) -> Shape | None:
-    own = [shape for shape in shapes if shape.feature == name]
-    return max(own, key=lambda shape: np.nan_to_num(shape.range), default=None)
 
 
 def _widest_curve(effect: PartialDependence) -> Floats:

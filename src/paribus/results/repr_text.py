@@ -9,13 +9,13 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._evaluators.interactions import VarianceShares
-from paribus._text import at_point, count, exactly_zero, number, short, shown_of, with_error
+from paribus._text import at_point, brief, count, exactly_zero, number, short, shown_of, with_error
 from paribus._typing import Statistic
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
 from paribus.results.provenance import brute_lines, skipped_notes
-from paribus.results.text_table import table_lines
+from paribus.results.text_table import WIDEST, fitted, table_lines
 from paribus.results.tidy import interaction_columns
 
 if TYPE_CHECKING:
@@ -150,8 +150,9 @@ def _quantiles(effect: Part) -> Iterator[str]:
 
 def _additional(effect: Part) -> str:
     """Return how well averages are known, or how much of the data they leave out."""
-    error = effect.get("standard_error")
-    if error is not None and np.isfinite(error).any():
+    error, curve = effect.get("standard_error"), effect.get("average")
+    rounding = 0.0 if curve is None else ROUNDING * float(np.abs(np.nan_to_num(curve)).max(initial=0.0))
+    if error is not None and np.nan_to_num(error).max(initial=0.0) > rounding:
         return f", standard error at most {number(float(np.nanmax(error)))}"
     return f", {effect['outside']:.1%} of the weight in no cell" if effect.get("outside") else ""
 
@@ -286,50 +287,46 @@ def _largest_of_all(result: Difference) -> str:
     return found[0].removeprefix("largest ") if found else "not finite"
 
 
-def explained_text(shares: VarianceShares, outputs: tuple[str, ...], features: int | None = None) -> str:
+def explained_text(
+    shares: VarianceShares,
+    outputs: tuple[str, ...],
+    *,
+    features: int | None = None,
+    pair_rows: int | None = None,
+    best: str | None = None,
+) -> str:
     """Return the shares as a sentence, empty for a constant prediction.
 
-    ``features`` is the number of features explained, None for all columns.
+    ``features`` is the number of features explained, None for all columns. ``pair_rows`` is the number of
+    sampled rows that pairs were evaluated on, and ``best`` the feature of the regions.
 
     >>> known = (np.array([value]) for value in (0.805, 0.01, 0.15, 0.012))
     >>> explained_text(VarianceShares(*known), ("prediction",))
-    'the curves alone reproduce 80.5 ± 1 % of the variance of the prediction, pairs add 15 ± 1.2 %'
+    'the curves alone reproduce 80.5 % (± 1) of the variance of the prediction; pairs add 15 % (± 1.2)'
     """
     if not np.isfinite(shares.curves).any():
         return ""
-    whose = (
-        "" if features is None else " of this feature" if features == 1 else f" of these {features} features"
-    )
-    verb = "alone reproduces" if features == 1 else "alone reproduce"
-    curves = f"the curve{'s' * (features != 1)}{whose} {verb} "
-    text = (
-        f"{curves}{_percents(shares.curves, shares.curves_error, outputs)} of the variance of the prediction"
-    )
+    whose = {None: "the curves alone reproduce", 1: "the curve of this feature alone reproduces"}
+    subject = whose.get(features, f"the curves of these {features} features alone reproduce")
+    curves = _percents(shares.curves, shares.curves_error, outputs)
+    text = f"{subject} {curves} of the variance of the prediction"
     if shares.pairs is not None and shares.pairs_error is not None:
-        text += f", pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
+        sampled = "" if pair_rows is None else f", on {count(pair_rows, 'row')}"
+        text += f"; pairs add {_percents(shares.pairs, shares.pairs_error, outputs, sampled)}"
     if shares.regions is not None and shares.regions_error is not None and shares.regions.any():
-        added = _percents(shares.regions, shares.regions_error, outputs)
-        text += f", or regions of the best feature {added}"
+        feature = "one feature" if best is None else fitted(best, WIDEST)
+        text += f", or regions of {feature} {_percents(shares.regions, shares.regions_error, outputs)}"
     return text
 
 
-def shares_text(shares: VarianceShares, outputs: tuple[str, ...]) -> str:
-    """Return the shares of curves and pairs on the rows of interactions, as a part of a sentence."""
-    assert shares.pairs is not None
-    assert shares.pairs_error is not None
-    curves = _percents(shares.curves, shares.curves_error, outputs)
-    return f"curves reproduce {curves} and pairs add {_percents(shares.pairs, shares.pairs_error, outputs)}"
-
-
-def _percents(shares: Floats, errors: Floats, outputs: tuple[str, ...]) -> str:
+def _percents(shares: Floats, errors: Floats, outputs: tuple[str, ...], sampled: str = "") -> str:
     """Return a share in percent with its standard error, for each of the first outputs."""
-    found = []
+    texts = []
     for name, share, error in list(zip(outputs, 100 * shares, 100 * errors, strict=True))[:OUTPUTS]:
-        name = "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
-        digits = f"{share:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) and error > 0 else "")
-        found.append(f"{digits} %" + (f" ({name})" if len(outputs) > 1 else ""))
+        known = f" (± {short(error)}{sampled})" if np.isfinite(error) and error > 0 else ""
+        texts.append(f"{brief(share)} %{known}" + (f" of {fitted(name, WIDEST)}" if len(outputs) > 1 else ""))
     more = len(outputs) - OUTPUTS
-    return ", ".join(found) + (f" and {count(more, 'more output')}" if more > 0 else "")
+    return ", ".join(texts) + (f" and {count(more, 'more output')}" if more > 0 else "")
 
 
 def _interactions(result: HStatistics) -> Iterator[str]:

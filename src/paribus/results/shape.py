@@ -167,6 +167,11 @@ class Shapes(tuple[Shape, ...]):
             )
         return of_feature[outputs.index(output)]
 
+    def widest(self, feature: str) -> Shape | None:
+        """Return the shape of the output that a feature moves most; None without any."""
+        own = (shape for shape in self if shape.feature == feature)
+        return max(own, key=lambda shape: np.nan_to_num(shape.range), default=None)
+
 
 NOISE = 2.0  # paired standard errors that a movement must exceed to count,
 WIGGLE = 0.05  # and share of the range: less cannot be seen beside the rest of the curve
