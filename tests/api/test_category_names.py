@@ -174,6 +174,23 @@ def test_many_named_codes_are_groups_and_not_intervals(X):
     assert list(groups) == [*(f"name {code}" for code in range(11)), "other"]
 
 
+def test_note_on_groups_without_sampled_rows_has_names(trees, X):
+    X = X.assign(city=np.where(np.arange(len(X)) == 5, 2.0, np.arange(len(X)) % 2))
+    explainer = paribus.Explainer(trees, X, by="city", category_names=NAMES)
+    groups = explainer.partial_dependence("age", subsample=50)
+    assert list(groups) == ["Oslo", "Rome"]
+    texts = [note.text for note in groups.notes if note.code == NoteCode.SMALL_GROUP]
+    assert texts == ["there is no result for city = Bern, because no row of the sample is there"]
+
+
+def test_named_booleans_are_codes_zero_and_one(X):
+    flags = X[["age"]].assign(flag=np.arange(len(X)) % 2 == 1)
+    model = lambda rows: rows["age"] * rows["flag"].astype(float)  # noqa: E731
+    curve = paribus.Explainer(model, flags, category_names={"flag": ["no", "yes"]}).partial_dependence("flag")
+    assert curve.grid_values[0].tolist() == ["no", "yes"]
+    assert curve.average[0] == pytest.approx([0.0, X["age"].mean()], abs=1e-12)
+
+
 def test_regions_have_names(trees, X):
     found = paribus.Explainer(trees, X, category_names=NAMES).regions("age", max_depth=1)["age"]
     (split,) = found.splits
@@ -220,6 +237,7 @@ def test_column_in_a_group_of_one_keeps_its_names(trees, X):
         ({3: CITIES}, FeatureError, "category_names: feature 3 is not a column of X"),
         ({"city": CITIES, 1: CITIES}, OptionError, "'city' twice; give it by name or by position"),
         ({"city": "Oslo"}, OptionError, "of 'city' is 'Oslo'; pass a list of names by code"),
+        ({"city": {"Oslo"}}, OptionError, "of 'city' is {'Oslo'}; pass a list of names by code"),
         ({"city": {"0": "Oslo"}}, OptionError, "has the code '0'; codes must be numbers"),
         ({"city": {np.nan: "Oslo"}}, OptionError, "has the code nan; codes must be numbers"),
         ({"city": ["Oslo", "Rome", "Oslo"]}, OptionError, "has 'Oslo' twice; give each code its own name"),

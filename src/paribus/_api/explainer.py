@@ -178,8 +178,8 @@ class Explainer:
         if max_memory is not None and isinstance(data, InMemoryData):
             data.rows = replace(data.rows, keeps=False)
         grouped = data.by
-        names = names_of_codes(category_names, data.header, grouped and grouped.name)
-        data.by = grouped and replace(grouped, names=names.get(grouped.name))
+        names = names_of_codes(category_names, data.header, None if grouped is None else grouped.name)
+        data.by = None if grouped is None else replace(grouped, names=names.get(grouped.name))
         self._subject = Subject(
             estimators=as_model_list(estimator) or (() if estimator is None else (estimator,)),
             several=as_model_list(estimator) is not None,

@@ -259,12 +259,12 @@ def names_of_codes(category_names: Any, names: Names, by: str | None) -> dict[st
     by_feature: dict[str, dict[Any, str]] = {}
     for token, given in (category_names or {}).items():
         try:
-            feature = by if token == by else columns[_column_position(token, columns)]
+            feature = by if by is not None and token == by else columns[_column_position(token, columns)]
         except FeatureError as error:
             raise FeatureError(f"category_names: {error}") from error
         if feature in by_feature:
             raise OptionError(f"category_names has {feature!r} twice; give it by name or by position")
-        if not isinstance(given, Mapping) and not _is_list(given):
+        if isinstance(given, (set, frozenset)) or not (isinstance(given, Mapping) or _is_list(given)):
             raise OptionError(f"category_names of {feature!r} is {given!r}; pass {form}")
         by_code = dict(given if isinstance(given, Mapping) else enumerate(given))
         _check_names(feature, by_code)
@@ -274,16 +274,17 @@ def names_of_codes(category_names: Any, names: Names, by: str | None) -> dict[st
 
 def _check_names(feature: str, by_code: Mapping[Any, Any]) -> None:
     """Raise unless the keys are numbers and their names are distinct texts."""
-    names = list(by_code.values())
+    taken: set[str] = set()
     for code, name in by_code.items():
         if not isinstance(code, (int, float, np.number)) or code != code:
             raise OptionError(f"category_names of {feature!r} has the code {code!r}; codes must be numbers")
         if not isinstance(name, str) or not name.strip():
             raise OptionError(f"category_names of {feature!r} has the name {name!r}; names must be text")
-        if names.count(name) > 1:
+        if name in taken:
             raise OptionError(
                 f"category_names of {feature!r} has {name!r} twice; give each code its own name"
             )
+        taken.add(name)
 
 
 def position(token: Any, names: Names) -> int:
