@@ -750,8 +750,8 @@ def test_pictures_draw_each_model_and_say_what_the_band_is():
     low, high = effect.refit_interval()
     assert_allclose((wide.low, wide.high), (low[0], high[0]))
     assert_allclose(rows.high, effect.average[0] + 2 * effect.standard_error[0])
-    assert_array_equal([mark.y[0] for mark in dots(panel.right)], effect.by_model.missing[:, 0])
-    mean = panel.right.marks[-1]
+    assert_array_equal([mark.y[0] for mark in dots(panel.right[-1])], effect.by_model.missing[:, 0])
+    mean = panel.right[-1].marks[-1]
     assert mean.y[0] == effect.missing.average[0]
     assert mean.error[0] == pytest.approx(2 * effect.missing.standard_error[0])
 

@@ -13,7 +13,7 @@ from paribus._contracts import NOMINAL
 from paribus._display.figure import Band, Bars, Line, Points, Rug, Strip
 from paribus._text import at_value, number, percent
 from paribus._text import short as brief
-from paribus.results.partial_dependence import trimmed
+from paribus.results.partial_dependence import central_points
 from statistic_of import statistic_of
 
 COLUMNS = [
@@ -31,6 +31,7 @@ COLUMNS = [
     "constant",
     "mostly",
 ]
+ALL = {"grid_resolution": 8, "percentiles": (0, 1)}  # a grid that is drawn as a whole
 OWN_POSITION = 20  # categories; of more, the rarest share one
 MISSING = ["nullable", "city", "gap", "day"]
 
@@ -83,6 +84,16 @@ def levels_of(effect):
     return effect.kinds[0] in NOMINAL
 
 
+def drawn(effect):
+    """Return the points in the main panel."""
+    return slice(None) if panel_of(effect).x.scale == "category" else central_points(effect)
+
+
+def missing_part(panel):
+    """Return the panel of the missing value, if there is one."""
+    return next((part for part in panel.right if "missing" in part.x.ticks[0][1]), None)
+
+
 def order_of(effect, heights):
     """Return the order in which values are drawn: categories by effect if they have none, numbers upwards."""
     if levels_of(effect):
@@ -108,7 +119,7 @@ def first(table):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weighted):
     weights = np.arange(300) % 4.0 if weighted else None  # some rows do not count
-    effect = effect_of(numbers, awkward, column, grid_resolution=8, sample_weight=weights)
+    effect = effect_of(numbers, awkward, column, **ALL, sample_weight=weights)
     panel, order = panel_of(effect), order_of(effect, effect.average[0])
     heights, around = effect.average[0][order], 2 * effect.standard_error[0][order]
     if levels_of(effect) or len(heights) == 1:
@@ -136,7 +147,7 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_values_stand_where_they_are(awkward, column):
-    effect = effect_of(numbers, awkward, column, grid_resolution=8)
+    effect = effect_of(numbers, awkward, column, **ALL)
     panel, values = panel_of(effect), effect.grid_values[0]
     at = only_curve(panel).x
     if levels_of(effect):
@@ -161,22 +172,22 @@ def test_values_stand_where_they_are(awkward, column):
 @pytest.mark.parametrize("column", MISSING)
 @pytest.mark.parametrize("kind", ["average", "both", "individual"])
 def test_the_missing_value_has_a_panel_of_its_own(awkward, column, kind):
-    effect = effect_of(numbers, awkward, column, grid_resolution=8, kind=kind)
+    effect = effect_of(numbers, awkward, column, **ALL, kind=kind)
     panel, missing = panel_of(effect), effect.missing
-    ((at, text),) = panel.right.x.ticks
+    ((at, text),) = panel.right[-1].x.ticks
     assert (at, text.split("\n")[-2:]) == (0.0, ["missing", percent(missing.share)])
-    assert panel.right.y.low == panel.y.low
-    assert panel.right.y.high == panel.y.high
-    assert not panel.right.y.numbers
+    assert panel.right[-1].y.low == panel.y.low
+    assert panel.right[-1].y.high == panel.y.high
+    assert not panel.right[-1].y.numbers
     if missing.average is not None:
-        point = only(panel.right, Points)
+        point = only(panel.right[-1], Points)
         assert point.y.tolist() == missing.average.tolist()
         assert point.error.tolist() == (2 * missing.standard_error).tolist()
         assert point.hover[0].split("\n")[0] == "missing"
         assert point.hover[0].split("\n")[1].startswith(f"average {number(missing.average[0])}")
         assert point.hover[0].split("\n")[2] == f"{percent(missing.share)} of the data"
     if missing.individual is not None:
-        wide, narrow = of(panel.right, Bars)
+        wide, narrow = of(panel.right[-1], Bars)
         rows = missing.individual[0]
         assert_allclose(wide.base, np.quantile(rows, 0.05))
         assert_allclose(wide.base + wide.length, np.quantile(rows, 0.95))
@@ -186,11 +197,11 @@ def test_the_missing_value_has_a_panel_of_its_own(awkward, column, kind):
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_the_strip_is_all_of_the_data_on_the_axis(awkward, column):
-    effect = effect_of(numbers, awkward, column, grid_resolution=8, sample_weight=np.arange(300.0))
+    effect = effect_of(numbers, awkward, column, **ALL, sample_weight=np.arange(300.0))
     panel = panel_of(effect)
     strip = only(panel, Strip)
     assert strip.along == "x"
-    assert panel.right is None or not of(panel.right, Strip)  # the share of the missing value is written
+    assert not any(of(part, Strip) for part in panel.right)  # the share of the missing value is written
     weights = weights_of(strip)
     if len(set(strip.height)) == 1:  # points
         assert strip.height[0] < 0.5 * strip.most
@@ -207,7 +218,7 @@ def test_the_strip_is_all_of_the_data_on_the_axis(awkward, column):
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_deciles_are_those_of_the_data(awkward, column):
-    effect = effect_of(numbers, awkward, column, grid_resolution=8)
+    effect = effect_of(numbers, awkward, column, **ALL)
     panel = panel_of(effect)
     if levels_of(effect) or len(effect.grid_values[0]) == 1:
         assert not of(panel, Rug)
@@ -227,16 +238,17 @@ def test_local_effects_stand_over_their_bins(awkward, column):
     effect = local_of(numbers, awkward, column)
     panel = panel_of(effect)
     curve = of(panel, (Line, Points))[0]
-    assert_array_equal(curve.y, effect.ale[0])
+    assert_array_equal(curve.y, effect.ale[0, drawn(effect)])
     assert panel.y.label == "effect on prediction"
     assert said(panel) == ["ALE ± 2 standard errors"]
-    assert (panel.right is not None) == (effect.missing is not None)
+    assert (missing_part(panel) is not None) == (effect.missing is not None)
     if effect.missing is not None:
-        point = only(panel.right, Points)
+        point = only(panel.right[-1], Points)
         assert point.y.tolist() == effect.missing.ale.tolist()
         assert_array_equal(point.error, np.nan_to_num(2 * effect.missing.standard_error))
     for strip in of(panel, Strip):
-        assert_allclose(weights_of(strip).sum(), effect.support.sum())
+        bins = drawn(effect) if levels_of(effect) else slice(drawn(effect).start, drawn(effect).stop - 1)
+        assert_allclose(weights_of(strip).sum(), effect.support[bins].sum())
     if levels_of(effect):
         assert written(panel) == [at_value(value) for value in effect.grid_values[0]]  # as they are added up
 
@@ -244,10 +256,10 @@ def test_local_effects_stand_over_their_bins(awkward, column):
 @pytest.mark.parametrize("column", COLUMNS)
 def test_averages_near_each_value_are_those_of_the_result(awkward, column):
     y = numbers(awkward) + np.arange(300) % 7
-    whole = near_of(numbers, awkward, column, y=y)
-    panel, near = panel_of(whole), trimmed(whole)
+    near = near_of(numbers, awkward, column, y=y)
+    panel, inner = panel_of(near), drawn(near)
     predicted, observed = (mark for mark in of(panel, (Line, Points)) if mark.label)
-    order = order_of(near, near.predicted[0])
+    order = order_of(near, near.predicted[0])[inner]
     assert_array_equal(predicted.y, near.predicted[0][order])
     assert_array_equal(observed.y, near.observed[0][order])
     if levels_of(near):
@@ -255,7 +267,7 @@ def test_averages_near_each_value_are_those_of_the_result(awkward, column):
         assert (predicted.x != observed.x).all()  # neither hides the other
         assert_allclose((predicted.x + observed.x) / 2, np.arange(len(order)), atol=1e-12)
     if near.missing is not None:
-        heights = [mark.y[0] for mark in of(panel.right, Points)]
+        heights = [mark.y[0] for mark in of(panel.right[-1], Points)]
         assert heights == [near.missing.predicted[0], near.missing.observed[0]]
 
 
@@ -366,7 +378,7 @@ def test_the_strip_has_about_thirty_bars_whatever_the_grid(rng):
         effect = effect_of(first, X, 0, grid_resolution=resolution)
         strip = only(panel_of(effect), Strip)
         assert 20 <= len(strip.at) <= 30
-        assert_allclose((strip.height * strip.width).sum(), trimmed(effect).support.sum())
+        assert_allclose((strip.height * strip.width).sum(), effect.support[central_points(effect)].sum())
         assert_allclose(strip.at[:-1] + strip.width[:-1] / 2, strip.at[1:] - strip.width[1:] / 2)
     few = effect_of(first, X, 0, grid_resolution=20)
     assert len(only(panel_of(few), Strip).at) == 12
@@ -383,10 +395,10 @@ def test_few_values_are_points_and_not_slopes(values):
     effect = effect_of(lambda t: t[:, 0] ** 2 + 0.1 * t[:, 1], X, 0)
     panel = panel_of(effect)
     points = only(panel, Points)
-    assert points.x.tolist() == values
+    assert points.x.tolist() == list(range(len(values)))  # evenly spaced
     assert_array_equal(points.error, 2 * effect.standard_error[0])
-    assert [at for at, _ in panel.x.ticks] == values
-    assert panel.x.low < values[0] < values[-1] < panel.x.high
+    assert written(panel) == [at_value(value) for value in effect.grid_values[0]]
+    assert panel.x.low < 0 < len(values) - 1 < panel.x.high
     assert not [mark for mark in panel.marks if isinstance(mark, (Line, Band, Rug))]
     rows = panel_of(effect_of(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both"))
     assert not of(rows, Line)
@@ -397,8 +409,8 @@ def test_numbers_between_which_there_is_data_have_a_curve(rng):
     X = np.column_stack([rng.normal(size=200), rng.integers(0, 40, 200)])
     assert only_curve(panel_of(effect_of(first, X, 0, custom_values={0: [-1.0, 0.0, 1.0]})))
     assert only_curve(panel_of(effect_of(lambda t: t[:, 1], X, 1, grid_resolution=5)))
-    halves = np.column_stack([np.tile([0.0, 0.5, 1.0], 20), np.zeros(60)])
-    assert only_curve(panel_of(effect_of(first, halves, 0)))
+    thirds = np.column_stack([np.tile([0.0, 0.3, 0.7, 1.0], 20), np.zeros(80)])
+    assert only(panel_of(effect_of(first, thirds, 0, custom_values={0: [0.0, 0.3, 1.0]})), Line)
     assert only_curve(panel_of(effect_of(lambda t: t[:, 1], X, 1)))  # too many whole numbers
 
 
@@ -544,7 +556,7 @@ def test_bands_of_rows_are_weighted_quantiles_of_their_curves(rng):
     weights = rng.integers(0, 3, 200).astype(float)
     effect = effect_of(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both", sample_weight=weights)
     wide, narrow, _ = of(panel_of(effect), Band)
-    rows = np.repeat(trimmed(effect).individual[0], effect.row_weights.astype(int), axis=0)
+    rows = np.repeat(effect.individual[0][:, central_points(effect)], effect.row_weights.astype(int), axis=0)
     for band, low, high in ((wide, 0.05, 0.95), (narrow, 0.25, 0.75)):
         assert_allclose(band.low, np.quantile(rows, low, axis=0))
         assert_allclose(band.high, np.quantile(rows, high, axis=0))
@@ -559,7 +571,7 @@ def test_rows_alone_are_not_moved(rng):
     lines = of(panel, Line)
     assert len(lines) == 12
     for line in lines:
-        assert (np.abs(trimmed(effect).individual[0] - line.y).max(axis=1) == 0).any()
+        assert (np.abs(effect.individual[0][:, central_points(effect)] - line.y).max(axis=1) == 0).any()
 
 
 def test_rows_that_begin_beyond_every_number_are_not_moved_there(rng):
@@ -599,7 +611,7 @@ def test_quantiles_of_rows_at_levels_and_without_a_value(awkward):
     assert_allclose(bar.base + bar.length, effect.quantiles.values[0, 2][order])
     median = next(mark for mark in of(panel, Points) if mark.label == "median of rows")
     assert_array_equal(median.y, effect.quantiles.values[0, 1][order])
-    gap = only(panel.right, Bars)
+    gap = only(panel.right[-1], Bars)
     assert_allclose([gap.base[0], gap.base[0] + gap.length[0]], effect.quantiles.missing[0, [0, 2]])
 
 
@@ -615,7 +627,7 @@ def test_outputs_are_colors_or_rows(rng):
     lines = of(panel, Line)
     assert [line.label for line in lines] == ["p", "q", "r"]
     assert len({line.color for line in lines}) == len({line.dash for line in lines}) == 3
-    shown = trimmed(effect).average
+    shown = effect.average[:, central_points(effect)]
     assert_array_equal([line.y for line in lines], shown)
     assert [line.hover[0].split("\n")[1].split()[0] for line in lines] == ["p", "q", "r"]
     rows = effect.figure(outputs="rows").panels
@@ -635,7 +647,7 @@ def test_outputs_at_levels_stand_beside_each_other(awkward):
     assert_allclose((one.x + other.x) / 2, [0, 1, 2])
     assert one.marker != other.marker
     assert_array_equal(other.y, -one.y)  # both in the order of the first
-    beside = of(panel.right, Points)
+    beside = of(panel.right[-1], Points)
     assert beside[0].x[0] < 0 < beside[1].x[0]
 
 
@@ -742,13 +754,13 @@ def test_without_any_value_only_the_missing_one_is_shown(rng):
     for name in ("none", "word"):
         panel = panel_of(local_of(lambda t: t["x"], frame, name))  # which has no difference to add up
         assert not of(panel, (Strip, Rug))
-        assert panel.right is None
+        assert not panel.right
         for verb in (effect_of, near_of):
             panel = panel_of(verb(lambda t: t["x"], frame, name))
             assert not panel.x.ticks
             assert not any(len(mark.at) for mark in of(panel, (Strip, Rug)))
-            assert panel.right.x.ticks[0][1].split("\n")[-1] == "100 %"
-            point = only(panel.right, Points)
+            assert panel.right[-1].x.ticks[0][1].split("\n")[-1] == "100 %"
+            point = only(panel.right[-1], Points)
             assert panel.y.low < point.y[0] < panel.y.high
 
 
@@ -762,7 +774,7 @@ def test_one_row_has_no_error_to_draw(rng):
     assert "standard error" not in only(panel, Line).hover[0]
     X = np.array([[np.nan, 1.0], [2.0, 1.0]])
     near = near_of(lambda t: np.nan_to_num(t[:, 0]), X, 0)
-    assert only(panel_of(near).right, Points).error is None
+    assert only(panel_of(near).right[-1], Points).error is None
     frame = pd.DataFrame({"level": ["a"] * 20 + ["once"], "x": rng.normal(size=21)})
     errors = only(panel_of(near_of(lambda t: t["x"], frame, "level")), Points).error
     assert sorted(np.isfinite(errors)) == [False, True]
@@ -823,8 +835,8 @@ def test_predictions_that_are_all_no_number_are_drawn_on_an_empty_axis(rng, bad)
 def test_a_comparison_has_each_estimate_on_its_own_values(rng):
     X = rng.normal(size=(500, 2))
     y = X[:, 0] + rng.normal(size=500)
-    effect, local = effect_of(first, X, 0, grid_resolution=9), local_of(first, X, 0)
-    near = near_of(first, X, 0, y=y, grid_resolution=9)
+    effect, local = effect_of(first, X, 0, **ALL), local_of(first, X, 0)
+    near = near_of(first, X, 0, y=y, **ALL)
     comparison = paribus.compare(effect, local, near)
     panel = panel_of(comparison)
     lines = {line.label: line for line in of(panel, Line)}
@@ -870,8 +882,8 @@ def test_models_on_one_axis_share_the_data_and_differ_in_color_and_dashes(rng):
     assert (steep.label, flat.label) == ("steep", "flat")
     assert steep.color != flat.color
     assert steep.dash != flat.dash
-    assert_array_equal(steep.y, trimmed(parts["steep"]).average[0])
-    assert_array_equal(flat.y, trimmed(parts["flat"]).average[0])
+    assert_array_equal(steep.y, parts["steep"].average[0, central_points(parts["steep"])])
+    assert_array_equal(flat.y, parts["flat"].average[0, central_points(parts["flat"])])
     assert steep.hover[0].split("\n")[1].startswith("steep ")
     assert only(panel, Strip)
     assert panel.legend_title == "± 2 standard errors"
@@ -892,8 +904,8 @@ def test_groups_of_other_spreads_share_a_panel_with_all_their_data(rng, shift):
 def test_slices_have_no_strip_in_common_and_each_its_own_grid(rng):
     X = rng.normal(size=(200, 2))
     parts = {
-        "low": effect_of(first, X[X[:, 0] < 0], 0, grid_resolution=5),
-        "high": effect_of(first, X[X[:, 0] >= 0], 0, grid_resolution=6),
+        "low": effect_of(first, X[X[:, 0] < 0], 0, grid_resolution=5, percentiles=(0, 1)),
+        "high": effect_of(first, X[X[:, 0] >= 0], 0, grid_resolution=6, percentiles=(0, 1)),
     }
     panel = panel_of(paribus.compare(parts))
     assert not of(panel, (Strip, Rug))
@@ -908,7 +920,7 @@ def test_durations_of_slices_are_in_one_unit(rng):
     hours = rng.uniform(1, 200, 300)
     frame = pd.DataFrame({"wait": pd.to_timedelta(hours, "h"), "x": rng.normal(size=300)})
     parts = {
-        name: effect_of(lambda t: t["x"], frame[some], "wait", grid_resolution=5)
+        name: effect_of(lambda t: t["x"], frame[some], "wait", **ALL)
         for name, some in (("short", hours < 20), ("long", hours >= 20))
     }
     assert panel_of(parts["short"]).x.label == "wait (hours)"
@@ -970,8 +982,8 @@ def test_overlaid_slices_show_each_missing_value(rng):
     parts = {"one": effect_of(lambda t: np.nan_to_num(t[:, 0]) + t[:, 1], X[:100], 0)}
     parts["two"] = effect_of(lambda t: np.nan_to_num(t[:, 0]) + t[:, 1], X[100:], 0)
     panel = panel_of(paribus.compare(parts))
-    points = of(panel.right, Points)
+    points = of(panel.right[-1], Points)
     assert [mark.y[0] for mark in points] == [part.missing.average[0] for part in parts.values()]
     assert points[0].x[0] < points[1].x[0]
-    assert panel.right.x.ticks[0][1].strip() == "missing"  # slices have no share in common
+    assert panel.right[-1].x.ticks[0][1].strip() == "missing"  # slices have no share in common
     assert all("25 % of the data" in mark.hover[0] for mark in points)

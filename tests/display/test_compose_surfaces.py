@@ -87,7 +87,7 @@ def test_every_pair_of_kinds_has_a_panel(awkward, pair):
         return
     assert (panel.x.label.split(" (")[0], panel.y.label.split(" (")[0]) == pair
     assert panel.top.x.low == panel.x.low
-    assert panel.right.y.high == panel.y.high
+    assert panel.right[-1].y.high == panel.y.high
     (mark,) = of(panel, Heat if len(nominal) == 2 else Contours)
     assert sorted(mark.values.ravel()) == sorted(effect.average[0].ravel())
     assert mark.unit == "prediction"
@@ -229,8 +229,8 @@ def test_the_data_lies_along_both_sides(together):
     np.testing.assert_allclose(bars.length, effect.support.sum(axis=1) / (x[1] - x[0]))  # the ends' cells too
     assert bars.width[0] == pytest.approx(bars.width[1])  # it reaches beyond the axis
     assert not bars.horizontal
-    assert only(panel.right, Bars).horizontal
-    assert panel.top.y.scale == panel.right.x.scale == "none"
+    assert only(panel.right[-1], Bars).horizontal
+    assert panel.top.y.scale == panel.right[-1].x.scale == "none"
     assert panel.top.y.low == 0 < bars.length.max() <= panel.top.y.high
     assert bars.hover[3].startswith("x0 from ")
     rugs = of(panel, Rug)
@@ -245,7 +245,7 @@ def test_deciles_beyond_the_picture_and_sides_without_data_are_left_out(together
     rug = only(panel, Rug)
     assert rug.along == "x"
     assert ((rug.at >= 0) & (rug.at <= 1)).all()
-    assert panel.right is None
+    assert not panel.right
 
 
 def test_uneven_cells_are_as_high_as_the_data_is_dense():

@@ -198,7 +198,7 @@ def test_figures_cannot_be_hashed_as_arrays_cannot():
 
 def heights(panel):
     """Return the heights of the curves of a panel and of the one beside it."""
-    parts = [panel] if panel.right is None else [panel, panel.right]
+    parts = panel.parts
     marks = [mark for part in parts for mark in part.marks if isinstance(mark, (Line, Points))]
     return np.concatenate([mark.y for mark in marks])
 
@@ -211,8 +211,8 @@ def test_panels_of_one_unit_have_one_axis_that_holds_every_height(frame):
     for panel in figure.panels:
         assert low < heights(panel).min()
         assert heights(panel).max() < high
-        if panel.right is not None:
-            assert (panel.right.y.low, panel.right.y.high) == (low, high)
+        if panel.right:
+            assert (panel.right[-1].y.low, panel.right[-1].y.high) == (low, high)
     assert list(effects(frame)) == [panel.x.label for panel in figure.panels]  # the strongest first
 
 
@@ -258,7 +258,7 @@ def test_ticks_begin_at_the_curves_above_the_room_for_the_data(frame):
             assert lowest - 0.1 * span <= panel.y.tick_low <= lowest
             assert any(isinstance(mark, Strip) for mark in panel.marks)
             assert panel.y.low < lowest - 0.05 * span  # room for the data
-            assert panel.right is None or panel.right.y.tick_low == panel.y.tick_low
+            assert not panel.right or panel.right[-1].y.tick_low == panel.y.tick_low
 
 
 def test_one_that_has_no_picture_leaves_the_others_theirs(frame):

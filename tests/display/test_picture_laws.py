@@ -57,9 +57,7 @@ def test_shares_of_the_data_are_of_all_rows_in_pictures_of_one_and_of_two(table,
     both = effect_of(table, [first, second], **options)
     whole = len(table) if weights is None else weights.sum()
     panel = only(both)
-    texts = [
-        text for side in (panel.top, panel.right) if side for bars in of(side, Bars) for text in bars.hover
-    ]
+    texts = [text for side in panel.parts[1:] for bars in of(side, Bars) for text in bars.hover]
     texts = texts or [text for strip in of(panel, Strip) for text in strip.hover]
     sides = 2 if panel.top is not None else 1
     assert sum(shares(texts)) == pytest.approx(sides * 100 * both.support.sum() / whole, abs=0.3 * len(texts))
@@ -83,7 +81,7 @@ def test_a_value_asked_twice_counts_its_rows_once(table):
     )
     halves, values = table.assign(k=table["k"] / 2), {"k": [0, 0, 0.5]}
     both = effect_of(halves, ["k", "a"], custom_values=values, grid_resolution=5, percentiles=(0, 1))
-    texts = shares(of(only(both).right, Bars)[0].hover)
+    texts = shares(of(only(both).right[-1], Bars)[0].hover)
     assert sum(texts) == pytest.approx(100 * (table["a"].notna() & (table["k"] < 2)).mean(), abs=1)
 
 

@@ -9,7 +9,7 @@ import paribus
 from conftest import numbers
 from paribus._display.figure import Heat, Line, Strip
 from paribus._display.vector.ticks import axis_ticks
-from paribus.results.partial_dependence import trimmed
+from paribus.results.partial_dependence import central_points
 from selection import nightly
 
 
@@ -49,7 +49,7 @@ def test_every_column_has_a_picture(awkward, kind):
         assert ax.get_xlabel() == panel.x.label
         assert panel.x.label.startswith(column)
         assert ax.get_ylabel() == panel.y.label == "prediction"
-        assert (panel.right is not None) == (effect.missing is not None)
+        assert (len(panel.right) == 1) == (effect.missing is not None)
         drawn = [t.get_text() for side in ax.child_axes for t in side.get_xticklabels()]
         assert any(text.strip().startswith("missing") for text in drawn) == (effect.missing is not None)
 
@@ -89,10 +89,10 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     assert labels(panel) == ["90 % of rows", "50 % of rows", some, "average ± 2 standard errors"]
     assert sorted(explained(effect.plot())) == sorted(labels(panel))
     *rows, mean = of(panel, Line)
-    shown = trimmed(effect)
-    np.testing.assert_array_equal(mean.y, shown.average[0])
+    inner = central_points(effect)
+    np.testing.assert_array_equal(mean.y, effect.average[0, inner])
     assert len(rows) == 12
-    assert all((shown.individual[0] == row.y).all(axis=1).any() for row in rows)
+    assert all((effect.individual[0][:, inner] == row.y).all(axis=1).any() for row in rows)
 
 
 def test_classes_have_names_and_colors(rng):
@@ -162,7 +162,7 @@ def test_surfaces_and_rows_of_several_outputs_have_panels_of_their_own(rng):
     rows = paribus.Explainer(lambda t: t, X, target_names=["p", "q"]).partial_dependence(0, kind="both")
     one, other = rows.figure().panels
     assert (one.y.label, other.y.label) == ("predicted p", "predicted q")
-    for panel, average in zip((one, other), trimmed(rows).average, strict=True):
+    for panel, average in zip((one, other), rows.average[:, central_points(rows)], strict=True):
         np.testing.assert_array_equal(of(panel, Line)[-1].y, average)
 
 
@@ -239,7 +239,7 @@ def test_the_missing_tick_stands_alone():
     effect = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0]), X, 0)
     panel = only_panel(effect)
     assert panel.x.high < 2.1
-    ((at, text),) = panel.right.x.ticks
+    ((at, text),) = panel.right[-1].x.ticks
     assert (at, text.split("\n")[-2:]) == (0.0, ["missing", "20 %"])
     ax = effect.plot().axes[0]
     assert max(tick for tick in ax.get_xticks() if tick <= ax.get_xlim()[1]) <= 2
@@ -263,7 +263,9 @@ def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(r
     (strip,) = of(panel, Strip)
     assert strip.width.sum() > 0.8 * (panel.x.high - panel.x.low)
     assert abs(strip.at[strip.height.argmax()]) < 1.5  # where the data is
-    np.testing.assert_allclose((strip.height * strip.width).sum(), trimmed(effect).support.sum())
+    np.testing.assert_allclose(
+        (strip.height * strip.width).sum(), effect.support[central_points(effect)].sum()
+    )
     assert all(line.steps for line in of(panel, Line))
 
 

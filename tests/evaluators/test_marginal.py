@@ -728,8 +728,8 @@ def test_marginal_pictures_show_what_there_is(awkward):
     assert any(np.array_equal(line, found["gap"].observed[0], equal_nan=True) for line in drawn)
     assert any(np.array_equal(line, effects["gap"].average[0]) for line in drawn)
     (panel,) = paribus.compare(effects["city"], None, found["city"]).figure().panels
-    assert panel.right.x.ticks[0][1].strip().startswith("missing")
-    assert len([mark for mark in panel.right.marks if isinstance(mark, Points)]) == 3
+    assert panel.right[-1].x.ticks[0][1].strip().startswith("missing")
+    assert len([mark for mark in panel.right[-1].marks if isinstance(mark, Points)]) == 3
     alone = paribus.marginal(None, awkward, ["day"], y=y)["day"]
     assert said(alone.figure().panels[0]) == explained(alone.plot().figure) == both[1:]
     plt.close("all")

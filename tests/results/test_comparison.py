@@ -335,7 +335,7 @@ def test_the_missing_point_is_compared_too():
     X[::5, 0] = np.nan
     found = paribus.compare(*answers(lambda t: np.where(np.isnan(t[:, 0]), 9.0, t[:, 0]), X, 0))
     (panel,) = found.figure().panels
-    points = [mark for mark in panel.right.marks if isinstance(mark, Points)]
+    points = [mark for mark in panel.right[-1].marks if isinstance(mark, Points)]
     assert len(points) == 3  # an answer of each kind without a value
     assert all(mark.y[0] == pytest.approx(9.0) for mark in points)
     assert len({mark.x[0] for mark in points}) == len(points)  # none hides another

@@ -167,7 +167,7 @@ def test_plots_have_a_named_band_of_refits_apart_from_that_of_rows():
     low, high = (end[0, central] for end in effect.refit_interval())
     assert_allclose((wide.low, wide.high), (low, high))
     assert_allclose(narrow.high, (effect.average[0] + 2 * effect.standard_error[0])[central])
-    bar = next(mark for mark in panel.right.marks if isinstance(mark, Points) and mark.marker == "bar")
+    bar = next(mark for mark in panel.right[-1].marks if isinstance(mark, Points) and mark.marker == "bar")
     low, high = effect.refit_interval(at_missing=True)
     assert bar.error[0] == pytest.approx((high - low)[0] / 2)
     words = ["each of 5 models", "rows and refits as folds, 95 %", "average ± 2 standard errors"]

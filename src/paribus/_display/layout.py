@@ -142,7 +142,8 @@ def _movement(strip: Panel, inner: int) -> float:
 
     It is infinite for a strip without lines, such as that of the missing value.
     """
-    lines = [np.abs(mark.y - mark.y[inner]) for mark in strip.marks if isinstance(mark, Line)]
+    with np.errstate(invalid="ignore"):  # infinite values
+        lines = [np.abs(mark.y - mark.y[inner]) for mark in strip.marks if isinstance(mark, Line)]
     moved = np.concatenate([*lines, [] if lines else [np.inf]])
     return float(np.max(moved, initial=0.0, where=~np.isnan(moved)))
 

@@ -447,7 +447,7 @@ def _owned_column_texts(structure: Structure) -> list[str]:
         for number, (name, count) in enumerate(several[:SHOWN])
     ]
     rest = len(several) - SHOWN
-    return [", ".join([*texts, *([f"{rest} more several"] if rest > 0 else [])])] if texts else []
+    return [", ".join([*texts, *([f"and {rest} more"] if rest > 0 else [])])] if texts else []
 
 
 def _preparations(structure: Structure) -> Iterator[Preparation]:
