@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._display.compose.axis import feature_axis
 from paribus._display.compose.curves import comparison_panel, curve_panel, without_label
 from paribus._display.figure import Band, Bars, Figure, Line, Mark, Points, Rug, Strip
 from paribus._display.layout import figure_of
