@@ -26,7 +26,7 @@ from paribus._api.options import (
     RegionOptions,
     Subject,
 )
-from paribus._api.run import STRONGEST_PAIRS, Statistic
+from paribus._api.run import Statistic
 from paribus._api.statistics.effects_statistic import VARIED, EffectsStatistic, SurfaceStatistic
 from paribus._api.statistics.importance_statistic import importance_of
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
@@ -82,12 +82,11 @@ class ExplainOptions(Options[Explanation]):
         features, _ = resolve_each(wanted, subject.data.header, subject.data.named)
         models, paired = len(subject.estimators), len(features) > 1 and self.interactions
         curves = self._curves(explainer, subject, wanted)
-        local = AleOptions.of(explainer, features=wanted).statistic(subject)
         averages = MarginalOptions.of(explainer, features=wanted).statistic(subject)
         found: dict[str, Statistic] = {
             "effects": curves,
             "interactions": self._interactions(explainer, subject, paired),
-            "ale": replace(local, after=STRONGEST_PAIRS if paired else None),
+            "ale": AleOptions.of(explainer, features=wanted).statistic(subject),
             # Averages share the axes of the curves, which are laid out once.
             "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
         }
@@ -129,7 +128,6 @@ class ExplainOptions(Options[Explanation]):
             crossed_rows=crossed_rows(features, TREE_CROSSINGS),
             paired=None if several else PAIRED,  # the strongest pairs of each model differ
             with_importance=True,
-            ranks_pairs=True,
         )
 
     def _regions(self, explainer: Explainer, subject: Subject) -> dict[str, Statistic]:

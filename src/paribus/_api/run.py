@@ -349,12 +349,10 @@ def evaluate_model(
     *,
     additional: tuple[Evaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
-    observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Choose evaluators and run their passes; an evaluator that refuses the rows is replaced.
 
     ``additional`` are further evaluators in the first pass, whose stored state also depends on ``settings``.
-    ``observe`` is called with previews of the estimates before the last pass.
     """
     refused: dict[str, Refusal] = {}
     while True:
@@ -367,9 +365,7 @@ def evaluate_model(
         names = [f"{name}-{plan.evaluator.name}" if several else name for plan in plans]
         count = sum(len(plan.numbers) for plan in plans)
         driven = [
-            _drive_passes(
-                context, model, plan, own, additional if index == 0 else (), settings, count, observe
-            )
+            _drive_passes(context, model, plan, own, additional if index == 0 else (), settings, count)
             for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
         results = yield from lockstep(driven)
@@ -406,7 +402,6 @@ def _drive_passes(
     additional: tuple[Evaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
-    observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Run the passes of one evaluator; return its estimates and the first state, or its refusal.
 
@@ -422,8 +417,6 @@ def _drive_passes(
     if apart:
         additional, settings = (), ()
     while True:
-        if observe is not None and fold.preview is not None:
-            observe(fold.preview)
         evaluating = fold.evaluator if not additional else Together((fold.evaluator, *additional))
         cut = evaluator.name, fold.name, fold.block_rows, fold.parts
         one = Pass(

@@ -214,8 +214,7 @@ class Fold:
     """One pass over the rows: blocks of ``block_rows`` rows are evaluated once per part, and merged.
 
     ``name`` distinguishes the passes of an evaluator. ``settings`` are the options that its states depend on,
-    in addition to the rows, the model and the sizes of blocks. ``preview`` are estimates known before the
-    pass, for other statistics that share it.
+    in addition to the rows, the model and the sizes of blocks.
     """
 
     name: str
@@ -223,7 +222,6 @@ class Fold:
     block_rows: int
     parts: Parts = ONE_PART
     settings: tuple[Any, ...] = ()
-    preview: Any = None
 
 
 Passes: TypeAlias = Generator[Fold, Keyed, Any]

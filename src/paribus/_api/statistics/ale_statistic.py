@@ -12,7 +12,6 @@ import numpy as np
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_ale_estimate
 from paribus._api.run import (
     ModelEstimates,
-    Needed,
     Rounds,
     RunContext,
     Steps,
@@ -37,18 +36,13 @@ VERIFIED = 512  # rows on which the result is compared with brute force
 
 @dataclass(frozen=True, eq=False)
 class AleStatistic:
-    """Accumulated local effects: average changes of the prediction within bins, added up.
-
-    ``after`` names a fact to wait for if categories need an order and rows are out of core, so that both
-    share a pass.
-    """
+    """Accumulated local effects: average changes of the prediction within bins, added up."""
 
     groups: Groups
     axes: AxisOptions
     method: str = "auto"
     verify: bool = False
     verb: str = "accumulated_local_effects"
-    after: str | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -78,8 +72,6 @@ class AleStatistic:
             # Fewer rows for wide tables.
             size = min(SAMPLED, head_rows(len(context.rows.table.names)) * SAMPLED // MOST_FEW)
             some = yield from context.whole.subsample(size, SEED)
-            if self.after is not None and not context.rows.in_memory:
-                yield Needed(self.after)  # to share the next pass over the rows
             grids, skipped = self._grids(context, partial(similar_order, some))
         request = self._request(context, grids)
         estimated = yield from each_model(

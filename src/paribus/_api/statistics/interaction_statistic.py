@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
@@ -23,7 +24,6 @@ from paribus._api.run import (
     each_model,
     evaluate_model,
 )
-from paribus._contracts import Floats
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._data.summary import SummarySpec
@@ -40,41 +40,6 @@ VERIFIED = 40  # rows on which the result is compared with brute force
 Pair = tuple[int, int]
 
 
-@dataclass(eq=False)
-class PairRanking:
-    """Mean squares of the pairwise interactions of each model, filled in as they become known.
-
-    Pairs are positions in ``features``, which are positions in the table.
-    """
-
-    features: tuple[int, ...]
-    models: int
-    _squares: dict[int, dict[Pair, float]] = field(default_factory=dict)
-
-    @property
-    def known(self) -> bool:
-        """Whether the squares of every model are known."""
-        return len(self._squares) == self.models
-
-    def previewed(self, model: int, joint: Any) -> None:
-        """Add a preview before the last pass, which has all pairs that interact."""
-        self.finished(model, joint.groups, joint.numerator)
-
-    def finished(self, model: int, pairs: tuple[Pair, ...], squares: Floats) -> None:
-        """Add the mean squares ``(t, o)`` of the pairs of one model, unless they are known already."""
-        sums = np.nan_to_num(squares).sum(axis=1).tolist()
-        self._squares.setdefault(model, dict(zip(pairs, sums, strict=True)))
-
-    def strongest(self) -> tuple[Pair, ...]:
-        """Return the pairs that interact, by decreasing sum of squares over outputs and models."""
-        totals: dict[Pair, float] = {}
-        for squares in self._squares.values():
-            for pair, square in squares.items():
-                totals[pair] = totals.get(pair, 0.0) + square
-        ordered = sorted((pair for pair, total in totals.items() if total > 0), key=lambda p: (-totals[p], p))
-        return tuple((self.features[one], self.features[other]) for one, other in ordered)
-
-
 @dataclass(frozen=True, eq=False)
 class InteractionStatistic:
     """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
@@ -82,8 +47,7 @@ class InteractionStatistic:
     Rows that are crossed with each other are sampled unless ``every`` row is requested: ``predicted_rows`` if
     the model predicts them, and else ``crossed_rows``. ``paired``
     limits the features whose pairs are evaluated by crossing rows. ``with_importance`` returns both results.
-    ``varied`` names the fact that restricts the features. ``ranks_pairs`` yields the strongest pairs as a
-    fact.
+    ``varied`` names the fact that restricts the features. The strongest pairs are yielded as a fact.
     """
 
     verb: str
@@ -101,7 +65,6 @@ class InteractionStatistic:
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
-    ranks_pairs: bool = False
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     needs_target: ClassVar[bool] = False
@@ -127,42 +90,30 @@ class InteractionStatistic:
                 f"threeway={self.threeway} needs a single model, because the strongest triples of each "
                 f"differ, but estimator is a list of {len(context.models)}; pass one model"
             )
-        ranking = PairRanking(self.features, len(context.models))
-        evaluating = [
-            self._evaluated(context, index, partial(ranking.previewed, index))
-            for index in range(len(context.models))
-        ]
+        evaluating = [self._evaluated(context, index) for index in range(len(context.models))]
         try:
-            estimated = yield from self._ranked(each_model(evaluating), ranking)
+            estimated: list[ModelEstimates] = yield from each_model(evaluating)
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
+        if self.pairwise:
+            yield Fact(STRONGEST_PAIRS, self._strongest([model.estimates[0] for model in estimated]))
         verified = None
         if self.verify:
             some = yield from context.subsample(VERIFIED, self.seed)
             verified = [self._verified(context, one, some) for one in estimated]
         return partial(self._result, context, estimated, verified)
 
-    def _ranked(self, rounds: Rounds, ranking: PairRanking) -> Steps:
-        """Run rounds; with ``ranks_pairs``, yield the strongest pairs once, as soon as they are known."""
-        states, told = None, not self.ranks_pairs
-        every = tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
-        while True:
-            try:
-                passes = rounds.send(states)  # type: ignore[arg-type]
-            except StopIteration as done:
-                estimated: list[ModelEstimates] = done.value
-                break
-            if ranking.known and not told:
-                yield Fact(STRONGEST_PAIRS, ranking.strongest())
-                told = True
-            states = yield passes
-        if not told:
-            for index, one in enumerate(estimated):
-                ratio, pairs = one.estimates[0].pairwise, one.estimates[0].pairs
-                squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
-                ranking.finished(index, every if pairs is None else pairs, squares)
-            yield Fact(STRONGEST_PAIRS, ranking.strongest())
-        return estimated
+    def _strongest(self, models: list[InteractionStatistics]) -> tuple[Pair, ...]:
+        """Return the pairs that interact, by decreasing sum of squares over outputs and models."""
+        totals: Counter[Pair] = Counter()
+        for statistics in models:
+            assert statistics.pairwise is not None
+            every = combinations(range(len(self.features)), 2)
+            pairs = tuple(every) if statistics.pairs is None else statistics.pairs
+            squares = np.nan_to_num(statistics.pairwise.numerator).sum(axis=1).tolist()
+            totals.update(dict(zip(pairs, squares, strict=True)))
+        strongest = sorted((pair for pair in totals if totals[pair] > 0), key=lambda p: (-totals[p], p))
+        return tuple((self.features[first], self.features[second]) for first, second in strongest)
 
     def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
         """Return the statistic of a subset of the features; a single one has no interactions."""
@@ -171,12 +122,7 @@ class InteractionStatistic:
         pairwise = self.pairwise and len(chosen) > 1
         return replace(self, features=chosen, tokens=tokens, pairwise=pairwise, varied=None)
 
-    def _evaluated(
-        self,
-        context: RunContext,
-        index: int,
-        observe: Callable[[Any], None] | None = None,
-    ) -> Rounds:
+    def _evaluated(self, context: RunContext, index: int) -> Rounds:
         """Return the estimates of one model."""
         return evaluate_model(
             context,
@@ -184,7 +130,6 @@ class InteractionStatistic:
             partial(self._requested, context),
             self.method,
             label(self.verb, index, len(context.models)),
-            observe=observe,
         )
 
     def _verified(self, context: RunContext, one: ModelEstimates, rows: Rows) -> float:

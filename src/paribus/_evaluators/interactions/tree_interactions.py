@@ -221,16 +221,10 @@ class TreeInteractions(ExactInteractions):
         read += rows * self.ensemble.prepared_bytes
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
-    def _fold(
-        self,
-        name: str,
-        evaluator: CoveragePass | PredictionPass | TuplePass,
-        block_rows: int,
-        preview: JointMoments | None = None,
-    ) -> Fold:
+    def _fold(self, name: str, evaluator: CoveragePass | PredictionPass | TuplePass, block_rows: int) -> Fold:
         rowwise = getattr(evaluator, "pairs", ()) is None
         settings = (self.request.settings, rowwise), self.sample.numbers
-        return Fold(name, evaluator, block_rows, settings=settings, preview=preview)
+        return Fold(name, evaluator, block_rows, settings=settings)
 
     def passes(self, threads: int) -> Passes:
         """Yield a pass that finds occurring tuples of codes if needed, then the passes of `_statistics`."""
@@ -268,9 +262,8 @@ class TreeInteractions(ExactInteractions):
         influence_rows = InfluenceSample.of(
             self.sample, self.request.rows.total, self.request.rows.n_weighted
         )
-        # The strongest pairs are known before the second pass, which can also compute their surfaces.
         joint = self._joint(tables, influence_rows, threads) if self.groups else None
-        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows), joint)
+        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows))
         evidence = self._evidence(tables, walking, sums)
         # Averages are computed in double precision, even if the library predicts in single precision.
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
