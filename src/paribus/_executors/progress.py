@@ -18,64 +18,25 @@ from paribus._contracts import Evaluator, S
 from paribus._kernels import cache_folder
 from paribus._text import count
 
-ONCE = "once on this machine"
-
-
-class CompilationBar:
-    """Progress of compilation; ``progress=False`` shows nothing."""
-
-    def __init__(self, progress: bool | None) -> None:
-        self.progress = progress
-        self._expected: set[str] = set()
-        self._compiled: set[str] = set()
-        self._bar: Any = None
-
-    def expecting(self, names: Iterable[str]) -> None:
-        """Count kernels that will be compiled; they are shown when the first one is."""
-        self._expected.update(names)
-
-    def compiling(self, name: str, kept: Path | None) -> None:
-        """Show that a kernel is being compiled; ``kept`` is the cache folder."""
-        self._compiled.add(name)
-        if self.progress is False:
-            return
-        if has_bars():
-            self._draw(name, kept)
-        elif len(self._compiled) == 1 and sys.stderr is not None:
-            where = (
-                f"{ONCE}; kept in {kept}" if kept else "in every process, because no folder can be written"
-            )
-            sys.stderr.write(f"paribus: compiling kernels, {where}\n")
-            sys.stderr.flush()
-
-    def _draw(self, name: str, kept: Path | None) -> None:
-        """Create or update the bar."""
-        total = len(self._expected | self._compiled)
-        if self._bar is None:
-            from tqdm.auto import tqdm
-
-            label = f"compiling, {ONCE}" if kept else "compiling"
-            self._bar = tqdm(total=total, desc=label, unit=" kernels", leave=False)
-        else:
-            self._bar.total = total
-            self._bar.update(1)
-        self._bar.set_postfix_str(name)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self._bar is not None:
-            self._bar.close()
-
 
 @contextmanager
 def showing_compilation(progress: bool | None) -> Iterator[None]:
-    """Show the progress of compilation in any thread in the meantime."""
-    bar = CompilationBar(progress)
-    try:
-        with cache_folder.watched(bar):
-            yield
-    finally:
-        bar.close()
+    """Write one line to stderr if a kernel is compiled in any thread in the meantime."""
+    lines: list[str] = []
+
+    def announce(kept: Path | None) -> None:
+        where = (
+            f"once on this machine; kept in {kept}"
+            if kept
+            else "in every process, because no folder can be written"
+        )
+        lines.append(f"paribus: compiling kernels, {where}\n")
+        if len(lines) == 1 and progress is not False and sys.stderr is not None:
+            sys.stderr.write(lines[0])
+            sys.stderr.flush()
+
+    with cache_folder.watched(announce):
+        yield
 
 
 PATIENCE = 2.0  # seconds before a bar is shown

@@ -8,34 +8,24 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
+from typing import TypeAlias
 
-
-class Watcher(Protocol):
-    """Observer that is notified before kernels are compiled."""
-
-    def expecting(self, names: Iterable[str]) -> None:
-        """Report the kernels that will be compiled unless they are cached."""
-        ...
-
-    def compiling(self, name: str, kept: Path | None) -> None:
-        """Report that compilation of a kernel starts, and its cache folder, None if it is not cached."""
-        ...
-
-
+Watcher: TypeAlias = Callable[
+    [Path | None], None
+]  # called with the cache folder, None if kernels are not cached
 _watchers: list[Watcher] = []
 _lock = Lock()
 
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Notify a watcher of kernels that are compiled in this context, in any thread."""
+    """Notify a watcher before a kernel is compiled in this context, in any thread."""
     with _lock:
         _watchers.append(watcher)
     try:
@@ -45,18 +35,11 @@ def watched(watcher: Watcher) -> Iterator[None]:
             _watchers.remove(watcher)
 
 
-def expecting(names: Iterable[str]) -> None:
-    """Notify the latest watcher of kernels that will be compiled unless they are cached."""
-    with _lock:
-        if _watchers:
-            _watchers[-1].expecting(names)
-
-
-def compiling(name: str, kept: Path | None) -> None:
+def compiling(kept: Path | None) -> None:
     """Notify the latest watcher that compilation of a kernel starts."""
     with _lock:
         if _watchers:
-            _watchers[-1].compiling(name, kept)
+            _watchers[-1](kept)
 
 
 CHOICE = "PARIBUS_CACHE_DIR"  # environment variable with the path of the cache folder

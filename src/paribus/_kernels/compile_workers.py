@@ -58,7 +58,6 @@ class Workers:
         """Start workers for kernels that are not in the cache folder, if there are several of them."""
         kept = cache_folder.folder()
         missing = _missing(kernels, kept)
-        cache_folder.expecting(kernel.name for kernel in missing)
         if kept is None or kept != cache_folder.place() or not _can_start():
             return
         with self._lock:
@@ -103,7 +102,7 @@ class Workers:
                     kernel = self._take(process)
                     if kernel is None:
                         break
-                    cache_folder.compiling(kernel.name, kept)
+                    cache_folder.compiling(kept)
                     _send(process, kernel.key)
         except OSError as error:
             LOG.info("no process compiles kernels (%s)", error)

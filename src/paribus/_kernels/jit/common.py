@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
-from time import perf_counter
 from types import ModuleType
 from typing import Any
 
@@ -95,7 +95,10 @@ class Kernel:
             except RuntimeError as error:  # numba cannot cache functions of this file
                 LOG.warning("%s is compiled in every process: %s", self.name, error)
                 run, kept = njit(nogil=True, **self.options)(self.function), None
-        with _reported(self, run, kept):
+        starting = partial(cache_folder.compiling, kept)
+        if internals is None and not self.files(kept):
+            starting()
+        with internals.observed(run, starting) if internals else nullcontext():
             for signature in self.signatures:
                 try:
                     run.compile(signature)
@@ -122,35 +125,6 @@ class Kernel:
         except OSError:
             return False
         return True
-
-
-class _Report:
-    """Messages when a kernel is compiled, which takes seconds, instead of loaded."""
-
-    def __init__(self, kernel: Kernel, kept: Path | None) -> None:
-        self.kernel, self.kept = kernel, kept
-        self._began: float | None = None
-
-    def start(self) -> None:
-        """Notify the watcher of the cache folder before compilation."""
-        self._began = perf_counter()
-        cache_folder.compiling(self.kernel.name, self.kept)
-
-    def end(self) -> None:
-        """Log the duration of the compilation."""
-        if self._began is not None:
-            LOG.info("compiled %s in %.1f s", self.kernel.name, perf_counter() - self._began)
-
-
-@contextmanager
-def _reported(kernel: Kernel, run: Any, kept: Path | None) -> Iterator[None]:
-    """Report if numba compiles a kernel in this context."""
-    report = _Report(kernel, kept)
-    if internals is None and not kernel.files(kept):
-        report.start()
-    with internals.observed(run, report.start) if internals else nullcontext():
-        yield
-    report.end()
 
 
 @contextmanager
