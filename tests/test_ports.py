@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsRegressor
 import paribus
 from paribus._contracts import Blocks, Executor
 from paribus._data.read import source_of, table_of
-from paribus._data.rows import Background, rows_of
+from paribus._data.rows import rows_of
 from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
 from paribus._evaluators.support import RowSampler
 from paribus._evaluators.survey import Survey
@@ -65,8 +65,6 @@ def members(protocol):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weighted):
     held, read = in_memory(weighted), scanned(tmp_path, weighted)
-    assert isinstance(held, Background)
-    assert isinstance(read, Background)
     assert held.in_memory
     assert not read.in_memory
     for name in ("n_weighted", "weighted", "header", "n_targets", "skipped"):
@@ -95,15 +93,6 @@ def test_a_sample_is_the_same_rows_in_memory_and_read(tmp_path, weighted, size):
         np.testing.assert_array_equal(one.weights * one.weight_scale, two.weights * two.weight_scale)
     np.testing.assert_array_equal(held.sample(50, 0).numbers, read.sample(50, 0).numbers)
     np.testing.assert_array_equal(held.head_sample(0).column(0).values, read.head_sample(0).column(0).values)
-
-
-def test_an_interface_misses_no_member_that_its_implementations_lack(tmp_path):
-    class Half:
-        table = None
-
-    assert not isinstance(Half(), Background)
-    for rows in (in_memory(), scanned(tmp_path)):
-        assert all(hasattr(rows, name) for name in members(Background))
 
 
 class Sequential:

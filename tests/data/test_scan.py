@@ -1,7 +1,5 @@
 """Out-of-core rows: every source gives the numbers of the same rows in memory."""
 
-import gc
-import os
 import re
 from dataclasses import asdict
 from functools import partial
@@ -56,11 +54,6 @@ def folder(tmp_path_factory):
     return path
 
 
-def reader(size=333):
-    batches = [batch for table in in_batches(size=size)() for batch in table.to_batches()]
-    return pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-
-
 def ipc_dataset(folder):
     path = folder / "rows.arrow"
     pa.feather.write_feather(pa.Table.from_pandas(frame(), preserve_index=False), path, chunksize=500)
@@ -93,7 +86,6 @@ SOURCES = {
     "dataset of Parquet": lambda folder, tmp: ds.dataset(folder),
     "dataset of IPC": lambda folder, tmp: ipc_dataset(tmp),
     "dataset in memory": lambda folder, tmp: ds.dataset(pa.Table.from_pandas(frame())),
-    "reader": lambda folder, tmp: reader(),
     "lazy frame": lambda folder, tmp: pl.from_pandas(frame()).lazy().with_columns(pl.col("a") * 1.0),
     "lazy scan": lambda folder, tmp: pl.scan_parquet(folder / "*.parquet"),
     "relation": lambda folder, tmp: connected().from_arrow(pa.Table.from_pandas(frame())),
@@ -344,13 +336,6 @@ def test_estimated_quantiles_are_noted_once(tmp_path):
     assert (note.feature, note.value) == ("x3", one.provenance.rank_error)
     assert note.startswith("the grid points of x3 are based on")
     assert noted("partial_dependence", "x3", percentiles=(0, 1))[1] == []
-
-
-def test_copy_of_reader_is_gone_with_its_last_use(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    check(reader())
-    gc.collect()
-    assert os.listdir(tmp_path) == []
 
 
 def test_scan_empty_first_batch_reports_nothing():

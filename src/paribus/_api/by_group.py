@@ -21,8 +21,8 @@ from paribus._data.grouping import (
     category_values,
     distinct_texts,
 )
-from paribus._data.rows import Background, Block, Rows
-from paribus._data.scan.open import ScannedRows
+from paribus._data.rows import Block, Rows
+from paribus._data.scan.open import Background, ScannedRows
 from paribus._data.scan.reading import TableReader
 from paribus._data.summary import Summary, SummarySpec, summarize_column
 from paribus._evaluators.group_rows import ByGroup, GroupBlocks, GroupTotals, state_of_group

@@ -15,7 +15,7 @@ from paribus._contracts import Array
 from paribus._data.column_groups import GroupedTable
 from paribus._data.features import Header
 from paribus._data.read import source_of, table_of
-from paribus._data.rows import Background, Rows, rows_of
+from paribus._data.rows import Rows, rows_of
 from paribus._data.summary import Summary, SummarySpec, summarize
 from paribus._data.table import Column, Table, read_array
 from paribus._models import as_model_list
@@ -37,6 +37,7 @@ from paribus.results.provenance import short_source
 
 if TYPE_CHECKING:
     from paribus._data.scan.model_table import ModelTable
+    from paribus._data.scan.open import Background
     from paribus._data.scan.reading import TableReader
     from paribus._evaluators.survey import SketchSpec, SurveyResult
 

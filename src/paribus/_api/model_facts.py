@@ -18,7 +18,7 @@ import numpy as np
 from paribus._api.data import ExplainerData, GroupData
 from paribus._contracts import NOMINAL, Array, Kind
 from paribus._data.features import Header, position
-from paribus._data.rows import Background, Rows
+from paribus._data.rows import Rows
 from paribus._data.summary import Summary, SummarySpec
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_of
@@ -38,6 +38,7 @@ from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, 
 from paribus.results.shape import Direction
 
 if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
     from paribus._evaluators.performance.measure import TargetEstimate
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from paribus import _budget
 from paribus._api.data import ExplainerData, GroupData, SurveyRequest
 from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, digest
 from paribus._contracts import Evaluator
-from paribus._data.rows import Background, Rows
-from paribus._data.summary import SummarySpec
+from paribus._data.rows import Rows
+from paribus._data.summary import SEED, SummarySpec
 from paribus._data.table import Table
-from paribus._evaluators.planner import Plan, choose, reads_trees
-from paribus._evaluators.request import Request, StatisticEvaluator
+from paribus._evaluators.planner import Plan, Request, choose, reads_trees
+from paribus._evaluators.request import StatisticEvaluator
 from paribus._evaluators.support import RowSampler, Together
 from paribus._executors import LocalExecutor
 from paribus._kernels import why_numpy
@@ -26,6 +27,9 @@ from paribus._states import Keyed
 from paribus.errors import RefusalError
 from paribus.meaning import Refusal
 from paribus.results import Provenance
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
 
 COUNTED_ROWS = 16_384  # rows per block of a pass that only counts
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
@@ -58,47 +62,36 @@ Rounds: TypeAlias = Generator[list[Pass], list[StateOrRefusal], Any]
 Steps: TypeAlias = Generator[list[Pass] | Fact | Needed, Any, Any]
 
 
-class Statistic(Protocol):
+class Statistic(ABC):
     """A statistic: the summaries that it needs first, and the passes that compute it.
 
-    ``evaluate`` yields the passes of each round and receives their states. It returns a function that builds
-    the result, which is called after all statistics of the run have finished. It may also yield a `Fact` for
-    other statistics, or `Needed` to receive one.
+    The names of its passes begin with ``verb``. ``evaluate`` yields the passes of each round and receives
+    their states. It returns a function that builds the result, which is called after all statistics of the
+    run have finished. It may also yield a `Fact` for other statistics, or `Needed` to receive one.
     """
 
-    @property
-    def verb(self) -> str:
-        """Name of the statistic, with which the names of its passes begin."""
-        ...
+    verb: str
+    needs_model: ClassVar[bool] = True
+    needs_target: ClassVar[bool] = False
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """Seeds of weighted sampling."""
-        ...
-
-    @property
-    def needs_model(self) -> bool:
-        """Whether it needs adapted models."""
-        ...
-
-    @property
-    def needs_target(self) -> bool:
-        """Whether it uses the target, if there is one."""
-        ...
+        return (SEED,)
 
     @property
     def reads_trees(self) -> bool:
         """Whether it probably uses the trees of a model, which are then read in advance."""
-        ...
+        return True
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
         """The summary that it needs of each feature."""
-        ...
+        return {}
 
+    @abstractmethod
     def evaluate(self, context: RunContext) -> Steps:
         """Yield rounds of passes, and return the function that builds the result."""
-        ...
 
 
 @dataclass(eq=False)

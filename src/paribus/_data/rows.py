@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import merge
 from threading import RLock
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import xxhash
 
-from paribus._contracts import Array, Blocks, Flags, Floats, Integers
+from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.features import Header
 from paribus._data.table import ArrayTable, Column, Table
 from paribus._text import count
@@ -552,78 +552,3 @@ def _weights_as_floats(sample_weight: Any) -> Floats:
         return given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise WeightError(f"sample_weight cannot be read as numbers: {error}") from error
-
-
-@runtime_checkable
-class Background(Protocol):
-    """Background data: rows with their weights, in memory or out of core.
-
-    ``Rows`` are in memory; ``ScannedRows`` are read in each pass. Weights are divided by ``weight_scale``.
-    """
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the rows are in memory, so that passes do not read them."""
-
-    @property
-    def table(self) -> Table:
-        """The rows, or a few of out-of-core rows, which give names and dtypes."""
-
-    @property
-    def header(self) -> Header:
-        """Names of the columns of X, and of those that the model gets."""
-
-    @property
-    def n_weighted(self) -> int:
-        """Number of rows with positive weight."""
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-
-    @property
-    def weight_scale(self) -> float:
-        """The power of two by which weights are divided."""
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights, divided by ``weight_scale``."""
-
-    @property
-    def source_label(self) -> str | None:
-        """Description of the source of the rows; None in memory."""
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """Descriptions of skipped files, each with its reason."""
-
-    @property
-    def stamp(self) -> str | None:
-        """A digest of the source that does not need decoded rows; None if there is none."""
-
-    @property
-    def n_targets(self) -> int:
-        """Number of target columns, 0 without a target."""
-
-    def __len__(self) -> int: ...
-
-    def blocks(self, size: int, parts: Parts = ONE_PART) -> Blocks[Block]:
-        """Return blocks of ``size`` rows, each once per part of the grids."""
-
-    def sample(self, size: int, seed: int) -> Sample:
-        """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more.
-
-        Weighted out-of-core rows are sampled by the survey, for its seeds only.
-        """
-
-    def head_sample(self, seed: int) -> Table:
-        """Return sampled rows with positive weight, which define the bins of columns."""
-
-    def weight_facts(self) -> dict[str, float] | None:
-        """Return the sum of the weights, the number of rows of weight zero, and the effective sample size."""
-
-    def fingerprint(self, *, target: bool = True) -> str:
-        """Return a digest of values, weights and, if ``target``, the target."""
-
-    def digests(self) -> tuple[dict[str, str], str | None]:
-        """Return a digest of each known column, by name, and of the weights or None."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from paribus import _budget
 from paribus._contracts import Floats
-from paribus._data.rows import Background
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
-from paribus._evaluators.request import EffectEstimate, Request, SinglePass, StatisticEvaluator
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, StatisticEvaluator
 from paribus._grid import Grid
 from paribus._kernels import why_numpy
 from paribus._models import Model, structure_of
@@ -25,6 +24,15 @@ from paribus._states import Moments
 from paribus._states.sums import ignore_fp_errors
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
+    from paribus._evaluators.interactions.requests import InteractionRequest
+    from paribus._evaluators.permutation import PermutationRequest
+
+# Sizes are divided by ``cut``, one of ``cuts``, to fit ``max_memory``. A request has ``n_parts`` parts, each
+# of which may be computed by another evaluator.
+Request: TypeAlias = "EvaluationRequest | InteractionRequest | PermutationRequest"
 
 OTHER_ESTIMAND = "it is a different estimand, so it is only used on request"
 OTHER_KIND = "the model is not a tree ensemble"

@@ -7,18 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, Evaluator, Floats, Integers
-from paribus._data.rows import ONE_PART, Background, Block, Parts, Sample
+from paribus._data.rows import ONE_PART, Block, Parts, Sample
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues, curve_quantiles
 from paribus._text import count
 from paribus._typing import Curves, StrengthBasis
 from paribus.meaning import Estimand
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
 
 CAPACITY = 4_096  # sketch size per point if not every prediction is kept: rank error of 0.1 % at most
 LEAST_CAPACITY = 16
@@ -227,55 +230,6 @@ class Fold:
 Passes: TypeAlias = Generator[Fold, Keyed, Any]
 
 
-class Request(Protocol):
-    """Request of any statistic.
-
-    Sizes are divided by ``cut``, one of ``cuts``, to fit ``max_memory``. A request has ``n_parts`` parts,
-    each of which may be computed by another evaluator.
-    """
-
-    statistic: ClassVar[str]
-
-    @property
-    def background(self) -> Background | None:
-        """The rows that the passes go through, None for all rows of the run."""
-
-    @property
-    def max_memory(self) -> int:
-        """Memory bound in bytes."""
-
-    @property
-    def memory_was_given(self) -> bool:
-        """Whether the user gave the memory bound, which is half of the free memory otherwise."""
-
-    @property
-    def threads(self) -> int | None:
-        """Number of threads, None to leave it to the evaluator."""
-
-    @property
-    def cut(self) -> int:
-        """Divisor of sizes."""
-
-    @property
-    def cuts(self) -> tuple[int, ...]:
-        """Divisors that may be tried."""
-
-    @property
-    def n_parts(self) -> int:
-        """Number of parts, which different evaluators may compute."""
-
-    @property
-    def points(self) -> int:
-        """Number of points at which the model is evaluated."""
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
-
-    def only(self, numbers: tuple[int, ...]) -> Self:
-        """Return the request for some of the parts."""
-
-
 class WholeRequest:
     """Request with a single part, whose passes go through ``rows``."""
 
@@ -307,7 +261,7 @@ class StatisticEvaluator(ABC):
     structure: ClassVar[type | None] = None
     estimand: ClassVar[Estimand]
     model: Any
-    request: Request
+    request: Any
 
     @property
     @abstractmethod

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
 from paribus._contracts import Array, Evaluator, Floats, Integers
 from paribus._data.frame import FrameTable
-from paribus._data.rows import Background, Block, Rows, sample_numbers
+from paribus._data.rows import Block, Rows, sample_numbers
 from paribus._data.scan.model_table import ModelTable
 from paribus._grid import Axis, Grid
 from paribus._states import Counts, Keyed
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
 
 TAKE_ROWS = 65_536  # rows read at a time when only some are kept
 

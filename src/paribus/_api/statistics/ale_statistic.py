@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from paribus._api.run import (
     ModelEstimates,
     Rounds,
     RunContext,
+    Statistic,
     Steps,
     both_ways,
     each_model,
@@ -35,7 +35,7 @@ VERIFIED = 512  # rows on which the result is compared with brute force
 
 
 @dataclass(frozen=True, eq=False)
-class AleStatistic:
+class AleStatistic(Statistic):
     """Accumulated local effects: average changes of the prediction within bins, added up."""
 
     groups: Groups
@@ -43,10 +43,6 @@ class AleStatistic:
     method: str = "auto"
     verify: bool = False
     verb: str = "accumulated_local_effects"
-
-    seeds: ClassVar[tuple[int, ...]] = (SEED,)
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         many = next((group for group in self.groups if len(group) > 2), None)

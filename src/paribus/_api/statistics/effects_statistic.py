@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_estimate
 from paribus._api.run import (
@@ -15,6 +15,7 @@ from paribus._api.run import (
     Needed,
     Rounds,
     RunContext,
+    Statistic,
     Steps,
     each_model,
     evaluate_model,
@@ -46,7 +47,7 @@ Counted: TypeAlias = tuple[list[Support], OccupiedCells | None]
 
 
 @dataclass(frozen=True, eq=False)
-class EffectsStatistic:
+class EffectsStatistic(Statistic):
     """Partial dependence: average predictions with the features of each group set to grid points.
 
     ``alone`` says that the result is a single effect. ``directed`` are the features with a declared
@@ -62,10 +63,6 @@ class EffectsStatistic:
     alone: bool = False
     verb: str = "effects"
     directed: frozenset[str] = frozenset()
-
-    seeds: ClassVar[tuple[int, ...]] = (SEED,)
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
@@ -258,18 +255,13 @@ def sampled_rows(points: int, groups: int = 1) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceStatistic:
+class SurfaceStatistic(Statistic):
     """Surfaces of the ``count`` strongest pairs of features, evaluated once these are known."""
 
     count: int
     axes: AxisOptions
     verify: bool
     verb: str = "surfaces"
-
-    seeds: ClassVar[tuple[int, ...]] = (SEED,)
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
-    reads_trees: ClassVar[bool] = True
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:

@@ -11,7 +11,15 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, label
 from paribus._api.model_facts import of_estimator
-from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model, lockstep
+from paribus._api.run import (
+    ModelEstimates,
+    Rounds,
+    RunContext,
+    Statistic,
+    each_model,
+    evaluate_model,
+    lockstep,
+)
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import InteractionStatistic
 from paribus._contracts import Floats
@@ -33,16 +41,13 @@ UNSTEADY = ": its predictions also vary without shuffling, which values and erro
 
 
 @dataclass(frozen=True, eq=False)
-class StrengthStatistic:
+class StrengthStatistic(Statistic):
     """Importance by effect: the strength of each curve, and interactions with their standard errors."""
 
     curves: EffectsStatistic
     interactions: InteractionStatistic
 
-    verb: ClassVar[str] = "feature_importance"
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
-    reads_trees: ClassVar[bool] = True
+    verb: str = "feature_importance"
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
@@ -97,7 +102,7 @@ def importance_of(effects: Effects[PartialDependence], crossed: Importance) -> I
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationStatistic:
+class PermutationStatistic(Statistic):
     """Permutation importance: the increase of a loss when the values of a feature are permuted.
 
     ``groups`` are permuted jointly, ``repeats`` times each.
@@ -112,7 +117,6 @@ class PermutationStatistic:
     seed: int
     verb: str = "feature_importance"
 
-    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
     reads_trees: ClassVar[bool] = False
     needs_target: ClassVar[bool] = True
@@ -196,7 +200,7 @@ def _unchanged_request(request: PermutationRequest, candidate: Any) -> Permutati
 
 
 @dataclass(frozen=True, eq=False)
-class OwnStatistic:
+class OwnStatistic(Statistic):
     """Importance that the model stored when it was fitted."""
 
     estimator: Any
@@ -204,10 +208,8 @@ class OwnStatistic:
     tokens: tuple[Any, ...]
     verb: str = "feature_importance"
 
-    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
     reads_trees: ClassVar[bool] = False
-    needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
     def evaluate(self, context: RunContext) -> Rounds:

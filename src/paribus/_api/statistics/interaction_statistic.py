@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from paribus._api.run import (
     Needed,
     Rounds,
     RunContext,
+    Statistic,
     Steps,
     both_ways,
     each_model,
@@ -26,7 +26,6 @@ from paribus._api.run import (
 )
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
-from paribus._data.summary import SummarySpec
 from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import apart, within_rounding
@@ -41,7 +40,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionStatistic:
+class InteractionStatistic(Statistic):
     """H-statistics of features and pairs, or with ``pairwise=False`` the importance of features.
 
     Rows that are crossed with each other are sampled unless ``every`` row is requested: ``predicted_rows`` if
@@ -65,10 +64,6 @@ class InteractionStatistic:
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
-
-    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
 
     @property
     def seeds(self) -> tuple[int, ...]:

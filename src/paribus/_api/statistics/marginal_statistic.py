@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_cells
-from paribus._api.run import ModelEstimates, Rounds, RunContext, each_model, evaluate_model
+from paribus._api.run import ModelEstimates, Rounds, RunContext, Statistic, each_model, evaluate_model
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
-from paribus._data.summary import SEED, SummarySpec
+from paribus._data.summary import SummarySpec
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
 from paribus._evaluators.performance.measure import PerformanceMeasure
 from paribus._grid import SPLITS, Grid, GridOptions
@@ -23,7 +23,7 @@ from paribus.results.build_effects import EffectBuilder
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalStatistic:
+class MarginalStatistic(Statistic):
     """Averages of predictions and target over the rows in the cell around each point of an axis."""
 
     groups: Groups
@@ -32,10 +32,8 @@ class MarginalStatistic:
     target_names: Any = None
     verb: str = "marginal"
 
-    seeds: ClassVar[tuple[int, ...]] = (SEED,)
     reads_trees: ClassVar[bool] = False
     needs_target: ClassVar[bool] = True
-    needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for group in self.groups:

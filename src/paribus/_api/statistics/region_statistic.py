@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from paribus._api.run import (
     ModelEstimates,
     Rounds,
     RunContext,
+    Statistic,
     Steps,
     evaluate_model,
     folded,
@@ -27,7 +28,7 @@ from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._budget import FLOAT
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
-from paribus._data.summary import SEED, Summary, SummarySpec
+from paribus._data.summary import Summary, SummarySpec
 from paribus._evaluators.cell_means import CellEstimate, CellMeans, MarginalRequest
 from paribus._evaluators.interactions.tree_interactions import pairs_sharing_path
 from paribus._evaluators.region_search import (
@@ -62,7 +63,7 @@ ROUNDING = 1e-24  # share of the mean squared prediction: a smaller gain is due 
 
 
 @dataclass(frozen=True, eq=False)
-class RegionStatistic:
+class RegionStatistic(Statistic):
     """Splits of the rows by other features that most reduce the spread of centered individual curves.
 
     ``features`` are None to search those with the most heterogeneous curves among ``searched``, or among all
@@ -78,11 +79,6 @@ class RegionStatistic:
     verb: str = "regions"
     searched: tuple[int, ...] | None = None
     optional: bool = False
-
-    seeds: ClassVar[tuple[int, ...]] = (SEED,)
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
-    reads_trees: ClassVar[bool] = True
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:

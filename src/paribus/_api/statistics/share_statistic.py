@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from paribus._api.run import Needed, RunContext, Steps
+from paribus._api.run import Needed, RunContext, Statistic, Steps
 from paribus._api.runner import Pass
 from paribus._api.statistics.effects_statistic import CURVES
 from paribus._api.statistics.region_statistic import REGION_CURVES, SearchedRegions
 from paribus._contracts import Floats
-from paribus._data.summary import SummarySpec
 from paribus._evaluators.curve_shares import SHARE_ROWS, CurveLookup, CurveShares, RegionalLookup
 from paribus._evaluators.interactions import VarianceShares
 from paribus._evaluators.region_search import RegionGrouping
@@ -25,16 +23,13 @@ from paribus.results import GroupedResults, PartialDependence
 
 
 @dataclass(frozen=True, eq=False)
-class ShareStatistic:
+class ShareStatistic(Statistic):
     """Share of the variance that curves reproduce, and that regions add."""
 
     regions: bool
     verb: str = "shares"
 
-    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
-    needs_target: ClassVar[bool] = False
-    needs_model: ClassVar[bool] = True
     reads_trees: ClassVar[bool] = False
 
     def evaluate(self, context: RunContext) -> Steps:

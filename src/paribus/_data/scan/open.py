@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import xxhash
 
 from paribus._data.features import Header
-from paribus._data.rows import ONE_PART, Parts, PrioritySample, Sample, sample_of
+from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sample_of
 from paribus._data.scan.listing import is_path
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.parquet import ParquetFiles, files_of, folder_columns, parquet_files, without_index
@@ -20,7 +20,6 @@ from paribus._data.scan.streams import (
     from_duckdb,
     from_factory,
     from_lazy_frame,
-    from_reader,
 )
 from paribus._data.scan.table_formats import from_delta, from_iceberg
 from paribus.errors import TableError
@@ -122,6 +121,7 @@ class ScannedRows:
         return dict(zip(names, found, strict=False)), found[len(names)] if self.weighted else None
 
 
+Background: TypeAlias = Rows | ScannedRows  # in memory, or read in each pass
 NOWHERE = "\0"  # a base folder that contains no file, so that folder names are not read as keys
 
 
@@ -135,8 +135,6 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     if is_path(X):
         return parquet_files(X, on_error)
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__
-    if library == "pyarrow" and kind == "RecordBatchReader":
-        return from_reader(X)
     if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
         return (_files_of_dataset(X, on_error) if kind == "FileSystemDataset" else None) or from_dataset(X)
     if library == "deltalake" and hasattr(X, "get_add_actions"):

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD_ROWS = 2_048  # rows of the head
-SPOOL = "paribus-"  # prefix of temporary files
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,32 +174,6 @@ def from_dataset(X: Any) -> Stream:
         "an Arrow dataset",
         shown_library(),
     )
-
-
-def from_reader(X: Any) -> Stream:
-    """Return a stream of a reader that can be read once, copied to a temporary file.
-
-    The file is removed when the stream is no longer used.
-    """
-    import os
-    import tempfile
-    import weakref
-
-    import pyarrow as pa
-
-    handle, spool = tempfile.mkstemp(".arrow", SPOOL)
-    os.close(handle)
-
-    def make(columns: tuple[str, ...]) -> Iterable[Any]:
-        with pa.memory_map(spool) as mapped:
-            for batch in pa.ipc.open_stream(mapped):
-                yield batch.select(list(columns))
-
-    weakref.finalize(make, os.unlink, spool)  # when no stream can read the file any more
-    with pa.ipc.new_stream(spool, X.schema) as writer:
-        for batch in X:
-            writer.write_batch(batch)
-    return Stream(make, normal_schema(X.schema), "a RecordBatchReader, copied to disk", shown_library())
 
 
 def between(tables: Iterable[pa.Table], first: int, stop: int | None) -> Iterator[pa.Table]:

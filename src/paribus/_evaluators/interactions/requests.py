@@ -7,14 +7,17 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._data.rows import Background, Sample
+from paribus._data.rows import Sample
 from paribus._evaluators.request import StatisticEvaluator, WholeRequest
 from paribus.meaning import Estimand
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
 
 BLOCKS_FIRST = 16  # largest cut of blocks and tables, before standard errors come from fewer rows
 MOST_CUTS = 64 * BLOCKS_FIRST  # largest cut

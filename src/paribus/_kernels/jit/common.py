@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -95,17 +94,15 @@ class Kernel:
             except RuntimeError as error:  # numba cannot cache functions of this file
                 LOG.warning("%s is compiled in every process: %s", self.name, error)
                 run, kept = njit(nogil=True, **self.options)(self.function), None
-        starting = partial(cache_folder.compiling, kept)
-        if internals is None and not self.files(kept):
-            starting()
-        with internals.observed(run, starting) if internals else nullcontext():
-            for signature in self.signatures:
-                try:
-                    run.compile(signature)
-                except OSError as error:
-                    if not run.overloads:
-                        raise
-                    LOG.warning("the compiled %s cannot be kept in %s (%s)", self.name, kept, error)
+        if not self.files(kept):
+            cache_folder.compiling(kept)
+        for signature in self.signatures:
+            try:
+                run.compile(signature)
+            except OSError as error:
+                if not run.overloads:
+                    raise
+                LOG.warning("the compiled %s cannot be kept in %s (%s)", self.name, kept, error)
         run.disable_compile()
         return run
 

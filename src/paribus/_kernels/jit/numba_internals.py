@@ -1,6 +1,6 @@
 """Private interfaces of numba and llvmlite, which no other module uses.
 
-They make compilation faster and report it, and operate on masks of 8 and 16 words in LLVM IR, for loops that
+They make compilation faster, and operate on masks of 8 and 16 words in LLVM IR, for loops that
 LLVM does not vectorize. LLVM splits the vectors into those that the processor supports. If this module cannot
 be imported with another version of numba, `common` and `bits` do without it.
 """
@@ -10,13 +10,11 @@ be imported with another version of numba, `common` and `bits` do without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, event, options, types
+from numba.core import cgutils, options, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -30,29 +28,6 @@ OPTIONS = {
     if hasattr(options.DefaultOptions, name)
 }
 HELPER_OPTIONS = {"no_cpython_wrapper": True} if hasattr(options.DefaultOptions, "no_cpython_wrapper") else {}
-
-
-class _Observer(event.Listener):  # type: ignore[misc]
-    """Listener that calls a function when numba starts to compile a dispatcher, instead of loading it."""
-
-    def __init__(self, dispatcher: Any, started: Callable[[], None]) -> None:
-        self.dispatcher, self.started = dispatcher, started
-
-    def on_start(self, event: Any) -> None:
-        """Report that compilation starts."""
-        if event.data["dispatcher"] is self.dispatcher:
-            self.started()
-
-    def on_end(self, event: Any) -> None:
-        """Report nothing."""
-
-
-def observed(dispatcher: Any, started: Callable[[], None]) -> AbstractContextManager[None]:
-    """Return a context in which ``started`` is called as soon as a dispatcher is compiled."""
-    context: AbstractContextManager[None] = event.install_listener(
-        "numba:compile", _Observer(dispatcher, started)
-    )
-    return context
 
 
 MASK = ir.VectorType(ir.IntType(64), EIGHT)
