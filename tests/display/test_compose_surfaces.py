@@ -264,7 +264,7 @@ def test_a_number_of_few_values_has_a_curve_each_and_two_have_cells(rng):
     assert (mixed.legend_title, mixed.x.label) == ("x0", "x1")
     cells = only(panel_of(paribus.partial_dependence(product, X, [0, 2])), Heat)
     np.testing.assert_allclose(cells.x_edges, [-0.5, 0.5, 1.5])
-    np.testing.assert_allclose(cells.y_edges, [0.5, 1.5, 2.5, 3.5])
+    np.testing.assert_allclose(cells.y_edges, [-0.5, 0.5, 1.5, 2.5])
     assert len(cells.written) == 3
 
 

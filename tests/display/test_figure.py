@@ -180,7 +180,7 @@ def test_a_changed_number_or_word_makes_figures_unequal():
     panel = Panel((line, band))
     assert panel == Panel((again, band))
     assert panel != Panel((band, line))
-    assert panel != replace(panel, right=Panel((points,)))
+    assert panel != replace(panel, right=(Panel((points,)),))
     figure = Figure((panel,), notes=("few rows",))
     assert figure == Figure((Panel((again, band)),), notes=("few rows",))
     assert figure != replace(figure, notes=("many rows",))
@@ -278,7 +278,7 @@ def test_of_many_effects_the_strongest_are_drawn(frame):
     every = effects(frame)
     figure = every.figure(k=2)
     assert [panel.x.label for panel in figure.panels] == list(every)[:2]
-    assert figure.notes[1] == f"the strongest 2 of {len(every)}, k= draws more"
+    assert figure.notes[1] == f"2 of {len(every)} features, the strongest; k= draws more"
     with pytest.raises(paribus.errors.OptionError, match="k=0"):
         every.figure(k=0)
 

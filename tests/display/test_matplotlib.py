@@ -231,7 +231,7 @@ def beside():
         (Points(np.zeros(1), Y[:1], "ink", label="a"),),
         x=PanelAxis(scale="category", ticks=((0.0, "missing\n3.1 %"),)),
     )
-    return Panel((MARKS["heat"], Line(X, X, "ink", label="a")), right=right, top=Panel((MARKS["bars"],)))
+    return Panel((MARKS["heat"], Line(X, X, "ink", label="a")), right=(right,), top=Panel((MARKS["bars"],)))
 
 
 def test_side_panels_share_the_axis_and_the_color_bar_stands_beyond():
@@ -824,7 +824,7 @@ def test_large_and_small_numbers_have_their_power_at_each_tick():
         of(
             Line(X * 1e7, X * 1e-7, "#0072B2"),
             Heat(EDGES * 1e7, EDGES * 1e-7, TABLE * 1e6, "viridis", 1e6, 8e6, "unit"),
-            right=right,
+            right=(right,),
         )
     )
     page.canvas.draw()

@@ -62,7 +62,13 @@ def every_kind():
         (Points(np.zeros(1), np.ones(1), "ink"),), PanelAxis(scale="category", ticks=((0.0, "missing"),))
     )
     days = Panel((Line(19000 + 100 * X, X, "ink"),), PanelAxis("day", "date"), PanelAxis("prediction"))
-    panels = (curve(right=missing), surface(), Panel((heat, Text(1.0, 1.0, "said"))), Panel((points,)), days)
+    panels = (
+        curve(right=(missing,)),
+        surface(),
+        Panel((heat, Text(1.0, 1.0, "said"))),
+        Panel((points,)),
+        days,
+    )
     return Figure(panels, 2, (8.0, 9.0), "Everything", ("a note",))
 
 

@@ -65,9 +65,9 @@ def test_shares_of_the_data_are_of_all_rows_in_pictures_of_one_and_of_two(table,
 
 def test_the_margin_of_a_pair_says_what_the_curve_says(table):
     alone = only(effect_of(table, "k"))
-    halves = table.assign(k=table["k"] / 2)  # few whole numbers would have a curve each
-    beside = only(effect_of(halves, ["k", "a"], grid_resolution=6, percentiles=(0, 1)))
-    share = [100 * (table["a"].notna() & (table["k"] == k)).mean() for k in range(4)]
+    values = {"k": [0, 1, 2]}  # all four would have a curve each
+    beside = only(effect_of(table, ["k", "a"], custom_values=values, grid_resolution=6, percentiles=(0, 1)))
+    share = [100 * (table["a"].notna() & (table["k"] == k)).mean() for k in range(3)]
     assert shares(of(alone, Strip)[0].hover) == pytest.approx(
         [100 * (table["k"] == k).mean() for k in range(4)], abs=0.5
     )
@@ -206,8 +206,7 @@ def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
 def test_rows_that_are_drawn_have_weight(table):
     weights = np.zeros(len(table))
     weights[::20] = 1
-    halves = table.assign(k=table["k"] / 2)
-    effect = effect_of(halves, "k", kind="both", sample_weight=weights)
+    effect = effect_of(table, "a", kind="both", sample_weight=weights, percentiles=(0, 1))
     *rows, _ = of(only(effect), Line)
     counted = effect.individual[0][weights > 0]
     assert rows[0].label == "12 of 20 rows"

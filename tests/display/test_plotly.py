@@ -357,7 +357,7 @@ def test_no_text_of_users_is_markup():
     missing = Panel(marks[4:5], PanelAxis(scale="category", ticks=((0.0, text()),)))
     axes = PanelAxis(text(), ticks=((0.0, text()),)), PanelAxis(text(), ticks=((0.0, text()),))
     panels = (
-        Panel(marks, *axes, text(), right=missing, legend="panel", legend_title=text()),
+        Panel(marks, *axes, text(), right=(missing,), legend="panel", legend_title=text()),
         Panel((surface, *marks[1:3]), PanelAxis(text()), PanelAxis(text())),
     )
     figure = draw(Figure(panels, 1, (20, 16), text(), (text(), text()), text()))
@@ -434,7 +434,9 @@ def test_panels_do_not_overlap(size):
 
 def test_narrow_panels_share_the_axis_they_lie_along():
     marks = (Line(X, Y, BLUE),)
-    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), narrow=0.2, y=PanelAxis(low=0.0, high=6.0))
+    figure = drawn(
+        *marks, right=(Panel(marks),), top=Panel(marks), narrow=0.2, y=PanelAxis(low=0.0, high=6.0)
+    )
     _, right, top = figure.data
     assert (right.yaxis, top.xaxis) == ("y2", "x3")
     assert figure.layout.yaxis2.matches == "y"
@@ -512,7 +514,7 @@ def test_names_in_a_small_panel_do_not_touch():
         (Heat(edges, edges, np.eye(20), "viridis", 0.0, 1.0, "unit"),),
         across,
         up,
-        right=Panel((replace(bars, horizontal=True),), bare, replace(up, numbers=False)),
+        right=(Panel((replace(bars, horizontal=True),), bare, replace(up, numbers=False)),),
         top=Panel((bars,), replace(across, numbers=False), bare),
     )
     layout = draw(Figure((panel,) * 6, 3, (11.0, 6.0))).layout

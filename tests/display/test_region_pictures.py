@@ -78,7 +78,7 @@ def test_the_heterogeneity_before_and_after_stands_below(found):
 
 
 def test_every_feature_with_regions_has_a_panel_and_a_legend(found):
-    split = [name for name, one in found.items() if one.curves is not None]
+    split = [name for name, one in found.items() if one.splits]
     whole = [name for name in found if name not in split]
     assert len(split) > 1
     assert whole
@@ -135,13 +135,17 @@ def test_several_outputs_have_a_panel_each_with_one_legend(table):
         one.figure(outputs="color")
 
 
-def test_features_without_regions_are_refused_with_the_way_out(found, table):
-    with pytest.raises(DrawingError, match=r"'c' has no regions: no split .* partial_dependence\(..., 'c'\)"):
-        found["c"].figure()
+def test_features_without_regions_have_the_average_curve(found, table):
+    (panel,) = found["c"].figure().panels
+    (curve,) = found["c"].curves.results
+    (line,) = lines(panel)
+    assert line.label == "average ± 2 standard errors"
+    assert set(np.round(line.y, 9)) <= set(np.round(curve.average[0], 9))
     none = paribus.regions(lambda frame: frame["a"] + frame["c"], table, **QUIET)
-    with pytest.raises(DrawingError, match=r"no feature has regions: no split .* effects\(...\)"):
-        none.plot()
-    assert "image/png" not in none._repr_mimebundle_()
+    figure = none.figure()
+    assert [panel.x.label for panel in figure.panels] == list(none)
+    assert sum("no split was kept" in note for note in figure.notes) == len(none)
+    assert "image/png" in none._repr_mimebundle_()
 
 
 @pytest.mark.parametrize("which", ["one", "all", "many"])

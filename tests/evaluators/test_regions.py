@@ -569,6 +569,11 @@ def test_curves_of_regions_are_averages_over_their_rows(brute):
         np.testing.assert_allclose(curve.average[0], want, rtol=1e-9)
 
 
-def test_curves_without_a_split_are_none():
+def test_the_curve_without_a_split_is_that_of_all_rows():
     X, _, additive = planted(0, 1_200)
-    assert paribus.regions(boosted(X, additive), X, ["a"], **QUIET)["a"].curves is None
+    model = boosted(X, additive)
+    one = paribus.regions(model, X, ["a"], **QUIET)["a"]
+    ((label, curve),) = one.curves.items()
+    assert (one.splits, label) == ((), one.regions[0].text)
+    whole = paribus.partial_dependence(model, X, "a", progress=False)
+    np.testing.assert_allclose(curve.average, whole.average, rtol=1e-9)

@@ -14,7 +14,6 @@ from paribus._display.vector import render
 from paribus._display.vector.canvas import ThemeName
 from paribus._typing import PlotBackend
 from paribus.errors import DrawingError, check_choice, check_flags
-from paribus.results.effects import Effects
 
 EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # the optional dependencies that install them
 
@@ -80,7 +79,6 @@ def render_svg(figure: Figure, *, dark: bool = False, id_prefix: str | None = No
     return render(figure, id_prefix=id_prefix, theme=theme)
 
 
-PANELS = 9  # of effects in a notebook; the strongest are plotted
 DPI = 110
 
 
@@ -103,7 +101,7 @@ def _notebook_png(result: Any) -> bytes | None:
     if find_spec("matplotlib") is None:
         return None
     try:
-        figure = result.figure(k=PANELS) if isinstance(result, Effects) else result.figure()
+        figure = result.figure()
     except DrawingError:  # such as an effect of three features, or several outputs without a selected one
         return None
     from paribus._display.matplotlib import png

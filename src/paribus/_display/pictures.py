@@ -87,7 +87,8 @@ def _effects_figure(
     results, notes, lines = every[:k], tuple(result.notes), list[str]()
     if len(results) < len(every):
         notes = tuple(dict.fromkeys(note for one in results for note in one.notes))
-        lines.append(f"the strongest {len(results)} of {len(every):,}, k= draws more")
+        noun = "features" if all(len(each.feature_names) == 1 for each in every) else "effects"
+        lines.append(f"{len(results)} of {len(every):,} {noun}, the strongest; k= draws more")
     chosen_outputs = chosen(results[0].output_names, output)
     if len(results) > 1:
         results, refused = _plottable_results(results, chosen_outputs)
@@ -147,7 +148,10 @@ def _groups_figure(
         columns=columns if len(keys) == 1 else len(keys),
         share_y=share_y,
         title=_title_of(several[0]) if title is None else title,
-        background=(_groups_line(result),),
+        background=(
+            _groups_line(result),
+            *[f"the first {k} of {len(panels):,} panels; k= draws more"] * (len(panels) > k),
+        ),
         notes=tuple(result.notes),
     )
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
@@ -166,23 +170,18 @@ def _regions_figure(
     columns, share_y, title, figsize = options
     _check_figure_options(k, columns, share_y, title, figsize)
     every = list(result.values()) if isinstance(result, Regions) else [result]
-    split = [(one, one.curves) for one in every if one.curves is not None]
-    whole = ", ".join(one.feature_names[0] for one in every if one.curves is None)
-    if not split:
-        name, call = "no feature has regions", "effects(...)"
-        if isinstance(result, FeatureRegions):
-            name, call = f"{whole!r} has no regions", f"partial_dependence(..., {whole!r})"
-        raise DrawingError(f"{name}: no split was kept; {call} plots the average")
+    split = [one for one in every if one.splits] or every
+    whole = ", ".join(one.feature_names[0] for one in every if one not in split)
     shown = split[:k]
-    panels = [panel for one, curves in shown for panel in _region_panels(one, curves, output, outputs)]
+    panels = [panel for one in shown for panel in _region_panels(one, output, outputs)]
     if len(shown) > 1:  # each feature has other regions
         panels = [panel if panel.title else _with_legend_beside(panel) for panel in panels]
-    lines = [f"{one.feature_names[0]}: {next(one._lines())}" for one, _ in shown]
+    lines = [f"{one.feature_names[0]}: {next(one._lines())}" for one in shown]
     if len(shown) < len(split):
         lines.append(f"the most heterogeneous {len(shown)} of {len(split)}, k= draws more")
     if whole:
         lines.append(f"no split was kept for: {whole}")
-    notes = (*result.notes, *(note for _, curves in shown for note in curves.notes))
+    notes = (*result.notes, *(note for one in shown for note in one.curves.notes))
     figure = figure_of(
         panels,
         columns=columns,
@@ -194,14 +193,15 @@ def _regions_figure(
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
 
 
-def _region_panels(
-    one: FeatureRegions, curves: GroupedResults, output: str | int | None, outputs: str | None
-) -> Iterator[Panel]:
+def _region_panels(one: FeatureRegions, output: str | int | None, outputs: str | None) -> Iterator[Panel]:
     """Yield the panel of a feature with the curves of its regions, or one for each if these are many."""
-    labels = [short(label) for label in curves]
-    results: tuple[Any, ...] = curves.results
-    parts = dict(zip(labels if len(set(labels)) == len(labels) else curves, results, strict=True))
+    labels = [short(label) for label in one.curves]
+    results: tuple[Any, ...] = one.curves.results
+    parts = dict(zip(labels if len(set(labels)) == len(labels) else one.curves, results, strict=True))
     chosen_outputs = chosen(results[0].output_names, output)
+    if not one.splits:
+        yield from _panels_of_results(results, chosen_outputs, outputs, 1)[0]
+        return
     if len(parts) > OVERLAID:
         for label, part in parts.items():
             found = _panels_of_results([part], chosen_outputs, outputs, 1)[0]

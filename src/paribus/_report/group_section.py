@@ -151,6 +151,5 @@ def _regions_table(refs: References, split: Sequence[FeatureRegions]) -> Markup:
 
 def _region_curves(place: int, one: FeatureRegions) -> Markup:
     """Return the plot of the curves of all regions of a feature."""
-    assert one.curves is not None
     caption = joined("Partial dependence on ", name_of(one.feature_names[0]), " in each region.")
     return figure(replace(one.curves.figure(), size=SMALL), caption, f"region-{place}")

@@ -20,7 +20,7 @@ from paribus.results.group_comparison import GroupComparison
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
-from paribus.results.mixins import ReportMixin
+from paribus.results.mixins import PANELS, ReportMixin
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import ObservedExpected, Performance, observed_expected
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 SHOWN = 20  # features that are shown
 FINDINGS = 5  # of the verdict that are shown
 DIFFERENCES = 3  # between groups that are shown
-PANELS = 9  # of the strongest features
 
 
 @record

@@ -14,6 +14,8 @@ from paribus.results.storage import Saveable
 if TYPE_CHECKING:
     from paribus._display.figure import Figure as Figure
 
+PANELS = 12  # of effects that are drawn by default, the strongest
+
 
 class NotebookReprMixin(Saveable):
     """Display as text, and in notebooks with a plot."""
@@ -93,7 +95,7 @@ class PlotMixin(NotebookReprMixin):
         *,
         output: str | int | None = None,
         outputs: OutputLayout | None = None,
-        k: int = 24,
+        k: int = PANELS,
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
@@ -116,7 +118,7 @@ class PlotMixin(NotebookReprMixin):
         ax: Any = None,
         output: str | int | None = None,
         outputs: OutputLayout | None = None,
-        k: int = 24,
+        k: int = PANELS,
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,

@@ -147,8 +147,8 @@ class FeatureRegions(PlotMixin):
         within regions.
     prediction_variance : float
         Variance of the prediction over all rows of the search, summed over outputs.
-    curves : GroupedResults or None
-        The partial dependence in each region, by its text, with standard errors; None without a split.
+    curves : GroupedResults
+        The partial dependence in each region, by its text, with standard errors.
     notes : tuple of Note
         Caveats as plain sentences.
     provenance : Provenance
@@ -162,7 +162,7 @@ class FeatureRegions(PlotMixin):
     the gain that the other half measures: `RegionSplit.gain`, `explained`.
 
     `plot` draws the curves of up to five regions in one panel, and of more regions in panels. Without a split
-    it raises `DrawingError`: then `paribus.partial_dependence` has the curve of all rows.
+    it draws the curve of all rows.
     """
 
     stored = "feature_regions"
@@ -173,7 +173,7 @@ class FeatureRegions(PlotMixin):
     heterogeneity: float
     heterogeneity_within: float
     prediction_variance: float
-    curves: GroupedResults | None
+    curves: GroupedResults
     notes: tuple[Note, ...]
     provenance: Provenance
 
@@ -198,7 +198,7 @@ class FeatureRegions(PlotMixin):
 
     def to_xarray(self) -> dict[str, Any]:
         """Return the arrays of the curve of each region, under its text; empty without a split."""
-        return {} if self.curves is None else self.curves.to_xarray()
+        return self.curves.to_xarray()
 
     def _lines(self) -> Iterator[str]:
         """Yield the regions in words, or why there are none."""

@@ -99,7 +99,8 @@ class RegionStatistic(Statistic):
         # At once, so that the passes for curves join those of other statistics over rows that are read.
         found = folded(self._search(_in_rows(context, rows), model, rows, grids, cells), context)
         curves = yield from self._curves(context, found)
-        yield Fact(REGION_CURVES, SearchedRegions(rows, tuple(curves.values())))
+        split = tuple(curve for curve, part in zip(curves, found.estimates, strict=True) if part.splits)
+        yield Fact(REGION_CURVES, SearchedRegions(rows, split))
         return partial(self._result, context, found, skipped, curves)
 
     def _search(
@@ -200,29 +201,27 @@ class RegionStatistic(Statistic):
         return replace(evaluated[0], plans=plans, estimates=estimates)
 
     def _curves(self, context: RunContext, found: FoundRegions) -> Rounds:
-        """Return the curves by region of each grid with splits."""
-        steps: dict[int, Steps] = {}
+        """Return the curves by region of each grid; without a split, all rows are one region."""
+        steps = list[Steps]()
         groupings = self._groupings(found)
-        for number, (feature, grouping) in groupings.items():
+        for feature, grouping in groupings:
             axes = replace(self.axes, features=(feature,), surveyed=tuple(self.wanted), skip=False)
             effect = EffectsStatistic(((feature,),), axes, alone=True, verb=f"{self.verb}-curves-{feature}")
-            steps[number] = by_group(context, grouping, effect)
-        builders = yield from lockstep(list(steps.values()))
-        return {
-            number: RegionCurves(*groupings[number], cache(build))
-            for number, build in zip(steps, builders, strict=True)
-        }
+            steps.append(by_group(context, grouping, effect))
+        builders = yield from lockstep(steps)
+        return [
+            RegionCurves(*grouping, cache(build)) for grouping, build in zip(groupings, builders, strict=True)
+        ]
 
-    def _groupings(self, found: FoundRegions) -> dict[int, tuple[int, RegionGrouping]]:
-        """Return the feature of each grid with splits, and its regions as groups of rows."""
-        groupings = {}
-        for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True)):
-            if estimate.splits:
-                _, regions = regions_of(found.search, estimate)
-                labels, leaves = tuple(region.text for region in regions), tuple(estimate.regions)
-                name, candidates = f"regions of {grid.names[0]}", found.search.candidates
-                grouping = RegionGrouping(name, labels, leaves, estimate.splits, candidates)
-                groupings[number] = grid.axes[0].feature, grouping
+    def _groupings(self, found: FoundRegions) -> list[tuple[int, RegionGrouping]]:
+        """Return the feature of each grid, and its regions as groups of rows."""
+        groupings = []
+        for grid, estimate in zip(found.grids, found.estimates, strict=True):
+            _, regions = regions_of(found.search, estimate)
+            labels, leaves = tuple(region.text for region in regions), tuple(estimate.regions)
+            name, candidates = f"regions of {grid.names[0]}", found.search.candidates
+            grouping = RegionGrouping(name, labels, leaves, estimate.splits, candidates)
+            groupings.append((grid.axes[0].feature, grouping))
         return groupings
 
     def _result(
@@ -230,7 +229,7 @@ class RegionStatistic(Statistic):
         context: RunContext,
         found: FoundRegions,
         skipped: tuple[str, ...],
-        curves: Mapping[int, RegionCurves],
+        curves: Sequence[RegionCurves],
     ) -> Regions:
         """Build the result."""
         search, every = found.search, context.rows.n_weighted
@@ -247,16 +246,8 @@ class RegionStatistic(Statistic):
         notes = _sampled_notes(searched, every, self.seed, ranked=found.ranked)
         scale = context.rows.weight_scale
         features = [
-            _feature(
-                search,
-                grid.names,
-                estimate,
-                curves[number].build() if number in curves else None,
-                scale,
-                notes,
-                provenance,
-            )
-            for number, (grid, estimate) in enumerate(zip(found.grids, found.estimates, strict=True))
+            _feature(search, grid.names, estimate, curve.build(), scale, notes, provenance)
+            for grid, estimate, curve in zip(found.grids, found.estimates, curves, strict=True)
         ]
         ordered = sorted(features, key=lambda feature: -feature.heterogeneity)
         return Regions(tuple(ordered), skipped)

@@ -254,9 +254,8 @@ def _has_few_values(result: Effect, axis: int) -> bool:
         return False
     if isinstance(result, PartialDependence) and result.ranks is not None:
         return bool(np.isclose(result.ranks[0, 1:], result.ranks[1, :-1], rtol=0, atol=1e-12).all())
-    others = tuple(other for other in range(result.support.ndim) if other != axis)
-    occurs = result.support.sum(axis=others) > 0
-    return isinstance(requested, int) and len(values) < requested and bool(occurs.all())
+    rows = np.moveaxis(result.support, axis, 0).reshape(len(values), -1).sum(axis=1)
+    return isinstance(requested, int) and len(values) < requested and bool((rows > 0).all())
 
 
 def in_own_order(result: PartialDependence | Marginal | Difference, axis: int) -> bool:

@@ -617,7 +617,7 @@ def _selected_ice_lines(
     curves = np.where(np.isfinite(curves), curves, np.nan)
     order = rows[np.argsort(np.where(np.isfinite(heights), heights, np.nan)[rows], kind="stable")]
     some = min(ICE_LINES, len(order))
-    label: str | None = f"{some} of {len(curves):,} rows"
+    label: str | None = f"{some} of {len(order):,} rows"
     for row in order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]:
         yield Line(place.at, curves[row], INK, label, "solid", 0.7, 0.55, place.steps)
         label = None
