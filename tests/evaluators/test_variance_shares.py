@@ -1,5 +1,6 @@
 """The share of the variance of the prediction that curves reproduce and that pairs add, against naive code."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import lightgbm
@@ -142,27 +143,43 @@ def test_constant_predictions_have_no_share():
     assert "reproduce" not in str(H)
 
 
-def test_headline_is_the_second_line_of_an_explanation_and_in_the_report(tmp_path):
+def shares_of(explanation):
+    """Return the sentence on shares of the variance."""
+    (text,) = [one.text for one in explanation.sentences if "of the variance" in one.text] or [""]
+    return text
+
+
+def test_shares_are_a_sentence_of_an_explanation_and_of_the_report(tmp_path):
     X = table(400)
     model = fitted("trees", X)
     done = paribus.explain(model, X, target(X), **QUIET)
-    assert str(done).split("\n")[1].strip() == done.headline
-    known = done.explained
-    assert done.headline.startswith(f"the curves alone reproduce {100 * known.curves[0]:.3g} ± ")
-    assert f"pairs add {100 * known.pairs[0]:.3g} ± " in done.headline
+    known, text = done.explained, shares_of(done)
+    assert f"  {text}\n" in str(done)
+    assert text.startswith(f"The curves alone reproduce {100 * known.curves[0]:.3g} % (± ")
+    assert f"pairs add {100 * known.pairs[0]:.3g} % (± " in text
+    assert text.endswith("; the rest is unexplained.")
     done.report(tmp_path / "report.html")
-    assert "the curves alone reproduce" in (tmp_path / "report.html").read_text().lower()
-    assert "urves alone reproduce" in done.to_markdown()
-    again = paribus.load(tmp_path / "report.html")
-    assert again.headline == done.headline
+    assert text in (tmp_path / "report.html").read_text()
+    assert text in done.to_markdown()
+    assert shares_of(paribus.load(tmp_path / "report.html")) == text
     some = paribus.explain(model, X, features=["a", "b"], **QUIET)
-    assert some.headline.startswith("the curves of these 2 features alone reproduce ")
+    assert shares_of(some).startswith("The curves of these 2 features alone reproduce ")
     one = paribus.explain(model, X, features=["a"], **QUIET)
     assert one.interactions is None
-    assert one.headline.startswith("the curve of this feature alone reproduces ")
-    assert ", pairs" not in one.headline
+    assert shares_of(one).startswith("The curve of this feature alone reproduces ")
+    assert "pairs" not in shares_of(one)
     sampled = paribus.explain(fitted("function", X), table(700), **QUIET)
     # Two million crossings of four features and six pairs.
-    assert "; on 447 rows, curves reproduce " in sampled.headline
-    flat = paribus.explain(lambda t: np.zeros(len(t)), X, **QUIET)
-    assert flat.headline == ""
+    assert ", on 447 rows)" in shares_of(sampled)
+    assert shares_of(paribus.explain(lambda t: np.zeros(len(t)), X, **QUIET)) == ""
+
+
+def test_sentence_on_shares_names_the_feature_of_the_regions_if_one_is_split():
+    X = table(400)
+    found = paribus.explain(fitted("trees", X), X, **QUIET)
+    share = f"{100 * found.explained.regions[0]:.3g} % (± "
+    assert sum(bool(regions.splits) for regions in found.regions.values()) > 1
+    assert f", or regions of one feature {share}" in shares_of(found)
+    (name, *_) = (name for name, regions in found.regions.items() if regions.splits)
+    single = replace(found, regions=replace(found.regions, features=(found.regions[name],)))
+    assert f", or regions of {name} {share}" in shares_of(single)

@@ -753,6 +753,28 @@ def test_model_that_fails_is_held_to_what_it_was_fitted_on():
         at(LinearRegression())
 
 
+def test_object_that_takes_arrays_is_told_to_be_called_with_one():
+    class TakesArrays:
+        def predict(self, rows):
+            if not isinstance(rows, np.ndarray):
+                raise ValueError(f"Unrecognized data type: {type(rows).__name__}")
+            return rows[:, :1]
+
+    words = r"pass lambda t: model\.predict\(t\.to_numpy\(\)\) or X as an array"
+    with pytest.raises(paribus.errors.ModelError, match=words):
+        at(TakesArrays(), table=pd.DataFrame(X))
+    assert at(TakesArrays()).average is not None
+
+
+def test_columns_with_categories_that_preprocessing_does_not_know_are_named():
+    table = pd.DataFrame({"a": np.arange(20.0), "city": ["Bern", "Genf"] * 10, "k": ["u", "v"] * 10})
+    encoder = make_column_transformer((OneHotEncoder(), ["city", "k"]), remainder="passthrough")
+    model = make_pipeline(encoder, LinearRegression()).fit(table, table["a"])
+    table.loc[3, "city"], table.loc[5, "k"] = "Zug", None
+    with pytest.raises(paribus.errors.ModelError, match=r"in column 0 .* X has them in 'city'\. It must"):
+        paribus.partial_dependence(model, table, "a")
+
+
 def test_brute_force_where_exact_results_are_expected_is_stated_with_its_reason():
     table = pd.DataFrame(X, columns=list("abc"))
     model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, linear_tree=True).fit(table, Y)

@@ -52,9 +52,9 @@ def test_a_row_says_what_is_known_of_a_feature():
 def test_the_text_is_a_table_with_the_worst_findings_below():
     lines = repr(found()).splitlines()
     assert lines[0] == "Explanation of predict: 5 features, strongest first (prediction)"
-    assert lines[1].startswith("  the curves alone reproduce ")
-    assert "300 rows" in lines[2]
-    assert lines[3].split() == [
+    heads = 1 + len(found().sentences)
+    assert lines[1:heads] == [f"  {sentence.text}" for sentence in found().sentences]
+    assert lines[heads].split() == [
         "feature",
         "strength",
         "shape",
@@ -64,14 +64,14 @@ def test_the_text_is_a_table_with_the_worst_findings_below():
         "missing",
         "curve",
     ]
-    assert lines[4].split()[0] == "a"
-    assert lines[4].endswith("▁▂▃▄▅▆▇█") or lines[4].rstrip().endswith("█")
-    starts = {line.index(word) for line, word in zip(lines[3:5], ("shape", "rises"), strict=True)}
+    assert lines[heads + 1].split()[0] == "a"
+    assert lines[heads + 1].rstrip().endswith("█")
+    starts = {line.index(word) for line, word in zip(lines[heads:], ("shape", "rises"), strict=False)}
     assert len(starts) == 1
     text = repr(found())
     assert "\x1b" not in text
     assert "\\x1b[31mname" in text
-    assert all("x" * 40 not in line for line in lines[: 4 + len(found().table)])
+    assert all("x" * 40 not in line for line in lines[: heads + 1 + len(found().table)])
     assert f"{found().verdict[0].severity} {found().verdict[0].code.value}: {found().verdict[0]}" in text
 
 

@@ -337,13 +337,31 @@ def _predict_copies(predictor: Predictor, sample: Table, name: str, copies: int)
         raise ModelError(
             f"{name} failed on {count(len(sample), 'row')} of X (a {given} of "
             f"{count(len(sample.names), 'column')}): {failure(error).removesuffix('.')}. "
-            f"{_way_out_of_failure(predictor, sample.backend)}"
+            f"{_columns_named_by(error, sample)}{_way_out_of_failure(predictor, sample.backend)}"
         ) from error
+
+
+def _columns_named_by(error: Exception, sample: Table) -> str:
+    """Return the columns of X with categories that an error of preprocessing calls unknown, as a sentence.
+
+    Preprocessing names such a column by its position among its own columns.
+    """
+    if "unknown categor" not in str(error):
+        return ""
+    named = []
+    for feature, name in enumerate(sample.names):
+        column = sample.column(feature)
+        if column.kind not in ("numeric", "integer") and any(
+            repr(value) in str(error) for value in set(column.values.tolist())
+        ):
+            named.append(repr(name))
+    return f"X has them in {' and '.join(named)}. " if named else ""
 
 
 def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
     """Return a hint for a model that fails, or for a function that may need another type of table."""
-    if predictor.method is not None:
+    fitted = predictor.method is not None
+    if fitted and (backend == "numpy" or hasattr(predictor.target, "get_params")):
         return "It must be fitted, and X must have the columns and types it was fitted on"
     array = {"numpy": "t", "pyarrow": "t.to_pandas().to_numpy()"}.get(backend, "t.to_numpy()")
     if any(base.__module__.partition(".")[0] == "torch" for base in type(predictor.target).__mro__):
@@ -351,7 +369,8 @@ def _way_out_of_failure(predictor: Predictor, backend: str) -> str:
         return f"If it takes tensors, pass lambda t: module({tensor}).detach().numpy()"
     if backend == "numpy":
         return "If it takes a data frame, pass X as one, with the columns it needs"
-    return f"If it takes an array, pass lambda t: f({array}) or X as an array"
+    called = f"model.{predictor.method}" if fitted else "f"
+    return f"If it takes an array, pass lambda t: {called}({array}) or X as an array"
 
 
 def _pick_and_name_outputs(

@@ -246,7 +246,8 @@ def _shares(explanation: Explanation) -> Iterator[Sentence]:
     if shares is None:
         return
     part = len(explanation.columns) < max(2, len(explanation.predictions.column_digests))
-    best = max(regions, key=lambda name: regions[name].explained[0]) if regions else None
+    split = [name for name, one in regions.items() if one.splits] if regions else []
+    best = split[0] if len(split) == 1 else None
     rows = None if interactions is None else interactions.provenance.sampled_rows
     text = explained_text(
         shares,
