@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Array, Floats
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import brief, measured, span
 from paribus.results.curve_values import as_numbers
 from paribus.results.partial_dependence import PartialDependence
@@ -120,6 +121,7 @@ def _usual_ends(values: Floats, support: Floats) -> tuple[int, int]:
     )
 
 
+@ignore_fp_errors()
 def sentences_of(explanation: Explanation) -> tuple[Sentence, ...]:
     """Return what is predicted and how well, the strongest effects, and what the curves explain."""
     return tuple(_sentences(explanation))
