@@ -136,7 +136,7 @@ def test_a_lone_extreme_does_not_end_a_sentence_and_a_tail_does():
     X.loc[7, "guideline"] = 666
     found = paribus.explain(lambda t: 1.0 * (t["guideline"] > 0) + 0.001 * t["gain"], X)
     assert "As guideline goes from 0 to 1, the average prediction rises from 0.01 to 1.01." in texts_of(found)
-    assert "As gain goes from 0 to 97, the average prediction rises from" in texts_of(found)[3]
+    assert "As gain goes from 0 to 99, the average prediction rises from" in texts_of(found)[3]
     assert found.sentences[2].values["to"] == 1
 
 

@@ -150,10 +150,11 @@ def _quantiles(effect: Part) -> Iterator[str]:
 
 def _additional(effect: Part) -> str:
     """Return how well averages are known, or how much of the data they leave out."""
-    error, curve = effect.get("standard_error"), effect.get("average")
-    rounding = 0.0 if curve is None else ROUNDING * float(np.abs(np.nan_to_num(curve)).max(initial=0.0))
-    if error is not None and np.nan_to_num(error).max(initial=0.0) > rounding:
-        return f", standard error at most {number(float(np.nanmax(error)))}"
+    error = effect.get("standard_error")
+    if error is not None and np.isfinite(error).any():
+        curve, most = effect[curves_of(effect)[0]], float(np.nanmax(error))
+        rounding = ROUNDING * float(np.abs(curve[np.isfinite(curve)]).max(initial=0.0))
+        return f", standard error at most {number(most if most > rounding else 0.0)}"
     return f", {effect['outside']:.1%} of the weight in no cell" if effect.get("outside") else ""
 
 

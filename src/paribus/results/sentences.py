@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Array, Floats
+from paribus._states.sums import ignore_fp_errors
 from paribus._text import brief, measured, span
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric
@@ -103,6 +104,7 @@ def shown_curve(effect: PartialDependence, shape: Shape | None) -> ShownCurve | 
     return ShownCurve(shape, effect.grid_values[0][known], heights[known], at_missing, start, stop)
 
 
+@ignore_fp_errors()
 def sentences_of(explanation: Explanation) -> tuple[Sentence, ...]:
     """Return what is predicted and how well, the strongest effects, and what the curves explain."""
     return tuple(_sentences(explanation))
