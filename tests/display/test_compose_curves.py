@@ -289,6 +289,89 @@ def test_a_curve_is_drawn_between_the_quantiles(rng):
     assert figure.notes == ("<lambda>, 401 rows (unweighted)",)
 
 
+def wide_tails(rng):
+    """Rows of two features with an outlier to each side, and a gap in the first."""
+    X = rng.uniform(size=(400, 2))
+    X[0], X[1], X[2::5, 0] = -1_000.0, 2_000.0, np.nan
+    return X
+
+
+def test_a_tail_in_which_the_curve_moves_has_a_strip(rng):
+    X = wide_tails(rng)
+    effect = effect_of(lambda t: np.nan_to_num(np.where(t[:, 0] > 1, 4.0, t[:, 0].clip(0))), X, 0)
+    panel, inner, values = panel_of(effect), central_points(effect), effect.grid_values[0]
+    assert not panel.left  # the curve is level there
+    tail, missing = panel.right
+    assert missing.x.ticks[0][1].startswith("\nmissing")
+    line = only(tail, Line)
+    assert_array_equal(line.x, values[inner.stop - 1 :])
+    assert_array_equal(line.y, effect.average[0, inner.stop - 1 :])
+    assert (line.label, of(tail, (Strip, Rug))) == (None, [])
+    assert (tail.x.low, tail.x.high, tail.x.scale) == (values[inner.stop - 1], 2_000.0, "category")
+    assert [text for _, text in tail.x.ticks] == ["\nto 2000"]
+    assert 0.9 < (values[inner.stop - 1] - values[inner.start]) / (panel.x.high - panel.x.low) < 1
+    assert panel.y.high > 4.0  # the axis has what is drawn
+    assert (tail.y.low, tail.y.high, tail.y.numbers) == (panel.y.low, panel.y.high, False)
+
+
+def test_whether_a_tail_moves_is_judged_on_the_shared_axis(rng):
+    X = wide_tails(rng)
+    model = lambda t: 0.2 * (t[:, 0] < 0) + 10.0 * np.clip(t[:, 1], 0, 1)  # noqa: E731
+    effects = paribus.effects(model, X, progress=False)
+    shared, alone = (
+        {panel.x.label: panel for panel in effects.figure(share_y=share).panels} for share in (True, False)
+    )
+    assert not shared["x0"].left
+    assert len(alone["x0"].left) == 1
+    (strip,) = effects["x0"].figure().panels[0].left
+    assert strip.x.ticks[0][1] == "\nfrom -1000"
+
+
+@pytest.mark.parametrize("statistic", [local_of, near_of])
+def test_local_effects_and_averages_have_strips_of_tails(rng, statistic):
+    effect = statistic(lambda t: np.nan_to_num(t[:, 0]), wide_tails(rng), 0)
+    panel = panel_of(effect)
+    assert panel.x.high - panel.x.low < 2
+    assert [part.x.ticks[0][1] for part in panel.left] == ["\nfrom -1000"]
+    assert panel.right[0].x.ticks[0][1] == "\nto 2000"
+    assert {part.x.low for part in panel.left} == {-1_000.0}
+
+
+def test_all_estimates_of_a_comparison_are_in_a_strip(rng):
+    X = wide_tails(rng)
+    effect, local = (of_kind(lambda t: np.nan_to_num(t[:, 0]), X, 0) for of_kind in (effect_of, local_of))
+    panel = panel_of(paribus.compare(effect, local))
+    for part in (panel.left[0], panel.right[0]):
+        assert len(of(part, Line)) == 2
+        assert all(line.x[0] <= part.x.low and line.x[-1] >= part.x.high for line in of(part, Line))
+
+
+def test_rows_in_a_strip_are_those_of_the_panel(rng):
+    X = wide_tails(rng)
+    panel = panel_of(effect_of(lambda t: np.nan_to_num(t[:, 0]) * t[:, 1], X, 0, kind="both"))
+    rows = [[line for line in of(part, Line) if line.width < 1] for part in (panel, panel.right[0])]
+    assert len(rows[0]) == len(rows[1]) == 12
+    assert [line.y[-1] for line in rows[0]] == [line.y[0] for line in rows[1]]
+    assert len(of(panel.right[0], Band)) == len(of(panel, Band))
+
+
+def test_coinciding_percentiles_leave_the_shortest_range_of_most_rows():
+    X = np.column_stack([np.concatenate([np.zeros(970), np.arange(1.0, 31.0)]), np.zeros(1_000)])
+    effect = effect_of(first, X, 0)
+    panel = panel_of(effect)
+    assert only(panel, Line).x.tolist() == effect.grid_values[0][:3].tolist()
+    assert panel.right[0].x.high == 30.0
+
+
+def test_a_code_does_not_squeeze_the_other_values(rng):
+    X = np.column_stack([np.repeat([0.0, 1.0, 666.0], [150, 149, 1]), rng.normal(size=300)])
+    for effect in (effect_of(first, X, 0), near_of(first, X, 0)):
+        panel = panel_of(effect)
+        assert written(panel) == ["0", "1", "666"]
+        assert all(points.y.tolist() == [0.0, 1.0, 666.0] for points in of(panel, Points))
+        assert (panel.x.low, panel.x.high, panel.left, panel.right) == (-0.6, 2.6, (), ())
+
+
 @pytest.mark.parametrize(
     "options",
     [{"percentiles": (0.05, 0.95)}, {"percentiles": (0, 1)}, {"custom_values": {0: np.arange(0, 1, 0.05)}}],

@@ -249,6 +249,23 @@ def test_side_panels_share_the_axis_and_the_color_bar_stands_beyond():
     assert bar.get_ylabel() == "unit"
 
 
+def test_strips_are_in_order_and_the_numbers_of_y_to_the_left_of_them():
+    low, high, missing = (
+        Panel((Line(X, Y, "ink"),), PanelAxis(scale="category", ticks=((1.5, text),), low=0.0, high=3.0))
+        for text in ("from 1", "to 9", "missing")
+    )
+    ax = drawn(Line(X, Y, "ink"), left=(low,), right=(high, missing))
+    parts = {part.get_xticklabels()[0].get_text(): part for part in ax.child_axes}
+    boxes = [part.get_window_extent() for part in (parts["from 1"], ax, parts["to 9"], parts["missing"])]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+    numbers = [tick.get_window_extent() for tick in ax.get_yticklabels() if tick.get_text()]
+    assert len(numbers) > 2
+    assert all(box.x1 < boxes[0].x0 for box in numbers)
+    assert all(part.get_ylim() == ax.get_ylim() for part in ax.child_axes)
+    assert parts["from 1"].spines.left.get_visible()
+    assert not ax.spines.left.get_visible()
+
+
 def test_every_scale_of_colors_is_explained():
     low = Heat(EDGES, EDGES, np.where(STRUCK, np.nan, TABLE), "viridis", 1.0, 8.0, "one")
     high = Heat(EDGES, EDGES, np.where(STRUCK, TABLE, np.nan), "RdBu_r", 1.0, 8.0, "two")

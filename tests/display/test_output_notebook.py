@@ -114,15 +114,16 @@ def test_without_matplotlib_there_is_no_picture(everything, monkeypatch):
 
 
 def test_of_very_many_effects_the_strongest_are_drawn(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(40, 12))
-    found = paribus.effects(lambda t: t @ np.arange(12.0), X, progress=False, grid_resolution=3)
+    X = np.random.default_rng(0).normal(size=(40, 15))
+    found = paribus.effects(lambda t: t @ np.arange(15.0), X, progress=False, grid_resolution=3)
     drawn = []
     monkeypatch.setattr(renderer, "png", lambda figure, dpi: drawn.append(figure) or PNG)
     assert found._repr_png_() == PNG
     (figure,) = drawn
-    assert [panel.x.label for panel in figure.panels] == list(found)[:9]
-    assert any("9 of 12" in note for note in figure.notes)
-    assert len(found.figure().panels) == 12
+    assert [panel.x.label for panel in figure.panels] == list(found)[:12]
+    assert "12 of 15 features, the strongest; k= draws more" in figure.notes
+    assert figure == found.figure()
+    assert len(found.figure(k=15).panels) == 15
 
 
 def test_a_mistake_in_drawing_is_not_hidden(everything, monkeypatch):

@@ -417,11 +417,32 @@ def boxes(figure):
     return list(found.values())
 
 
+def test_strips_are_in_order_and_the_numbers_of_y_to_the_left_of_them():
+    strips = [
+        Panel((Line(X, Y, BLUE),), PanelAxis(scale="category", ticks=((1.5, text),), low=0.0, high=3.0))
+        for text in ("from 1", "to 9", "missing")
+    ]
+    figure = drawn(
+        Line(X, Y, BLUE), left=(strips[0],), right=tuple(strips[1:]), y=PanelAxis(low=0.0, high=9.0)
+    )
+    main, high, missing, low = (figure.layout[name] for name in ("xaxis", "xaxis2", "xaxis3", "xaxis4"))
+    ends = [end for axis in (low, main, high, missing) for end in axis.domain]
+    assert ends == sorted(ends)
+    assert [axis.ticktext for axis in (low, high, missing)] == [("from 1",), ("to 9",), ("missing",)]
+    assert (figure.layout.yaxis.anchor, figure.layout.yaxis.showticklabels) == ("x4", True)
+    assert not any(figure.layout[f"yaxis{number}"].showticklabels for number in (2, 3, 4))
+    assert {figure.layout[f"yaxis{number}"].matches for number in (2, 3, 4)} == {"y"}
+    upright = [shape for shape in figure.layout.shapes if (shape.x0, shape.x1) == (0, 0)]
+    assert [shape.xref for shape in upright] == ["x4 domain"]
+
+
 @pytest.mark.parametrize("size", [(3.0, 2.0), (6.4, 4.4), (14.0, 9.0)])
 def test_panels_do_not_overlap(size):
     beside = Panel((Points(X[:1], Y[:1], BLUE),), PanelAxis(ticks=((0.0, "missing"),)))
     heat = Heat(*EDGES, CELLS, mark_helpers.DIVERGING, 0.0, 1.0, "unit")
-    panel = Panel((heat, Strip(X, Y, X, 5.0)), PanelAxis("x"), PanelAxis("y"), "title", beside, beside)
+    panel = Panel(
+        (heat, Strip(X, Y, X, 5.0)), PanelAxis("x"), PanelAxis("y"), "title", right=(beside,), top=beside
+    )
     figure = draw(Figure((panel,) * 6, 3, size))
     found = boxes(figure)
     assert len(found) == 18

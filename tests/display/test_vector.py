@@ -109,7 +109,14 @@ def every_mark(name="age", **parts):
     lying = Bars(X, X - 1, np.full(4, 0.8), (PALETTE[0], "#B3B3B3") * 2, None, name, 0.9, True, X / 9, hover)
     margin = Bars(X, X, np.ones(4), "ink", alpha=0.35)
     panels = (
-        Panel(curves, PanelAxis(name), PanelAxis(name, tick_low=0.0, low=-1.0, high=9.0), name, missing),
+        Panel(
+            curves,
+            PanelAxis(name),
+            PanelAxis(name, tick_low=0.0, low=-1.0, high=9.0),
+            name,
+            (missing,),
+            (missing,),
+        ),
         Panel(tuple(points), PanelAxis(name, "category", ticks), legend="panel", legend_title=name),
         Panel((cells, Hatch(EDGES, EDGES, TABLE < 2, name), Rug(X, "y")), equal=True),
         Panel((surface,), PanelAxis(name), top=Panel((margin,), PanelAxis(), PanelAxis(scale="none"))),
@@ -626,6 +633,25 @@ def test_units_of_equal_panels_are_as_long():
     frame = _image_layout(figure, 1152.0).frames[2]
     across = frame.box.width / (frame.x.high - frame.x.low)
     assert across == pytest.approx(frame.box.height / (frame.y.high - frame.y.low))
+
+
+def test_strips_are_in_order_and_the_numbers_of_y_to_the_left_of_them():
+    line = Line(X, X, "ink")
+    low, high, missing = (
+        Panel((line,), PanelAxis(scale="category", ticks=((1.5, text),), low=0.0, high=3.0))
+        for text in ("from 1", "to 9", "missing")
+    )
+    panel = Panel((line,), y=PanelAxis("height", low=0.0, high=3.0), left=(low,), right=(high, missing))
+    frame = _image_layout(Figure((panel,)), 600.0).frames[0]
+    boxes = [frame.left[0].box, frame.box, *(part.box for part in frame.right)]
+    assert all(one.right < other.left for one, other in pairwise(boxes))
+    assert (frame.ahead, frame.beyond) == (boxes[0].left, boxes[-1].right)
+    written = vector.render(Figure((panel,)), id_prefix="a", width=600)
+    at = {text.text: float(text.get("x")) for text in elements(written, "text") if text.get("x")}
+    assert {"from 1", "to 9", "missing"} <= set(at)
+    numbers = [x for text, x in at.items() if text.replace(".", "").isdigit() and x < boxes[1].left]
+    assert len(numbers) > 2
+    assert max(numbers) < frame.ahead
 
 
 def test_legends_explain_each_label_once_above_or_beside():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import paribus
-from paribus.results.partial_dependence import central_points, trimmed
+from paribus.results.partial_dependence import central_points
 
 RNG = np.random.default_rng(3)
 # With 401 rows, the quantiles 0.05 and 0.95 are observed values.
@@ -56,9 +56,6 @@ def test_central_points_of_any_kind_of_column(values):
     assert (grid[0], grid[-1]) == (ordered[0], ordered[-1])
     assert ordered[16] <= grid[central][0] <= ordered[24]  # the 5th percentile is at position 20
     assert ordered[-25] <= grid[central][-1] <= ordered[-17]
-    (shown,) = trimmed(effect).grid_values
-    np.testing.assert_array_equal(shown, grid[central])
-    assert shown.dtype == grid.dtype
 
 
 @pytest.mark.parametrize(
@@ -69,10 +66,11 @@ def test_central_points_of_any_kind_of_column(values):
         ([1] * 20, slice(0, 20)),  # each has 5 %
         ([1] * 21, slice(1, 20)),
         ([1, 1, *[100] * 11, 1], slice(2, 13)),
-        ([1, *[100] * 11], slice(0, 12)),
+        ([1, *[100] * 11], slice(1, 12)),
         ([*[1] * 9, 300, 300, 300, *[1] * 8], slice(9, 12)),
-        ([*[1] * 9, 300, 300, *[1] * 9], slice(0, 20)),  # two points would remain
-        ([*[1] * 9, 900, *[1] * 10], slice(0, 20)),
+        ([*[1] * 9, 300, 300, *[1] * 9], slice(8, 11)),  # two points would remain
+        ([*[1] * 9, 900, *[1] * 10], slice(7, 10)),
+        ([900, *[1] * 19], slice(0, 3)),
     ],
 )
 def test_central_points_of_distinct_values(counts, central):
@@ -80,7 +78,6 @@ def test_central_points_of_distinct_values(counts, central):
     assert central_points(effect_of(values)) == central
     weighted = effect_of(np.arange(len(counts)), np.array(counts, dtype=float))
     assert central_points(weighted) == central
-    assert len(trimmed(weighted).grid_values[0]) == central.stop - central.start
 
 
 @pytest.mark.parametrize(
@@ -97,7 +94,6 @@ def test_central_points_of_distinct_values(counts, central):
 def test_curve_of_requested_values_is_whole(options):
     effect = effect_of(np.sort(X["x"]), **options)
     assert central_points(effect) == slice(0, len(effect.grid_values[0]))
-    assert trimmed(effect) is effect
 
 
 def test_values_without_quantiles_or_without_data_are_whole():
@@ -105,47 +101,19 @@ def test_values_without_quantiles_or_without_data_are_whole():
     for category in (pd.Categorical(names * 10), pd.Categorical(names * 10, names, ordered=True)):
         effect = effect_of(category)
         assert central_points(effect) == slice(0, 30)
-        assert trimmed(effect) is effect
     numbers = effect_of(np.arange(30))
     assert central_points(numbers) == slice(1, 29)
     assert central_points(replace(numbers, support=np.zeros(30))) == slice(0, 30)
 
 
-def test_trimmed_effect_has_all_of_its_parts_at_the_central_points():
-    gaps = X.assign(x=X["x"].where(X.index % 9 != 0), y=X["x"] + 0.01 * X["z"])
-    predict = lambda t: t["x"].fillna(2.0) + 0.1 * t["z"] * t["y"]  # noqa: E731
-    whole = paribus.partial_dependence(predict, gaps, "x", kind="both", quantiles=(0.1, 0.9))
-    inner, central = trimmed(whole), central_points(whole)
-    assert 0 < central.start < central.stop < len(whole.grid_values[0])
-    for name in ("average", "standard_error", "individual", "support", "ranks"):
-        np.testing.assert_array_equal(inner[name], getattr(whole, name)[..., central], err_msg=name)
-    np.testing.assert_array_equal(inner.quantiles.values, whole.quantiles.values[..., central])
-    np.testing.assert_array_equal(inner.extrapolation.by_point, whole.extrapolation.by_point[central])
-    for name in ("strengths", "deciles", "notes", "provenance"):
-        assert getattr(inner, name) is getattr(whole, name)
-    for name in ("share", "support", "average", "standard_error", "individual"):
-        np.testing.assert_array_equal(getattr(inner.missing, name), getattr(whole.missing, name))
-    assert trimmed(inner) is inner
-
-
-def test_trimmed_effect_has_models_and_no_covariance():
-    whole = paribus.partial_dependence([linear, lambda t: t["x"] ** 2], X, "x")
-    inner, central = trimmed(whole), central_points(whole)
-    assert whole.covariance is not None
-    assert inner.covariance is None
-    for name in ("values", "standard_deviation"):
-        full = getattr(whole.by_model, name)
-        np.testing.assert_array_equal(getattr(inner.by_model, name), full[..., central])
-    assert inner.by_model.strengths is whole.by_model.strengths
-
-
-def test_trimmed_averages_near_each_value():
-    whole = paribus.marginal(linear, X, "x", y=X["x"])["x"]
-    inner, central = trimmed(whole), central_points(whole)
-    assert central == central_points(paribus.partial_dependence(linear, X, "x"))
-    for name in ("predicted", "observed", "residual", "residual_error", "support", "rows"):
-        np.testing.assert_array_equal(getattr(inner, name), getattr(whole, name)[..., central])
-    assert inner.outside == whole.outside == 0
+def test_averages_and_local_effects_have_the_central_points_of_their_rows():
+    averages = paribus.marginal(linear, X, "x", y=X["x"])["x"]
+    assert central_points(averages) == central_points(paribus.partial_dependence(linear, X, "x"))
+    local = paribus.accumulated_local_effects(linear, X, "x", grid_resolution=20)["x"]
+    assert central_points(local) == slice(1, 19)  # edges of bins with 5 % of the rows each, or a row less
+    skewed = X.assign(x=np.where(X.index < 380, 0.0, X["x"]))
+    values = paribus.accumulated_local_effects(linear, skewed, "x")["x"]
+    assert values.grid_values[0][central_points(values)][0] == 0.0
 
 
 def test_strength_is_the_root_mean_square_over_outputs():

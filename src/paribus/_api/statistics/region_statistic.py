@@ -332,7 +332,7 @@ def _feature(
     search: RegionSearch,
     names: tuple[str, ...],
     estimate: RegionEstimate,
-    curves: GroupedResults | None,
+    curves: GroupedResults,
     weight_scale: float,
     notes: tuple[Note, ...],
     provenance: Provenance,

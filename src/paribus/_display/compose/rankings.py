@@ -144,10 +144,10 @@ def importance_figure(result: Importance, k: int, output: str | int | None, titl
 
     An importance that counts interactions has a second, lighter bar behind the first.
     """
-    if result.provenance.percentiles is not None and np.isnan(result.values).all():
+    if np.isnan(result.values).all():
         raise DrawingError(
-            "the importance is unknown: curves within percentiles= do not represent all rows; leave out "
-            "percentiles=, or plot the effects"
+            "the importance of every feature is unknown, as with percentiles= or custom_values=, whose "
+            "points do not represent all rows; leave these out, or plot the effects"
         )
     o = _one_output(result.output_names, output, k, result.values)
     names, values = result.feature_names, _of_output(result.values, o)
