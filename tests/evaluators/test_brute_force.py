@@ -356,55 +356,20 @@ def test_rows_of_weight_zero_are_not_even_predicted():
     assert sum(asked[4:]) == effect.provenance.predictions == 100 * len(effect.grid_values[0])
 
 
-LARGEST = float(np.finfo(float).max)
-
-
-@pytest.mark.parametrize("size", [1.5e308, LARGEST])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_finite_predictions_near_the_largest_float_have_finite_averages_and_errors(size, weighted):
+def test_predictions_whose_squares_overflow_have_finite_averages_and_infinite_errors():
     table = np.random.default_rng(0).normal(size=(3_000, 2))
-    weights = np.arange(3_000) % 7 if weighted else None
-
-    def sign(t):
-        return np.where(t[:, 1] > t[:, 0], 1.0, -1.0)
-
-    options = {"sample_weight": weights, "grid_resolution": 4}
-    same = paribus.partial_dependence(lambda t: np.full(len(t), size), table, 0, **options)
-    np.testing.assert_allclose(same.average, size, rtol=1e-15)
-    assert (same.standard_error < 1e-15 * size).all()
-    for request, names in (
-        (paribus.partial_dependence, ("average", "standard_error")),
-        (paribus.marginal, ("predicted", "predicted_error")),
-        (paribus.accumulated_local_effects, ("ale", "standard_error", "local", "local_error")),
-    ):
-        asked = options if request is not paribus.accumulated_local_effects else {"sample_weight": weights}
-        have = request(lambda t: sign(t) * (size / 4), table, [0], **asked)
-        want = request(lambda t: sign(t) / 4, table, [0], **asked)
-        have, want = (one if request is paribus.partial_dependence else one["x0"] for one in (have, want))
-        for name in names:
-            large, small = getattr(have, name), getattr(want, name)
-            np.testing.assert_allclose(large / size, small, rtol=1e-12, atol=1e-16)
-        assert have.notes == want.notes == ()
-        np.testing.assert_allclose(have.strength / size, want.strength, rtol=1e-12)
-
-
-def test_blocks_that_overflow_only_together_are_merged():
-    table = np.repeat([[0.0], [1.0]], 20_000, axis=0)
-    effect = paribus.partial_dependence(
-        lambda t: np.where(t[:, 1] > 0, 1.0, -1.0) * LARGEST, np.column_stack([table, table]), 0
-    )
-    np.testing.assert_allclose(effect.average / LARGEST, 0.0, atol=1e-15)
-    np.testing.assert_allclose(effect.standard_error / LARGEST, 1 / np.sqrt(39_999), rtol=1e-12)
+    effect = paribus.partial_dependence(lambda t: t[:, 1] * 1e200, table, 0, grid_resolution=4)
+    np.testing.assert_allclose(effect.average, table[:, 1].mean() * 1e200, rtol=1e-9)
+    assert np.isinf(effect.standard_error).all()
 
 
 def test_trees_that_predict_what_squares_overflow_leave_it_to_brute_force():
     table = np.random.default_rng(0).normal(size=(500, 2))
     model = DecisionTreeRegressor(max_depth=3).fit(table, table[:, 0])
-    model.tree_.value[:] = np.sign(model.tree_.value) * 1.5e308
+    model.tree_.value[:] = np.sign(model.tree_.value) * 1e200
     effect = paribus.Explainer(model, table, verify=True).partial_dependence(0, grid_resolution=5)
-    assert "squares may reach 2^20" in effect.provenance.refusals["tree_exact"]
+    assert "squares may reach 2^13" in effect.provenance.refusals["tree_exact"]
     assert np.isfinite(effect.average).all()
-    assert np.isfinite(effect.standard_error).all()
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus._states import CellMoments
-from paribus._states.sums import LARGE
 
 
 @given(st.integers(0, 999), st.booleans(), st.lists(st.integers(0, 40), max_size=4))
@@ -31,7 +30,7 @@ def test_moments_of_cells_merge_in_any_cut(seed, weighted, cuts):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("size", [1.0, 1e200])
+@pytest.mark.parametrize("size", [1.0, 1e100])
 @pytest.mark.parametrize("cuts", [[0, 60], [0, 1, 60], [0, 20, 41, 60]])
 def test_moments_of_cells_equal_their_definition(weighted, size, cuts):
     rng = np.random.default_rng(0)
@@ -61,39 +60,7 @@ def test_moments_of_cells_equal_their_definition(weighted, size, cuts):
     assert (merged.mean[:, 4] == 0).all()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_moments_of_cells_within_a_unit_are_those_of_the_quantities_in_it(weighted):
-    rng = np.random.default_rng(0)
-    values, cells, weights = rng.normal(size=(2, 30)), np.arange(30) % 3, rng.gamma(2.0, size=30)
-    given = weights if weighted else None
-    want = CellMoments.of(values / 8, cells, given, 3)
-    for size in (1.0, LARGE):
-        found = CellMoments.of(values * size, cells, given, 3).within(8.0 * size)
-        for name in ("rows", "weight", "weight_sq", "mean", "mean_sq", "sum_of_squares", "value_scale"):
-            np.testing.assert_allclose(getattr(found, name), getattr(want, name), rtol=1e-12)
-        assert (found.mean is found.mean_sq) == (not weighted)
-        np.testing.assert_allclose(found.variance(), want.variance(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_cells_overflow_by_themselves_when_merged_or_joined(weighted):
-    rng = np.random.default_rng(0)
-    values, cells = rng.normal(size=(1, 40)), np.arange(40) % 4
-    sizes = np.where(cells < 2, 1.0, 1e250)
-    weights = rng.gamma(2.0, size=40) if weighted else None
-    parts = [
-        CellMoments.of((values * sizes)[:, part], cells[part], None if weights is None else weights[part], 4)
-        for part in (slice(0, 15), slice(15, 40))
-    ]
-    merged = parts[0].merge(parts[1])
-    assert merged.value_scale.tolist() == [[1.0, 1.0, LARGE, LARGE]]
-    plain = CellMoments.of(values, cells, weights, 4)
-    np.testing.assert_allclose(
-        merged.standard_error() / [1, 1, 1e250, 1e250], plain.standard_error(), rtol=1e-9
-    )
-    pairs, coarse = merged.joined(np.array([0, 0, 1, 1]), 2), plain.joined(np.array([0, 0, 1, 1]), 2)
-    np.testing.assert_allclose(pairs.standard_error() / [1, 1e250], coarse.standard_error(), rtol=1e-9)
-    assert (pairs.mean is pairs.mean_sq) == (not weighted)
+def test_moments_of_infinite_values_are_not_finite_in_their_cells_only():
     infinite = CellMoments.of(np.array([[np.inf, 1.0, 2.0]]), np.array([0, 1, 1]), None, 2)
     both = infinite.merge(CellMoments.of(np.array([[1.0, 4.0]]), np.array([1, 1]), None, 2))
     assert both.mean.tolist() == [[np.inf, 2.0]]

@@ -20,7 +20,7 @@ from paribus._states import (
     merge_in_order,
     ranges_of,
 )
-from paribus._states.sums import LARGE, between, scaled
+from paribus._states.sums import between
 from random_tables import model, tables
 
 
@@ -56,7 +56,7 @@ def parts_of(values, weights, cuts):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e200])
+@pytest.mark.parametrize("size", [1e-3, 1.0])
 @pytest.mark.parametrize("cuts", [[0, 40], [0, 1, 40], [0, 39, 40], [0, 7, 20, 33, 40]])
 def test_moments_are_those_of_all_rows_in_any_cut(weighted, size, cuts):
     rng = np.random.default_rng(0)
@@ -75,26 +75,9 @@ def test_moments_are_those_of_all_rows_in_any_cut(weighted, size, cuts):
     assert merged.weight_sq == pytest.approx(squares.sum())
     np.testing.assert_allclose(merged.mean, mean * size, rtol=1e-12)
     np.testing.assert_allclose(merged.mean_sq, mean_sq * size, rtol=1e-12)
-    unit = merged.value_scale / size
-    np.testing.assert_allclose(merged.sum_of_squares * unit**2, spread, rtol=1e-10)
+    np.testing.assert_allclose(merged.sum_of_squares / size**2, spread, rtol=1e-10)
     np.testing.assert_allclose(merged.standard_error(), np.sqrt(variance) * size, rtol=1e-10)
     assert (merged.mean is merged.mean_sq) == (not weighted)
-    assert np.all(merged.value_scale == (LARGE if size == 1e200 else 1.0))
-
-
-def test_moments_overflow_at_their_own_points_only():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(1, 2, 30)) * np.array([1.0, 1e300])[None, :, None]
-    for parts in ([values], [values[..., :9], values[..., 9:]], [values[..., :1], values[..., 1:]]):
-        for weights in (None, 0.5):
-            given = [None if weights is None else np.full(part.shape[-1], weights) for part in parts]
-            merged = reduce(Moments.merge, map(Moments.of, parts, given))
-            np.testing.assert_allclose(merged.mean, values.mean(-1), rtol=1e-9)
-            want = np.std(values / [[[1.0], [1e300]]], axis=-1, ddof=1) / np.sqrt(30) * [[1.0, 1e300]]
-            np.testing.assert_allclose(merged.standard_error(), want, rtol=1e-9)
-            assert merged.value_scale.tolist() == [[1.0, LARGE]]
-    ends = np.full((1, 1, 3), np.finfo(float).max)
-    assert Moments.of(ends, None).merge(Moments.of(ends, None)).mean.tolist() == [[np.finfo(float).max]]
 
 
 def test_moments_of_infinite_predictions_are_not_finite_where_these_are():
@@ -122,15 +105,13 @@ def test_very_small_weights_do_not_vanish():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("sizes", [(1.0, 1.0), (1.0, 1e200), (1e200, 1.0)])
-def test_moments_beside_each_other_are_those_of_all_points(weighted, sizes):
+def test_moments_beside_each_other_are_those_of_all_points(weighted):
     rng = np.random.default_rng(0)
     values, weights = rng.normal(size=(2, 5, 20)), rng.gamma(2.0, size=20) if weighted else None
-    values *= np.repeat(sizes, (3, 2))[None, :, None]
     both = Moments.of(values[:, :3], weights).beside(Moments.of(values[:, 3:], weights))
     whole = Moments.of(values, weights)
     assert (both.rows, both.weight, both.weight_sq) == (whole.rows, whole.weight, whole.weight_sq)
-    for name in ("mean", "mean_sq", "sum_of_squares", "value_scale"):
+    for name in ("mean", "mean_sq", "sum_of_squares"):
         np.testing.assert_array_equal(getattr(both, name), getattr(whole, name))
     assert (both.mean is both.mean_sq) == (not weighted)
     np.testing.assert_array_equal(both.standard_error(), whole.standard_error())
@@ -184,20 +165,9 @@ def test_merging_no_states_needs_a_zero():
         merge_in_order([])
 
 
-def test_scaled_functions_and_means_stay_within_floats():
-    largest = np.finfo(float).max
-    assert scaled(np.mean, np.array([largest, largest])) == largest
-    assert scaled(np.sum, np.array([1.0, 2.0])) == 3.0
-    assert scaled(np.sum, np.array([1.0, np.inf])) == np.inf
-    assert scaled(lambda v: v.sum(axis=1), np.array([[1.0, 2.0], [largest, -largest / 2]])).tolist() == [
-        3.0,
-        largest / 2,
-    ]
+def test_means_between_two_are_weighted_by_the_share_of_the_second():
     assert between(np.array([1.0]), np.array([5.0]), 0.25).tolist() == [2.0]
     assert between(np.array([np.inf, 1.0]), np.array([1.0, 3.0]), 0.5).tolist() == [np.inf, 2.0]
-    for end in (largest, -largest):  # which rounding would leave for some of these shares
-        same = between(np.full(1001, end), np.full(1001, end), np.linspace(0, 1, 1001))
-        np.testing.assert_allclose(same, end, rtol=1e-15)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

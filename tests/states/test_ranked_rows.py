@@ -55,10 +55,6 @@ def test_joined_cells_are_the_cells_of_all_their_rows():
     joined = fine.joined(np.array([0, 0, 1, 1, 2, 2, 3]), 4)
     for name in ("rows", "weight", "weight_sq", "mean", "mean_sq", "sum_of_squares"):
         np.testing.assert_allclose(getattr(joined, name), getattr(coarse, name), rtol=1e-11)
-    large = CellMoments.of(values * 1e200, cells, weights, 7).joined(np.array([0, 0, 1, 1, 2, 2, 3]), 4)
-    np.testing.assert_allclose(
-        large.standard_error()[:, :3] / 1e200, coarse.standard_error()[:, :3], rtol=1e-9
-    )
 
 
 def test_sampled_rows_are_the_same_however_rows_are_cut():

@@ -25,7 +25,6 @@ from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, SampledRows, Variances
-from paribus._states.sums import LARGE, enlarged
 from paribus.meaning import Estimand
 
 CELL_ARRAYS = 3  # floats per cell for each quantity and for the rows
@@ -194,11 +193,9 @@ class CellMeans(SinglePass):
         """Return the moments of predictions, and the sampled rows with their target."""
         weights, most = block.weights, self.request.kept_rows
         known, predicted = values[: 2 * self.outputs], values[: self.outputs]
-        # Also of predictions that are scaled so that no square of a finite number overflows.
-        both = np.concatenate([predicted, predicted / LARGE]).T
         return {
             ("predictions", 0): Moments.of(predicted[None], weights),
-            ("prediction variances", 0): Variances.of(both, weights),
+            ("prediction variances", 0): Variances.of(predicted.T, weights),
             ("kept rows", 0): SampledRows.of(block.positions, known, weights, most),
         }
 
@@ -211,8 +208,7 @@ class CellMeans(SinglePass):
         """Return the moments of all predictions and the kept rows of a state."""
         moments: Moments = state.parts["predictions", 0]
         variances: Variances = state.parts["prediction variances", 0]
-        plain, scaled = np.sqrt(variances.variance).reshape(2, -1)
-        deviation = np.where(np.isfinite(plain), plain, enlarged(scaled))
+        deviation = np.sqrt(variances.variance)
         sample = state.parts["kept rows", 0]
         return PredictionEstimate(
             moments.rows, moments.mean[0], moments.standard_error()[0], deviation, sample

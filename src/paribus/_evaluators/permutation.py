@@ -16,13 +16,12 @@ from paribus._evaluators.request import Fold, Passes, StatisticEvaluator, WholeR
 from paribus._models import Model
 from paribus._models.scoring import RowLoss
 from paribus._states import Keyed
-from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 from paribus.errors import ModelError, ParibusError, failure
 from paribus.meaning import Estimand
 
 Group = tuple[int, ...]
 CALL_BYTES = 8_000_000  # of rows and predictions in one call; max_memory does not change it
-ROOT = 2.0**400  # larger losses are divided by LARGE, because sums of their squares overflow
 ROW_ARRAYS = 10  # floats per row while a group is shuffled: donors, losses, sums over repeats, copies
 
 
@@ -156,15 +155,14 @@ class Shuffler:
         (number,) = block.questions
         group, rows = self.groups[number], len(block.table)
         cells = {j: block.table.own_cells(j) for j in group}
-        unit = LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
         changes, at_once = RowChanges(rows, block.weights), self.at_once(rows)
         for first in range(0, self.repeats, at_once):
             repeats = range(first, min(first + at_once, self.repeats))
             donors = np.stack([self._donors(block, group, repeat) for repeat in repeats])
             for losses, lent in zip(self.losses(block, cells, donors), donors, strict=True):
                 with ignore_fp_errors():
-                    changes.add(losses / unit - self.before / unit, lent)
-        return Keyed({("shuffled", number): changes.finish(unit)})
+                    changes.add(losses - self.before, lent)
+        return Keyed({("shuffled", number): changes.finish()})
 
     def _donors(self, block: Block, group: Group, repeat: int) -> Integers:
         # A spawn key, in which (1,) and (1, 0) differ; as entropy they would be the same.
@@ -245,8 +243,8 @@ class RowChanges:
             self.sum += float((weights * weighted).sum())
             self.square += float((weighted**2).sum())
 
-    def finish(self, unit: float = 1.0) -> GroupImportance:
-        """Return the mean over repeats times ``unit``, 1 or `LARGE`, and its error, NaN for a single row."""
+    def finish(self) -> GroupImportance:
+        """Return the mean over repeats, and its error, NaN for a single row."""
         rows, weights, repeats = len(self.weights), self.weights, np.array(self.means)
         with ignore_fp_errors():
             value = float(repeats.mean())
@@ -259,6 +257,4 @@ class RowChanges:
             error = np.sqrt(np.maximum(sampled, 0.0))
             if len(repeats) > 1:
                 error = np.maximum(error, repeats.std(ddof=1) / np.sqrt(len(repeats)))
-        if unit != 1.0:
-            return GroupImportance(float(enlarged(value)), float(enlarged(error)), enlarged(repeats))
         return GroupImportance(value, float(error), repeats)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import TINY
-from paribus._states.sums import LARGE, between, enlarged, fitting, ignore_fp_errors
-
-M = TypeVar("M", bound="Moments | CellMoments")
+from paribus._states.sums import between, ignore_fp_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +21,10 @@ class Moments:
 
     - ``mean`` :math:`m = \sum w_i f_i / W`, shape ``(o, g)``, with ``weight`` :math:`W = \sum w_i`
     - ``mean_sq`` :math:`m' = \sum w_i^2 f_i / V`, with ``weight_sq`` :math:`V = \sum w_i^2`
-    - ``sum_of_squares`` :math:`Q = \sum w_i^2 (f_i - m')^2`, divided by the square of ``value_scale``
+    - ``sum_of_squares`` :math:`Q = \sum w_i^2 (f_i - m')^2`
 
     ``mean_sq`` and ``sum_of_squares`` give the sampling error of a *weighted* mean: see `standard_error`.
-    Without weights ``mean_sq`` is the same array as ``mean``. ``value_scale`` is 1, or `LARGE` at points
-    where sums or squares of finite predictions overflow. So mean and error are finite if a float can
-    represent them.
+    Without weights ``mean_sq`` is the same array as ``mean``.
     """
 
     rows: int
@@ -37,19 +33,11 @@ class Moments:
     mean: Floats
     mean_sq: Floats
     sum_of_squares: Floats
-    value_scale: Floats | float = 1.0
 
     @classmethod
+    @ignore_fp_errors()
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:
         """Return the moments of predictions ``(o, g, i)`` of at least one row, with positive weights."""
-        with ignore_fp_errors():
-            plain = cls._of(predictions, weights)
-            if np.isfinite(plain.sum_of_squares).all():
-                return plain
-            return _without_overflow(plain, cls._of(predictions / LARGE, weights))
-
-    @classmethod
-    def _of(cls, predictions: Floats, weights: Floats | None) -> Self:
         rows = predictions.shape[-1]
         if weights is None:
             mean = predictions.mean(axis=-1)
@@ -68,16 +56,12 @@ class Moments:
         weight_sq = self.weight_sq + other.weight_sq
         share, share_sq = other.weight / weight, other.weight_sq / weight_sq
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
-
-        def squares(unit: Floats | float) -> Floats:
-            gap = other.mean_sq / unit - self.mean_sq / unit
-            both = _squares_in(self, unit) + _squares_in(other, unit)
-            return both + gap**2 * (self.weight_sq * share_sq)
-
         mean = between(self.mean, other.mean, share)
         mean_sq = mean if unweighted else between(self.mean_sq, other.mean_sq, share_sq)
-        spread, unit = fitting(squares, np.maximum(self.value_scale, other.value_scale))
-        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, unit)
+        with ignore_fp_errors():
+            apart = (other.mean_sq - self.mean_sq) ** 2 * (self.weight_sq * share_sq)
+            spread = self.sum_of_squares + other.sum_of_squares + apart
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
 
     def beside(self, other: Self) -> Self:
         """Return the moments of the same rows at the points of both, first those of ``self``."""
@@ -85,10 +69,7 @@ class Moments:
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
         mean_sq = mean if unweighted else np.concatenate([self.mean_sq, other.mean_sq], axis=1)
         spread = np.concatenate([self.sum_of_squares, other.sum_of_squares], axis=1)
-        units = [np.broadcast_to(one.value_scale, one.mean.shape) for one in (self, other)]
-        plain = np.ndim(self.value_scale) == np.ndim(other.value_scale) == 0
-        unit = 1.0 if plain else np.concatenate(units, axis=1)
-        return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread, unit)
+        return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread)
 
     def standard_error(self) -> Floats:
         r"""Return the sampling error of ``mean``, shape ``(o, g)``; NaN for a single row.
@@ -101,9 +82,8 @@ class Moments:
         if self.rows < 2:
             return np.full_like(self.mean, np.nan)
         with ignore_fp_errors():
-            gap = self.mean_sq / self.value_scale - self.mean / self.value_scale
-            about_mean = self.sum_of_squares + self.weight_sq * gap**2
-            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight * self.value_scale
+            about_mean = self.sum_of_squares + self.weight_sq * (self.mean_sq - self.mean) ** 2
+            return np.asarray(np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,19 +206,11 @@ class CellMoments:
     mean: Floats
     mean_sq: Floats
     sum_of_squares: Floats
-    value_scale: Floats | float = 1.0
 
     @classmethod
+    @ignore_fp_errors()
     def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
         """Return the moments of values ``(q, i)`` of rows in ``cells (i,)``, with positive weights."""
-        with ignore_fp_errors():
-            plain = cls._of(values, cells, weights, count)
-            if np.isfinite(plain.sum_of_squares).all():
-                return plain
-            return _without_overflow(plain, cls._of(values / LARGE, cells, weights, count))
-
-    @classmethod
-    def _of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
         rows = np.bincount(cells, minlength=count).astype(np.int64)
         if weights is None:
             weight = rows.astype(np.float64)
@@ -255,17 +227,14 @@ class CellMoments:
         weight, weight_sq = self.weight + other.weight, self.weight_sq + other.weight_sq
         share, share_sq = _ratio(other.weight, weight), _ratio(other.weight_sq, weight_sq)
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
-
-        def squares(unit: Floats | float) -> Floats:
-            gap = other.mean_sq / unit - self.mean_sq / unit
-            # The gap has no effect in a cell where one side has no rows, even if it is not finite.
-            apart = np.where(share_sq * (1 - share_sq) > 0, gap**2 * (self.weight_sq * share_sq), 0.0)
-            return _squares_in(self, unit) + _squares_in(other, unit) + apart
-
         mean = _merged_cell_means(self.mean, other.mean, share)
         mean_sq = mean if unweighted else _merged_cell_means(self.mean_sq, other.mean_sq, share_sq)
-        spread, unit = fitting(squares, np.maximum(self.value_scale, other.value_scale))
-        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, unit)
+        with ignore_fp_errors():
+            gap = other.mean_sq - self.mean_sq
+            # The gap has no effect in a cell where one side has no rows, even if it is not finite.
+            apart = np.where(share_sq * (1 - share_sq) > 0, gap**2 * (self.weight_sq * share_sq), 0.0)
+            spread = self.sum_of_squares + other.sum_of_squares + apart
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
 
     def joined(self, cells: Integers, count: int) -> Self:
         """Return the moments of ``count`` larger cells; ``cells (c,)`` maps each cell to a larger one."""
@@ -275,40 +244,18 @@ class CellMoments:
             mean = _cell_sums(self.mean * share, cells, count)
             unweighted = self.mean is self.mean_sq
             mean_sq = mean if unweighted else _cell_sums(self.mean_sq * share_sq, cells, count)
-
-            def squares(unit: Floats | float) -> Floats:
-                own = unit if np.ndim(unit) == 0 else np.asarray(unit)[:, cells]
-                apart = (self.mean_sq / own - mean_sq[:, cells] / own) ** 2 * self.weight_sq
-                return _cell_sums(_squares_in(self, own) + apart, cells, count)
-
-            units: Floats | float = 1.0
-            if np.ndim(self.value_scale) > 0:  # the largest of each joined cell, to avoid overflow
-                units = np.ones_like(mean)
-                for largest, own in zip(
-                    units, np.broadcast_to(self.value_scale, self.mean.shape), strict=True
-                ):
-                    np.maximum.at(largest, cells, own)
-            spread, unit = fitting(squares, units)
+            apart = (self.mean_sq - mean_sq[:, cells]) ** 2 * self.weight_sq
+            spread = _cell_sums(self.sum_of_squares + apart, cells, count)
         rows = np.bincount(cells, self.rows, minlength=count).astype(np.int64)
-        return type(self)(rows, weight, weight_sq, mean, mean_sq, spread, unit)
-
-    def within(self, unit: float) -> Self:
-        """Return the moments of the same quantities divided by ``unit``."""
-        with ignore_fp_errors():
-            mean = self.mean / unit
-            mean_sq = mean if self.mean is self.mean_sq else self.mean_sq / unit
-            return replace(
-                self, mean=mean, mean_sq=mean_sq, sum_of_squares=_squares_in(self, unit), value_scale=1.0
-            )
+        return type(self)(rows, weight, weight_sq, mean, mean_sq, spread)
 
     def standard_error(self) -> Floats:
         """Return the sampling error of ``mean``, shape ``(q, c)``; NaN in cells with fewer than two rows."""
         with ignore_fp_errors():
-            plain = np.sqrt(self.within(1.0).variance())
-            return np.where(np.isinf(plain), enlarged(np.sqrt(self.within(LARGE).variance())), plain)
+            return np.asarray(np.sqrt(self.variance()))
 
     def variance(self) -> Floats:
-        r"""Return the squared sampling error of ``mean``, shape ``(q, c)``; ``value_scale`` must be 1.
+        r"""Return the squared sampling error of ``mean``, shape ``(q, c)``.
 
         .. math:: SE^2 = \frac{n_c}{n_c - 1} \frac{\sum w_i^2 (f_i - m_c)^2}{W_c^2}
         """
@@ -317,22 +264,6 @@ class CellMoments:
         with ignore_fp_errors():
             about_mean = self.sum_of_squares + self.weight_sq * (self.mean_sq - self.mean) ** 2
             return np.asarray(about_mean * factor * _ratio(1.0, self.weight**2))
-
-
-def _without_overflow(plain: M, large: M) -> M:
-    """Return ``plain`` moments, or those of values divided by `LARGE` where squares overflow."""
-    finite = np.isfinite(plain.sum_of_squares)
-    mean = np.where(finite, plain.mean, enlarged(large.mean))
-    unweighted = plain.mean is plain.mean_sq
-    mean_sq = mean if unweighted else np.where(finite, plain.mean_sq, enlarged(large.mean_sq))
-    squares = np.where(finite, plain.sum_of_squares, large.sum_of_squares)
-    unit = np.where(finite, 1.0, LARGE)
-    return replace(plain, mean=mean, mean_sq=mean_sq, sum_of_squares=squares, value_scale=unit)
-
-
-def _squares_in(moments: Moments | CellMoments, unit: Floats | float) -> Floats:
-    """Return ``sum_of_squares`` of values divided by ``unit``."""
-    return np.asarray(moments.sum_of_squares * (moments.value_scale / unit) ** 2)
 
 
 def _cell_means(values: Floats, cells: Integers, weights: Floats | None, total: Floats) -> Floats:

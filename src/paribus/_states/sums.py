@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Self
 
@@ -90,65 +90,25 @@ class BinnedSum:
         return np.asarray(sum(self.bins[number].total() for number in sorted(self.bins, reverse=True)))
 
 
-LARGE = 2.0**600  # sums and squares of floats divided by this do not overflow
-LARGEST = float(np.finfo(np.float64).max)
-
-
 def ignore_fp_errors() -> np.errstate:
     """Return a context in which inf and NaN raise no warnings; results note them."""
     return np.errstate(invalid="ignore", over="ignore")
 
 
-def enlarged(found: Any) -> Floats:
-    """Return values multiplied by `LARGE`; finite ones stay finite, clipped at the largest float."""
-    with ignore_fp_errors():
-        return np.asarray(np.where(np.isfinite(found), np.clip(found * LARGE, -LARGEST, LARGEST), found))
-
-
-def scaled(function: Callable[[Floats], Any], values: Floats) -> Floats:
-    """Return a homogeneous function of values, computed in units of `LARGE` where it overflows.
-
-    >>> float(scaled(np.mean, np.full(3, 1.5e308)))
-    1.5e+308
-    """
-    with ignore_fp_errors():
-        found = np.asarray(function(values))
-        finite = np.isfinite(found)
-        return found if finite.all() else np.where(finite, found, enlarged(function(values / LARGE)))
-
-
 def deviations(values: Floats, weights: Floats) -> Floats:
     """Return the standard deviation of each row of ``values (o, g)``, whose columns have positive weights."""
     shares = weights / weights.sum()
-
-    def deviation(values: Floats) -> Any:
+    with ignore_fp_errors():
         # The mean of equal numbers may differ from them by rounding.
         flat = (values.min(axis=1) == values.max(axis=1)) & np.isfinite(values[:, 0])
         centered = np.where(flat[:, None], 0.0, values - (values @ shares)[:, None])
-        return np.sqrt(centered**2 @ shares)
-
-    return scaled(deviation, values)
+        return np.asarray(np.sqrt(centered**2 @ shares))
 
 
 def between(one: Floats, other: Floats, share: Any) -> Floats:
     """Return the weighted mean of two means, where ``other`` has the weight ``share``."""
     with ignore_fp_errors():
-        mixed = np.asarray(one * (1 - share) + other * share)
-        if np.isfinite(mixed).all():
-            return mixed
-        # Rounding may overflow if both are near the largest float.
-        return np.where(np.isfinite(one) & np.isfinite(other), np.clip(mixed, -LARGEST, LARGEST), mixed)
-
-
-def fitting(squares: Callable[[Any], Floats], unit: Any) -> tuple[Floats, Any]:
-    """Return sums of squares, and the unit of each point, which is `LARGE` where they overflow."""
-    with ignore_fp_errors():
-        found = squares(unit)
-        finite = np.isfinite(found)
-        if finite.all():
-            return found, unit
-        unit = np.where(finite, unit, LARGE)
-        return squares(unit), unit
+        return np.asarray(one * (1 - share) + other * share)
 
 
 @dataclass(frozen=True, eq=False)

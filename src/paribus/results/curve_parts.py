@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Flags, Floats
-from paribus._states.sums import scaled
+from paribus._states.sums import ignore_fp_errors
 from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
@@ -187,16 +187,18 @@ class ModelSpread(Record):
         return {} if self.missing is None else {"between_models": self.missing_deviation}
 
 
+@ignore_fp_errors()
 def mean_of(values: Floats) -> Floats:
     """Return the mean over models; where all agree it is bit-identical to theirs."""
-    return scaled(lambda some: _first(some) + (some - _first(some)).mean(axis=0), values)
+    return np.asarray(_first(values) + (values - _first(values)).mean(axis=0))
 
 
+@ignore_fp_errors()
 def between(values: Floats) -> Floats:
     """Return the standard deviation between models; zero where all say the same, NaN of a single one."""
     if len(values) < 2:
         return np.full(values.shape[1:], np.nan)
-    return scaled(lambda some: (some - _first(some)).std(axis=0, ddof=1), values)
+    return np.asarray((values - _first(values)).std(axis=0, ddof=1))
 
 
 def _first(values: Floats) -> Floats:

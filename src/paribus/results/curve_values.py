@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats
-from paribus._states.sums import deviations, ignore_fp_errors, scaled
+from paribus._states.sums import deviations, ignore_fp_errors
 from paribus._typing import ErrorBasis
 from paribus.errors import InputError, OptionError
 from paribus.results.schema import read_only
@@ -236,9 +236,10 @@ def strength_errors(effect: PartialDependence) -> Floats:
     return np.asarray(error / np.where(variance > 0, 2 * np.sqrt(variance), np.inf))
 
 
+@ignore_fp_errors()
 def root_mean_square(strengths: Floats) -> float:
     """Return one strength of those of several outputs."""
-    return float(scaled(lambda values: np.sqrt(np.mean(values**2)), strengths))
+    return float(np.sqrt(np.mean(strengths**2)))
 
 
 def split_points(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from paribus._contracts import Flags, Floats, Integers
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, RowCells
 from paribus._evaluators.request import MOST_PAIRED, MOST_PRODUCTS, EvaluationRequest, SinglePass
 from paribus._states import CellMoments, Counts, Keyed
-from paribus._states.sums import LARGE, enlarged, ignore_fp_errors
+from paribus._states.sums import ignore_fp_errors
 from paribus.meaning import Estimand
 
 AT_ONCE = 1 << 20  # maximum array size in the computation of variances
@@ -48,21 +48,9 @@ class AleEstimate:
     covariance: Floats | None = None
 
 
+@ignore_fp_errors()
 def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
     """Return the effect; the last cell of ``moments`` and ``positions (q, cells + 1)`` has missing values."""
-    with ignore_fp_errors():
-        result = _accumulated(grid, moments.within(1.0), positions, outputs)
-        if np.isfinite(result.ale).all() and np.isfinite(result.error).all():
-            return result
-        large = _accumulated(grid, moments.within(LARGE), positions, outputs)
-    numbers: dict[str, Any] = {}
-    for name in ("ale", "error", "local", "local_error", "missing"):
-        plain, beyond = getattr(result, name), getattr(large, name)
-        numbers[name] = None if plain is None else np.where(np.isfinite(plain), plain, enlarged(beyond))
-    return replace(result, **numbers)
-
-
-def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
     count = len(grid.n_differences)
     means = moments.mean.reshape(outputs, -1, grid.n_cells + 1)
     variances = _steadied(moments).reshape(means.shape)

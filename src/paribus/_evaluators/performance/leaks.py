@@ -55,8 +55,7 @@ def leaks_of(
     # A number that has two values is a class.
     ordered = [None if ranked is None or len(ranked.keys) <= CLASSES else ranked for ranked in ordered]
     least = [PERFECT_CLASSES if ranked is None else PERFECT_NUMBERS for ranked in ordered]
-    for feature, moments in enumerate(features):
-        cells = moments.within(1.0)
+    for feature, cells in enumerate(features):
         total, missing = float(cells.weight.sum()), float(cells.weight[-2])
         for stop, weight in ((-1, total), (-2, total - missing))[: 1 + (missing > 0)]:
             shares = [_share(cells, first + o, stop, weight, ranked) for o, ranked in enumerate(ordered)]

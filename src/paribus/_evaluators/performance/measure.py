@@ -341,7 +341,6 @@ def _r_squared_error(moments: CellMoments, average: float, variance: float, unex
     rows, weight = int(moments.rows.sum()), float(moments.weight.sum())
     if rows < 2:
         return float("nan")
-    moments = moments.within(1.0)
     y, second, third, f = moments.weight_sq * moments.mean_sq
     fourth = moments.sum_of_squares[1] + moments.weight_sq * moments.mean_sq[1] ** 2
     gap = moments.mean[3] - average
@@ -392,7 +391,6 @@ def _ratio(ranked: CellMoments, probability: bool) -> Measured | None:
     probabilities is at least that of outcomes with these probabilities, because rows of a single class
     have no variance.
     """
-    ranked = ranked.within(1.0)
     total, observed, likely = float(ranked.weight.sum()), ranked.mean[0], ranked.mean[-1]
     predicted = float((ranked.weight * likely).sum()) / total
     if not predicted > 0 or observed.min() < 0:
@@ -411,7 +409,6 @@ def _area(ranked: CellMoments) -> Measured | None:
 
     Its sampling error is DeLong's, with weights; None if all rows are cases, or none is.
     """
-    ranked = ranked.within(1.0)
     cases = ranked.weight * ranked.mean[0]
     others = ranked.weight - cases
     total, positive, negative = float(ranked.weight.sum()), float(cases.sum()), float(others.sum())
