@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from paribus._report.figures import (
     References,
@@ -31,6 +32,7 @@ from paribus.results.explanation import Explanation
 from paribus.results.sentences import shown_curve
 from paribus.results.shape import Shape
 
+NAMED = 2  # kinds of findings in the line above their list
 SHOWN = 3  # notes of one code that are not folded, at most
 CURVES = 6  # curves in the summary, at most
 LEAD = 2  # sentences in large letters: what is predicted, and how well
@@ -52,12 +54,15 @@ def summary(explanation: Explanation) -> str:
     """Return the number of findings in a sentence."""
     kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
-    clear = sum(check.found == 0 for check in explanation.checks)
-    found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip were found"
-    checks = (
-        f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
-    )
-    return f"{found}{checks}."
+    found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip are listed"
+    return f"{found}; {_outcomes(explanation)}."
+
+
+def _outcomes(explanation: Explanation) -> str:
+    """Return how many checks found nothing, and how many do not apply."""
+    outcomes = Counter(check.outcome for check in explanation.checks)
+    clear, left_out = outcomes["not found"], outcomes["not applicable"]
+    return f"{count(clear, 'check')} found nothing, {left_out} did not apply"
 
 
 def summary_section(refs: References) -> Markup:
@@ -112,24 +117,26 @@ def before_section(refs: References, limitations: Sequence[Markup]) -> Markup:
 
 def _findings_line(refs: References, kinds: Mapping[NoteCode, list[Note]], severity: str) -> Markup | None:
     """Return the expandable line of the findings of one severity; None without any."""
-    own = {code: notes for code, notes in kinds.items() if code.severity == severity}
-    if not own:
+    found = {code: notes for code, notes in kinds.items() if code.severity == severity}
+    if not found:
         return None
-    meaning = next(iter(own)).meaning
-    more = f"; and {count(len(own) - 1, 'other kind')}" if len(own) > 1 else ""
-    found = count(sum(map(len, own.values())), severity)
-    head = joined(element("strong", found), ": ", element("span", meaning, more))
-    listed = (_finding_item(refs, code, notes) for code, notes in own.items())
+    meanings = [code.meaning for code in found]
+    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    head = joined(
+        element("strong", f"{count(len(found), 'kind')} of {severity}"),
+        ": ",
+        element("span", "; ".join(meanings[:NAMED]), more),
+    )
+    listed = (_finding_item(refs, code, notes) for code, notes in found.items())
     return folded(head, element("ol", *listed, class_="findings"), class_=f"line {severity}")
 
 
 def _limits_line(explanation: Explanation, limitations: Sequence[Markup]) -> Markup:
     """Return the expandable line of what the page does not show, and of checks without findings."""
-    clear = sum(check.found == 0 for check in explanation.checks)
-    checked = f"; {clear} of {count(len(explanation.checks), 'check')} found nothing"
-    text = ": curves show the model, not causes" + checked * bool(explanation.checks)
-    head = joined(element("strong", "Limits"), text)
-    return folded(head, *limitations, not_shown(), _clear_checks(explanation), class_="line")
+    head = joined(
+        element("strong", "Limits"), f": curves show the model, not causes; {_outcomes(explanation)}"
+    )
+    return folded(head, *limitations, not_shown(), *_other_checks(explanation), class_="line")
 
 
 def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
@@ -165,14 +172,20 @@ def note_item(refs: References, note: Note, *, with_code: bool = False) -> Marku
     return element("li", code, long_text(note.text), panel)
 
 
-def _clear_checks(explanation: Explanation) -> Markup | None:
-    """Return the folded list of checks without findings, if there are any."""
-    clear = [check for check in explanation.checks if check.found == 0]
-    if not clear:
-        return None
-    listed = (element("li", code_link(check.code), " ", check.code.meaning) for check in clear)
-    label = f"{count(len(clear), 'check')} that found nothing"
-    return folded(label, element("ul", *listed, class_="plain"), class_="appendix")
+def _other_checks(explanation: Explanation) -> Iterator[Markup]:
+    """Yield folded lists of the checks that found nothing, and of those that do not apply and why."""
+    labels = {"not found": "that found nothing", "not applicable": "that did not apply"}
+    for outcome, label in labels.items():
+        checks = [check for check in explanation.checks if check.outcome == outcome]
+        items = (
+            element(
+                "li", code_link(check.code), " ", check.code.meaning, f": {check.reason}" * bool(check.reason)
+            )
+            for check in checks
+        )
+        if checks:
+            listed = element("ul", *items, class_="plain")
+            yield folded(f"{count(len(checks), 'check')} {label}", listed, class_="appendix")
 
 
 HEADS = ("Rank", "Feature", "Curve", "Strength", "Shape", "Effect", "Strongest partner", "Values", "Missing")

@@ -215,7 +215,7 @@ def _note_codes_table(explanation: Explanation) -> Markup:
         check = checks.get(code)
         state = "found" if code in listed else "not looked for"
         if check is not None:
-            state = f"{check.found} found" if check.found else "none found"
+            state = f"{check.found} found" if check.found else check.reason or "not found"
         rows.append([element("span", code.value, id=code.value), badge(code), sentence(code.meaning), state])
     return table("Codes of notes, whose meanings are stable", ("Code", "Severity", "Meaning", "Here"), rows)
 
