@@ -113,7 +113,7 @@ def _feature_figures(refs: References, name: str) -> Iterator[Markup]:
     rows = ""
     if effect.quantiles is not None and drawn == outputs:
         chances = effect.quantiles.probabilities
-        rows = f" Gray: quantiles {min(chances):g} to {max(chances):g} of the individual curves."
+        rows = f" Band: quantiles {min(chances):g} to {max(chances):g} of the individual curves."
     caption = joined("Partial dependence on ", shown, ".", rows, some)
     yield figure(spread, caption, f"{key}-pd", readouts=readouts, class_="appendix" if compared else None)
     if compared:

@@ -48,18 +48,6 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
     return found
 
 
-def summary(explanation: Explanation) -> str:
-    """Return the number of findings in a sentence."""
-    kinds = {note.code for note in explanation.verdict}
-    issues = sum(code.severity == "issue" for code in kinds)
-    clear = sum(check.found == 0 for check in explanation.checks)
-    found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip were found"
-    checks = (
-        f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
-    )
-    return f"{found}{checks}."
-
-
 def summary_section(refs: References) -> Markup:
     """Return the section of sentences, of which two are the lead, and of the strongest curves."""
     lines = [element("bdi", sentence.text) for sentence in refs.explanation.sentences]
