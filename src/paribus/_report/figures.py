@@ -224,10 +224,6 @@ class References:
         heads = [f"{column.head[:1].upper()}{column.head[1:]}" for column in columns]
         return table(caption, heads, zip(*cells, strict=True), **options)
 
-    def pair(self, names: Iterable[str]) -> str:
-        """Return the id of the surface of a pair of features."""
-        return "pair-" + "-".join(str(self.ranks.get(str(name), 0)) for name in names)
-
 
 def code_link(code: NoteCode) -> Markup:
     """Return a code as a link to its meaning on the page."""

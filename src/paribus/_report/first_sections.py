@@ -50,14 +50,6 @@ def by_code(refs: References) -> dict[NoteCode, list[Note]]:
     return found
 
 
-def summary(explanation: Explanation) -> str:
-    """Return the number of findings in a sentence."""
-    kinds = {note.code for note in explanation.verdict}
-    issues = sum(code.severity == "issue" for code in kinds)
-    found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip are listed"
-    return f"{found}; {_outcomes(explanation)}."
-
-
 def _outcomes(explanation: Explanation) -> str:
     """Return how many checks found nothing, and how many do not apply."""
     outcomes = Counter(check.outcome for check in explanation.checks)

@@ -21,7 +21,6 @@ from paribus._report.first_sections import (
     before_section,
     by_code,
     overview_section,
-    summary,
     summary_section,
 )
 from paribus._report.group_section import group_section, region_section
@@ -274,8 +273,7 @@ def markdown(explanation: Explanation, title: str | None) -> str:
 
 
 def _markdown_verdict(refs: References) -> Iterable[str]:
-    explanation = refs.explanation
-    yield from ("## Verdict", "", plain(summary(explanation)), "")
+    yield from ("## Verdict", "")
     for code, notes in by_code(refs).items():
         yield f"- **{code.severity.capitalize()} {code.value}**: {plain(code.meaning)}"
         yield from (f"  - {plain(note.text)}" for note in notes[:SHOWN])

@@ -158,11 +158,11 @@ def _pair_surfaces(refs: References) -> list[Markup]:
     ranking = (tuple(feature_names_of(interactions, one.features)) for one in interactions.strongest(None))
     order: list[Any] = [pair for pair in dict.fromkeys(ranking) if pair in surfaces]
     order += [pair for pair in surfaces if pair not in order]
-    made = [_pair_surface(refs, surfaces[pair], place == 0) for place, pair in enumerate(order)]
+    made = [_pair_surface(surfaces[pair], place) for place, pair in enumerate(order)]
     return [element("h3", "Surfaces of the strongest pairs"), *made]
 
 
-def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> Markup:
+def _pair_surface(effect: PartialDependence, place: int) -> Markup:
     assert effect.average is not None  # as explain requests it
     output = moved_most(effect.average, 1)[0]
     several = len(effect.output_names) > 1
@@ -171,10 +171,10 @@ def _pair_surface(refs: References, effect: PartialDependence, opened: bool) -> 
     caption = joined("Partial dependence on ", both, of, ". Hatched: combinations absent from the data.")
     try:
         drawing = figure_of([surface_panel(effect, output)])
-        shown = figure(drawing, caption, f"{refs.pair(effect.feature_names)}-map", width=MEDIUM)
+        shown = figure(drawing, caption, f"pair-{place}", width=MEDIUM)
     except DrawingError as reason:
         shown = element("p", f"Not drawn: {reason}.")
-    names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
-    body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
-    class_ = "panel" if opened else "panel appendix"
-    return element("details", element("summary", element("h4", names)), body, class_=class_, open=opened)
+    names = joined((" × " * (k > 0), name_of(name)) for k, name in enumerate(effect.feature_names))
+    body = element("div", shown, class_="body")
+    class_ = "panel appendix" if place else "panel"
+    return element("details", element("summary", element("h4", names)), body, class_=class_, open=place == 0)
