@@ -28,6 +28,7 @@ from paribus._evaluators.occupancy import Occupancy
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
+from paribus.results.partial_dependence import central_points
 from selection import nightly
 from statistic_of import statistic_of
 
@@ -767,7 +768,7 @@ def test_pictures_of_levels_local_effects_and_several_outputs():
     (panel,) = local.figure().panels
     words = ["each of 4 models", "rows and refits as folds, 95 %", "ALE ± 2 standard errors"]
     assert said(panel) == explained(local.plot().figure) == words
-    assert_array_equal(of_models(panel), local.by_model.values[:, 0])
+    assert_array_equal(of_models(panel), local.by_model.values[:, 0, central_points(local)])
     for verb in (paribus.effects, paribus.accumulated_local_effects):
         found = verb(refits("classes"), X, ["gap"], progress=False)["gap"]
         (panel,) = found.figure().panels

@@ -568,3 +568,12 @@ def test_composing_imports_no_plotting_package():
         "import sys; import paribus._display.pictures; assert not {'matplotlib', 'plotly'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_unknown_importance_is_refused_with_the_way_out(rng):
+    X = rng.normal(size=(60, 2))
+    explanation = paribus.explain(lambda t: t[:, 0] * t[:, 1], X, percentiles=(0.05, 0.95), progress=False)
+    with pytest.raises(
+        paribus.errors.DrawingError, match=r"percentiles= .* leave these out, or plot the effects"
+    ):
+        explanation.importance.figure()

@@ -128,11 +128,12 @@ class PlotMixin(NotebookReprMixin):
     ) -> Any:
         """Plot one panel per effect, strongest first.
 
-        Below every curve is the density of the data in about 30 bars, with its deciles as ticks. Curves fade
-        where data is sparse, and missing values have a narrow panel. Categories and columns of at most twelve
-        whole numbers have points with error bars; the bars below them are as long as their share of the data.
-        Categories without an order are sorted by effect, numbers and booleans are not; beyond twenty the
-        rarest are pooled. Effects of trees on a grid of ``"splits"`` are steps.
+        Panels lie between the 5th and the 95th percentile. Tails in which a curve moves have a narrow panel,
+        as missing values have. Below every curve is the density of the data in about 30 bars, with its
+        deciles as ticks, and curves fade where data is sparse. Categories and at most twelve distinct numbers
+        have points with error bars; the bars below them are as long as their share of the data. Categories
+        without an order are sorted by effect, numbers and booleans are not; beyond twenty the rarest are
+        pooled. Effects of trees on a grid of ``"splits"`` are steps.
 
         The legend explains the bands: ± two standard errors, the interval over rows and refits for a list of
         models, or quantiles of the rows. The y-axis names the target: the class, or the name in
