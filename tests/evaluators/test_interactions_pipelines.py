@@ -227,26 +227,15 @@ def test_cells_that_need_more_memory_than_expected_make_way_for_brute_force(monk
         strengths(model(), X, method="exact", **requested)
 
 
-@pytest.mark.parametrize("cuts", [4, None], ids=["smaller blocks", "never"])
-def test_memory_is_planned_again_once_cells_are_known(cuts, monkeypatch):
-    want = strengths(model(), X, ["city", "fuel"])
-
+def test_memory_is_planned_again_once_cells_are_known(monkeypatch):
     def memory(self, threads):
-        fits = isinstance(self.leaves, leaf_boxes.ExpectedLeaves) or (cuts and self.request.cut >= cuts)
-        return 0 if fits else 2**50
+        return 0 if isinstance(self.leaves, leaf_boxes.ExpectedLeaves) else 2**50
 
     monkeypatch.setattr(tree_interactions.TreeInteractions, "memory", memory)
-    if cuts:
-        found = strengths(model(), X, ["city", "fuel"], method="exact", max_memory="1GB")
-        alike(found, want)
-        assert found.provenance.standard_error_rows == want.provenance.standard_error_rows
-    else:
-        asked = {"features": ["city", "fuel"], "max_memory": "1GB"}
-        for method in ("auto", "exact"):
-            with pytest.raises(
-                paribus.errors.MemoryBoundError, match=r"counting 1 pairs .* max_memory is 1 GB"
-            ):
-                strengths(model(), X, method=method, **asked)
+    asked = {"features": ["city", "fuel"], "max_memory": "1GB"}
+    for method in ("auto", "exact"):
+        with pytest.raises(paribus.errors.MemoryBoundError, match=r"counting 1 pairs .* max_memory is 1 GB"):
+            strengths(model(), X, method=method, **asked)
 
 
 def test_rows_that_have_other_tuples_than_before_are_refused():

@@ -34,7 +34,7 @@ def X():
 
 def shape(violation, error, support=0.2, *, name="wavy", declared=True, output="y"):
     own = Monotonicity("rising", declared, violation, error, 2.0, 3.5, support)
-    return Shape("a", output, name, name, 10.0, 0.1, 0.0, 5.0, own, np.zeros(2), 100)
+    return Shape("a", output, name, name, 10.0, 0.1, 0.0, 5.0, own)
 
 
 def test_violation_of_a_declared_direction():

@@ -39,7 +39,6 @@ class PermutationRequest(WholeRequest):
     """Importances of the groups of a shuffler, on rows in memory with positive weight."""
 
     statistic: ClassVar[str] = "permutation"
-    cuts: ClassVar[tuple[int, ...]] = (1,)  # calls are never cut: other sizes could change the last bits
     points: ClassVar[int] = 0  # there is no grid
     settings: ClassVar[tuple[Any, ...]] = ()  # of stored states, which rows in memory do not have
     memory_was_given: ClassVar[bool] = True  # there is no shortcut that could exceed the bound
@@ -47,7 +46,6 @@ class PermutationRequest(WholeRequest):
     shuffler: Shuffler
     max_memory: int
     threads: int
-    cut: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -235,6 +235,8 @@ class WholeRequest:
 
     rows: Background
     n_parts: ClassVar[int] = 1
+    cut: ClassVar[int] = 1  # sizes are fixed, because others could change the last bits
+    cuts: ClassVar[tuple[int, ...]] = (1,)
 
     @property
     def background(self) -> Background:

@@ -76,19 +76,15 @@ def _without_data_readout(mark: Mark) -> Mark:
 
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
-    """Return the sparkline of a feature, with ± 2 standard errors if its shape has them."""
+    """Return the sparkline of a feature."""
     if effect.average is None or not effect.average.size:
         return Markup("")
     output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
     place, central = feature_axis(effect, 0), central_points(effect)
     central = slice(None) if place.categorical else central
     curve = effect.average[output][central]
-    low = high = None
-    if shape is not None and len(shape.centered_error) == effect.average.shape[1]:
-        error = 2 * shape.centered_error[central]
-        low, high = curve - error, curve + error
     places = None if place.categorical else as_numbers(effect.grid_values[0][central])
-    return Markup(sparkline(places, curve, low, high))
+    return Markup(sparkline(places, curve))
 
 
 def drawn_outputs(effect: PartialDependence, most: int = SOME_OUTPUTS) -> list[int]:

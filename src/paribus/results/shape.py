@@ -16,7 +16,7 @@ from paribus.results.curve_parts import ROUNDING
 from paribus.results.curve_values import as_numbers
 from paribus.results.effects import Effects
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.schema import Record, array, record
+from paribus.results.schema import Record, record
 
 Direction: TypeAlias = Literal["rising", "falling"]
 ShapeName: TypeAlias = Literal[
@@ -87,10 +87,6 @@ class Shape(Record):
         Where the curve is lowest and highest, at values that have data; None where no point is finite.
     monotonicity : Monotonicity or None
         None for values without an order.
-    centered_error : ndarray of shape (g,)
-        Sampling error of the curve relative to its average over the data, at each grid point.
-    rows : int
-        Number of rows whose individual curves give the standard errors; 0, and errors NaN, without any.
 
     Notes
     -----
@@ -127,8 +123,6 @@ class Shape(Record):
     lowest: Any
     highest: Any
     monotonicity: Monotonicity | None
-    centered_error: Floats = array("grid")
-    rows: int
 
 
 class Shapes(tuple[Shape, ...]):
@@ -328,15 +322,6 @@ class ShapedCurve:
         return np.sqrt(np.maximum(0.0, np.nan_to_num(own[:, None] + own - 2 * self.covariance)))
 
     @cached_property
-    def centered_error(self) -> Floats:
-        """Standard error of each point relative to the average of the curve over the data."""
-        shares = self.shares
-        with np.errstate(invalid="ignore"):
-            mixed = np.where(np.isfinite(self.covariance), self.covariance * shares, np.nan).sum(axis=1)
-            squares = np.diagonal(self.covariance) - 2 * mixed + shares @ mixed
-        return np.sqrt(np.where(squares < 0, 0.0, squares))  # below zero by rounding alone
-
-    @cached_property
     def least(self) -> float:
         """The smallest difference that is not rounding."""
         return float(ROUNDING * np.abs(self.heights[self.finite]).max(initial=0.0))
@@ -359,7 +344,6 @@ def _shape(effect: PartialDependence, o: int, declared: Direction | None) -> Sha
             "highest": curve.values[high],
         }
     name, ordered = _name(curve), effect.ordered[0]
-    known = effect.covariance is not None
     monotonicity = _monotonicity(curve, name, declared) if ordered and curve.finite.any() else None
     return Shape(
         feature=effect.feature_names[0],
@@ -368,8 +352,6 @@ def _shape(effect: PartialDependence, o: int, declared: Direction | None) -> Sha
         text=_words(curve, name, numbers["range"], monotonicity),
         **numbers,
         monotonicity=monotonicity,
-        centered_error=curve.centered_error,
-        rows=effect.provenance.standard_error_rows if known else 0,
     )
 
 

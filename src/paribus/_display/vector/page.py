@@ -180,12 +180,7 @@ ROOM = 0.2  # of the range of heights, below the lowest bar of a sparkline
 EDGE = 2.0  # pixels of the margin of a sparkline
 
 
-def sparkline(
-    x: Floats | None,
-    y: Floats,
-    low: Floats | None = None,
-    high: Floats | None = None,
-) -> str:
+def sparkline(x: Floats | None, y: Floats) -> str:
     """Return a small curve without axes as SVG, hidden from screen readers, which read the table next to it.
 
     Parameters
@@ -195,8 +190,6 @@ def sparkline(
         lies within the limits of the heights, else at the nearer limit.
     y : ndarray of shape (g,)
         Heights; the curve is broken at NaN.
-    low, high : ndarray of shape (g,), optional
-        A band around the curve.
 
     Returns
     -------
@@ -210,31 +203,26 @@ def sparkline(
     2
     """
     at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
-    parts = [np.asarray(part, dtype=np.float64) for part in (y, low, high) if part is not None]
-    lowest, highest = _sparkline_limits(parts, room=ROOM if x is None else 0.0)
-    y, *around = (np.clip(part, lowest, highest) for part in parts)  # infinite heights
-    marks: list[Mark] = []
+    y = np.asarray(y, dtype=np.float64)
+    lowest, highest = _sparkline_limits(y, room=ROOM if x is None else 0.0)
+    y = np.clip(y, lowest, highest)  # infinite heights
+    mark: Mark = Line(at, y, PALETTE[0], width=1.2)
     if x is None:
         base = np.full(len(y), min(max(lowest, 0.0), highest))
-        marks.append(Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base))
-    else:
-        if len(around) == 2:
-            marks.append(Band(at, around[0], around[1], PALETTE[0], alpha=0.25))
-        marks.append(Line(at, y, PALETTE[0], width=1.2))
+        mark = Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base)
     beside = (-0.5, len(y) - 0.5) if x is None else (None, None)
     none = PanelAxis(scale="none", low=beside[0], high=beside[1])
-    panel = Panel(tuple(marks), none, PanelAxis(scale="none", low=lowest, high=highest))
+    panel = Panel((mark,), none, PanelAxis(scale="none", low=lowest, high=highest))
     canvas = Canvas("")
     frame = frame_of(panel, Box(EDGE, EDGE, WIDE - EDGE, HIGH - EDGE), (WIDE, HIGH))
-    for mark in marks if len(y) else ():
+    if len(y):
         DRAW[type(mark)](canvas, frame, mark)
     return _sparkline_element(canvas)
 
 
-def _sparkline_limits(parts: list[Floats], room: float) -> tuple[float, float]:
-    """Return the limits of values, with a share ``room`` below that keeps the lowest bar visible."""
-    every = np.concatenate(parts)
-    known = every[np.isfinite(every)]
+def _sparkline_limits(y: Floats, room: float) -> tuple[float, float]:
+    """Return the limits of heights, with a share ``room`` below that keeps the lowest bar visible."""
+    known = y[np.isfinite(y)]
     if not len(known):
         return 0.0, 1.0
     low, high = float(known.min()), float(known.max())

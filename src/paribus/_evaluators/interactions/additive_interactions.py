@@ -120,14 +120,13 @@ class AdditiveInteractions(ExactInteractions):
     @cached_property
     def sample(self) -> Sample:
         """The rows whose influence gives the standard errors."""
-        size = min(WITNESSES, len(self.request.rows)) // self.request.influence_cut
-        return self.request.rows.sample(max(LEAST, size), self.request.seed)
+        size = max(LEAST, min(WITNESSES, len(self.request.rows)))
+        return self.request.rows.sample(size, self.request.seed)
 
     @property
     def block_rows(self) -> int:
         """Rows per block: few enough for several threads."""
-        shared = min(BLOCK_ROWS, -(-len(self.request.rows) // BLOCKS))
-        return int(max(1, shared // self.request.block_cut))
+        return int(max(1, min(BLOCK_ROWS, -(-len(self.request.rows) // BLOCKS))))
 
     @property
     def _numbers(self) -> int:
@@ -289,7 +288,6 @@ class BruteInteractions(CrossedInteractions):
             self.request.max_memory,
             self.request.threads,
             rows.weighted,
-            cut=self.request.cut,
         )
         return BruteForce(self.model, request)
 

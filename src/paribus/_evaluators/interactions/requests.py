@@ -19,9 +19,6 @@ from paribus.meaning import Estimand
 if TYPE_CHECKING:
     from paribus._data.scan.open import Background
 
-BLOCKS_FIRST = 16  # largest cut of blocks and tables, before standard errors come from fewer rows
-MOST_CUTS = 64 * BLOCKS_FIRST  # largest cut
-
 
 @dataclass(frozen=True, eq=False)
 class InteractionRequest(WholeRequest):
@@ -31,9 +28,8 @@ class InteractionRequest(WholeRequest):
     them. ``threeway`` is the number of features whose triples are computed. ``seed`` is that of all samples.
     ``threads=None`` leaves the number of threads to the evaluator.
 
-    Blocks and tables have fixed sizes, so that memory does not change results. For a memory bound that the
-    user gave, they are divided by ``cut``, a power of two. Beyond `BLOCKS_FIRST` standard errors come from
-    fewer rows as well. ``paired`` limits pairs to the features that interact most with all others together.
+    Blocks and tables have fixed sizes, so that memory does not change results. ``paired`` limits pairs to the
+    features that interact most with all others together.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -46,7 +42,6 @@ class InteractionRequest(WholeRequest):
     max_memory: int
     threads: int | None
     memory_was_given: bool = True
-    cut: int = 1
     paired: int | None = None
 
     @property
@@ -60,24 +55,9 @@ class InteractionRequest(WholeRequest):
         return self.rows.n_weighted
 
     @property
-    def cuts(self) -> tuple[int, ...]:
-        """Divisors of sizes, in the order in which they are tried to fit the memory bound."""
-        return tuple(2**power for power in range(MOST_CUTS.bit_length() if self.memory_was_given else 1))
-
-    @property
     def settings(self) -> tuple[Any, ...]:
         """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
         return (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
-
-    @property
-    def block_cut(self) -> int:
-        """Divisor of the sizes of blocks and tables."""
-        return min(self.cut, BLOCKS_FIRST)
-
-    @property
-    def influence_cut(self) -> int:
-        """Divisor of the number of rows that standard errors come from."""
-        return self.cut // self.block_cut
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:

@@ -37,7 +37,6 @@ from paribus._evaluators.interactions.tree_passes import (
 )
 from paribus._evaluators.request import Fold, Passes
 from paribus._evaluators.trees.leaf_boxes import (
-    TABLE_CELLS,
     ExpectedLeaves,
     Leaves,
     ThresholdCells,
@@ -141,7 +140,7 @@ class TreeInteractions(ExactInteractions):
         by_pairs = held // (16 * max(1, len(self.groups)) * margins)
         cells = int(self.leaves.size.max(initial=1))
         by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
-        size = min(by_work, by_pairs, by_curves, len(self.request.rows)) // self.request.influence_cut
+        size = min(by_work, by_pairs, by_curves, len(self.request.rows))
         return self.request.rows.sample(max(LEAST, size), self.request.seed)
 
     @cached_property
@@ -149,11 +148,6 @@ class TreeInteractions(ExactInteractions):
         """Number of pairs that leaves test, summed over leaves."""
         sizes = (self.program.family.members >= 0).sum(axis=1)
         return int((sizes[self.program.slot_set] > 1).sum())
-
-    @cached_property
-    def _largest(self) -> int:
-        """Maximum size of a table."""
-        return self.leaves.largest // self.request.block_cut
 
     @cached_property
     def _counted(self) -> Ints | None:
@@ -167,8 +161,7 @@ class TreeInteractions(ExactInteractions):
     def counting(self) -> CoveragePass:
         """The first pass over the rows, after cells are known."""
         assert isinstance(self.leaves, Leaves)
-        leaves = replace(self.leaves, largest=self._largest) if self.request.block_cut > 1 else self.leaves
-        return CoveragePass(self.program, self.ensemble, leaves, self._counted, self.sample.numbers)
+        return CoveragePass(self.program, self.ensemble, self.leaves, self._counted, self.sample.numbers)
 
     @cached_property
     def state_numbers(self) -> int:
@@ -187,8 +180,7 @@ class TreeInteractions(ExactInteractions):
         """Rows per block: few enough for several threads, and more if states to merge are large."""
         rows, chunk = len(self.request.rows), int(kernels().CHUNK)
         shared = min(BLOCK_ROWS, -(-rows // (BLOCKS * chunk)) * chunk)
-        shared = max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED))
-        return int(max(1, shared // self.request.block_cut))
+        return int(max(1, shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED)))
 
     @property
     def held_bytes(self) -> int:
@@ -213,7 +205,7 @@ class TreeInteractions(ExactInteractions):
         influence_rows = len(self.sample.numbers)
         points = min(influence_rows, int(self.leaves.size.max(initial=1)))
         curves = 2 * program.n_margins * points * influence_rows
-        tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
+        tables = TABLES * min(self.leaves.largest, self._largest_pair * program.n_margins)
         if self._counted is not None:
             tables = 2 * self._largest_pair
         # Blocks wait for a thread while others are read.
@@ -239,17 +231,13 @@ class TreeInteractions(ExactInteractions):
         return (yield from known._statistics(threads))
 
     def _with(self, tuples: Tuples, threads: int) -> TreeInteractions:
-        """Return the evaluator with the occurring cells, and smaller blocks if memory requires it."""
+        """Return the evaluator with the occurring cells, or raise if they do not fit the memory bound."""
         known = replace(self, leaves=Leaves.of(self.program, kernels(), tuples=tuples))
-        needed = []
-        for cut in self.request.cuts:
-            if cut >= self.request.cut:
-                smaller = replace(known, request=replace(self.request, cut=cut))
-                vars(smaller)["sample"] = self.sample  # its size was recorded
-                needed.append(smaller.memory(threads))
-                if needed[-1] <= self.request.max_memory:
-                    return smaller
-        shortage = self.shortage(1.01 * min(needed))
+        vars(known)["sample"] = self.sample  # its size was recorded
+        needed = known.memory(threads)
+        if needed <= self.request.max_memory:
+            return known
+        shortage = self.shortage(1.01 * needed)
         if self.request.memory_was_given:
             raise MemoryBoundError(shortage)
         raise RefusalError(shortage, RefusalCode.MEMORY)
@@ -420,7 +408,7 @@ def counting_of(
     ``tuples`` are the occurring tuples of codes of features with several columns.
     """
     program = program_of(ensemble, family_of(_triple_columns(request, triples)), kernels())
-    leaves = Leaves.of(program, kernels(), TABLE_CELLS // request.block_cut, tuples)
+    leaves = Leaves.of(program, kernels(), tuples=tuples)
     return CoveragePass(program, ensemble, leaves, None, sample.numbers)
 
 
