@@ -325,7 +325,9 @@ def _percents(shares: Floats, errors: Floats, outputs: tuple[str, ...], sampled:
     texts = []
     for name, share, error in list(zip(outputs, 100 * shares, 100 * errors, strict=True))[:OUTPUTS]:
         known = f" (± {short(error)}{sampled})" if np.isfinite(error) and error > 0 else ""
-        texts.append(f"{brief(share)} %{known}" + (f" of {fitted(name, WIDEST)}" if len(outputs) > 1 else ""))
+        texts.append(
+            f"{brief(share)} %{known}" + (f" for {fitted(name, WIDEST)}" if len(outputs) > 1 else "")
+        )
     more = len(outputs) - OUTPUTS
     return ", ".join(texts) + (f" and {count(more, 'more output')}" if more > 0 else "")
 

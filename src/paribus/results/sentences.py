@@ -150,15 +150,16 @@ def _predicted(explanation: Explanation) -> Sentence:
         more = ", …" * (len(outputs) > OUTPUTS)
         return Sentence(f"The model predicts a {scale} for each output: {', '.join(parts)}{more}.", values)
     output, target = outputs[0], targets.get(outputs[0])
-    name = "" if target is None or target.name is None else fitted(target.name, NAME)
-    label = f"the {fitted(scale.label(output), 2 * NAME)}"
-    if target is None:
-        return Sentence(f"The model predicts {label}: on average {brief(means[output])}.", values)
-    is_class = target.standard_deviation is None
-    what = label + f" of {name}" * bool(name) if is_class else name or "the target"
-    true = "the share of this class in the rows is" if is_class else "the average target is"
-    text = f"The model predicts {what}: on average {brief(means[output])}; {true} {brief(target.mean)}."
-    return Sentence(text, values)
+    name = None if target is None else target.name
+    is_class = target is not None and target.standard_deviation is None
+    what = f"the {scale.label(output)}" + f" of {name}" * (is_class and name is not None)
+    if scale == "prediction":
+        what = name or (output if output != "prediction" else "the target")
+    text = f"The model predicts {fitted(what, 2 * NAME)}: on average {brief(means[output])}"
+    if target is not None:
+        observed_text = "the share of this class in the rows is" if is_class else "the average target is"
+        text += f"; {observed_text} {brief(target.mean)}"
+    return Sentence(f"{text}.", values)
 
 
 def _fit(explanation: Explanation) -> Sentence:
