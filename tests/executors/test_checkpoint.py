@@ -23,10 +23,7 @@ from paribus._evaluators.interactions.tree_passes import CoveragePass, Predictio
 from paribus._evaluators.support import Together
 from paribus._evaluators.survey import Survey
 from paribus._evaluators.trees.tree_exact import TreeExact
-from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
-from paribus._states import (
-    Keyed,
-)
+from paribus._executors.checkpoint import Checkpoint, KeptStates
 from selection import nightly
 from statistic_of import statistic_of
 
@@ -380,34 +377,6 @@ def test_checkpoint_functions_that_answer_first_rows_alike_are_reported_apart(tm
     call(lambda X: np.where(X["a"] > 2.5, 100.0, 0.0))
     with pytest.raises(paribus.errors.CheckpointError, match="model"):
         call(lambda X: np.where(X["a"] > 2.5, 200.0, 0.0))
-
-
-def test_checkpoint_halves_of_killed_runs_are_cleared(folder, tmp_path):
-    CALLS["text"](X=folder, checkpoint=tmp_path / "kept")
-    state = next((tmp_path / "kept").rglob("*.npz"))
-    with subprocess.Popen([sys.executable, "-c", ""]) as over:
-        pass
-    of = {"killed": f"{MACHINE}-{over.pid}", "running": f"{MACHINE}-{os.getpid()}"}
-    of |= {"elsewhere": f"{'0' * 8}-{over.pid}", "elsewhere, old": f"{'1' * 8}-{os.getpid()}", "other": "x"}
-    halves = {name: state.with_suffix(f".{writer}.half") for name, writer in of.items()}
-    for half in halves.values():
-        half.write_bytes(b"half")
-    os.utime(halves["elsewhere, old"], (0, 0))
-    CALLS["text"](X=folder, checkpoint=tmp_path / "kept")
-    assert [name for name, half in halves.items() if half.exists()] == ["running", "elsewhere", "other"]
-
-
-def test_checkpoint_pass_that_another_run_opens_does_not_lose_what_is_just_written(tmp_path, monkeypatch):
-    opened, sync = Checkpoint.of(tmp_path), os.fsync
-    store = opened.store("00-x", {"data": "1"}, {})
-
-    def meanwhile(handle):
-        sync(handle)
-        opened.store("00-x", {"data": "1"}, {})
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
-    store.save(0, 1, Keyed({}))
-    assert store.contains(0, 1)
 
 
 def test_checkpoint_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_path, monkeypatch):

@@ -139,15 +139,6 @@ def test_checkpoint_file_where_pass_is_expected_is_refused(finished, copied):
         finished.run(copied)
 
 
-def test_checkpoint_half_that_cannot_be_cleared_is_named(finished, copied):
-    (effects,) = copied.glob("01-effects-*")
-    half = effects / "000000000-000000001.9.half"
-    a_folder(half)
-    os.utime(half, (0, 0))
-    with pytest.raises(paribus.errors.CheckpointError, match=r"01-effects-\w+ cannot be used"):
-        finished.run(copied)
-
-
 def test_checkpoint_link_that_leads_nowhere_is_written_anew(finished, copied):
     a_loop(states_in(copied)[-1])
     assert fuzz.numbers(finished.run(copied)) == finished.found

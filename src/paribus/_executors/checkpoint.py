@@ -6,11 +6,8 @@ import hashlib
 import hmac
 import json
 import os
-import platform
 import secrets
 import stat
-import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +22,6 @@ from paribus.errors import CheckpointError, OptionError
 VERSION = 1
 DIGEST = 32  # bytes of a digest, which is stored as the comment of the zip file so that NumPy can read it
 COMMENT = DIGEST.to_bytes(2, "little")  # length of the comment in a zip file
-MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of temporary files
-DAY = 86_400  # seconds after which a temporary file of another machine counts as abandoned
 NOTE_BYTES = 65_536  # maximum size of a file that identifies a run or a pass
 
 
@@ -71,9 +66,6 @@ class Checkpoint:
         folder = self.folder / name
         with _naming(folder):
             folder.mkdir(exist_ok=True)
-            for half in folder.glob("*.half"):
-                if _is_abandoned(half):
-                    half.unlink(missing_ok=True)
         wanted = {"version": VERSION, "run": self.run, **identity}
         self._compare(_read_or_create_json(folder / "identity.json", wanted), wanted)
         key = hashlib.blake2b(json.dumps([name, wanted], sort_keys=True).encode(), digest_size=32).digest()
@@ -184,7 +176,7 @@ def _write_atomically(file: Path, *content: bytes | memoryview, anew: bool = Fal
 
     With ``anew``, a file that another process has written meanwhile is not replaced.
     """
-    half = file.with_suffix(f".{MACHINE}-{os.getpid()}.half")
+    half = file.with_suffix(f".{secrets.token_hex(8)}.half")
     with _naming(file):
         try:
             with half.open("wb") as handle:
@@ -195,19 +187,6 @@ def _write_atomically(file: Path, *content: bytes | memoryview, anew: bool = Fal
                 half.replace(file)
         finally:
             half.unlink(missing_ok=True)
-
-
-def _is_abandoned(half: Path) -> bool:
-    """Return whether a temporary file was left by a killed run, and is not being written by another one."""
-    import psutil
-
-    machine, _, process = half.stem.rpartition(".")[2].partition("-")
-    if machine == MACHINE and process.isdecimal():
-        return not psutil.pid_exists(int(process))
-    try:
-        return time.time() - half.stat().st_mtime > DAY  # it may belong to another machine
-    except FileNotFoundError:
-        return False
 
 
 def _link_new(half: Path, file: Path) -> bool:

@@ -262,10 +262,8 @@ class RowBins:
     cells: Ints
     numbers: Floats
 
-    def collected(
-        self, grid: AleGrid, changes: Floats, kernels: ModuleType
-    ) -> tuple[CellMoments, Counts] | None:
-        """Return the result of `collected_changes` for changes ``(o, i)``, None if squares overflow."""
+    def collected(self, grid: AleGrid, changes: Floats, kernels: ModuleType) -> tuple[CellMoments, Counts]:
+        """Return the result of `collected_changes` for changes ``(o, i)``."""
         bins = grid.bins[0]
         # The last cell is for missing values, and is empty here.
         edges, widths = bins.axis.cells.values.astype(np.float64), np.append(bins.widths, 1.0)
@@ -274,8 +272,6 @@ class RowBins:
             for one in changes
         ]
         rows, mean, squares, places = np.stack(found, axis=1)
-        if not np.isfinite(squares).all():
-            return None
         weight = rows[0]
         moments = CellMoments(weight.astype(np.int64), weight, weight, mean, mean, squares)
         return moments, Counts(places[:1])
@@ -407,10 +403,7 @@ class TreeAle(TreePass):
         grid = self.request.ale_grids[number]
         if isinstance(located, RowBins):
             first, _ = self.tree_groups[0].moves.targets[self.places[number]]
-            found = located.collected(grid, self.trees.outputs(changes[:, first]), kernels())
-            if found is not None:
-                return found
-            located = grid.locate(block, partial(self._search, number))
+            return located.collected(grid, self.trees.outputs(changes[:, first]), kernels())
         moved = self._moved(number, located, changes)
         return collected_changes(grid, located, moved, block.weights)
 
