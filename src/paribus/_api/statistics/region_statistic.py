@@ -103,7 +103,9 @@ class RegionStatistic:
         # At once, so that the passes for curves join those of other statistics over rows that are read.
         found = folded(self._search(_in_rows(context, rows), model, rows, grids, cells), context)
         curves = yield from self._curves(context, found)
-        yield Fact(REGION_CURVES, SearchedRegions(rows, tuple(curves.values())))
+        gains = {number: sum(split.gain for split in found.estimates[number].splits) for number in curves}
+        best = curves[max(gains, key=gains.__getitem__)] if curves else None
+        yield Fact(REGION_CURVES, SearchedRegions(rows, best))
         return partial(self._result, context, found, skipped, curves)
 
     def _search(
@@ -275,10 +277,10 @@ class RegionCurves(NamedTuple):
 
 
 class SearchedRegions(NamedTuple):
-    """The rows in which regions were searched, and the curves of each feature that has regions."""
+    """The rows in which regions were searched, and the curves of the feature whose splits gain most."""
 
     rows: Rows
-    features: tuple[RegionCurves, ...]
+    best: RegionCurves | None
 
 
 @dataclass(frozen=True, eq=False)

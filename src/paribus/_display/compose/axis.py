@@ -254,7 +254,9 @@ def _has_few_values(result: Effect, axis: int) -> bool:
         return False
     if isinstance(result, PartialDependence) and result.ranks is not None:
         return bool(np.isclose(result.ranks[0, 1:], result.ranks[1, :-1], rtol=0, atol=1e-12).all())
-    occurs = result.support.sum(axis=tuple(other for other in range(result.support.ndim) if other != axis)) > 0
+    occurs = (
+        result.support.sum(axis=tuple(other for other in range(result.support.ndim) if other != axis)) > 0
+    )
     return isinstance(requested, int) and len(values) < requested and bool(occurs.all())
 
 
