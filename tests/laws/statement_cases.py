@@ -36,6 +36,7 @@ class Case:
     y: Any
     weights: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    known: Any = None  # the target of the fit, which a feature may repeat
 
     @cached_property
     def explanation(self):
@@ -184,7 +185,7 @@ def random_case(seed, *, most_rows, resolutions=(12, 20, 50)):
     target, family = TARGETS[seed % 3], FAMILIES[seed // 3 % 6]
     if family == "function":
         target = "number"
-    rows = int(np.exp(rng.uniform(np.log(300), np.log(most_rows))))
+    rows = int(300 * (most_rows / 300) ** rng.uniform() ** 2)  # half of them below 600
     X = random_table(rng, rows, function=family == "function")
     formula = Formula(rng, X)
     signal = formula(X)
@@ -207,4 +208,4 @@ def random_case(seed, *, most_rows, resolutions=(12, 20, 50)):
     if rng.random() < 0.3:
         options["by"] = np.where(X["base"] > rng.choice([0.0, 1.5]), "above", "below")
     observed = None if rng.random() < 0.1 else observed
-    return Case(model, X, observed, weights, options)
+    return Case(model, X, observed, weights, options, y)

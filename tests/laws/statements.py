@@ -15,6 +15,7 @@ import pandas as pd
 from paribus.notes import NoteCode
 
 CROSSED = 420  # most rows that are crossed with each other here
+ERROR_ROWS = 1_024  # rows that errors of curves always use
 NORMAL = NormalDist()
 
 
@@ -49,7 +50,7 @@ class Rows:
         self.groups = None if groups is None else np.asarray(groups)[kept]
         self.share = self.weights / self.weights.sum()
         self.used = len(kept) if sampled else len(case.X)  # with those of weight zero
-        self._curves, self._rows_curves = {}, {}
+        self._curves, self._rows_curves, self._cells = {}, {}, {}
 
     @cached_property
     def predicted(self):
@@ -103,9 +104,14 @@ class Rows:
         chosen = np.ones(len(self.X), bool) if chosen is None else chosen
         return np.average(self.curves(name)[..., chosen], axis=2, weights=self.weights[chosen])
 
-    def cells(self, name, grid=None):
+    def cells(self, name):
         """Return the point nearest to each row; the number of points if missing, -1 without a point."""
-        grid, column = self.grid(name) if grid is None else grid, self.column(name)
+        if name not in self._cells:
+            self._cells[name] = self._nearest(name)
+        return self._cells[name]
+
+    def _nearest(self, name):
+        grid, column = self.grid(name), self.column(name)
         if self.nominal(name):
             places = {value: place for place, value in enumerate(grid.tolist())}
             cells = np.array([places.get(value, -1) for value in column])
@@ -251,12 +257,13 @@ def lone_extremes(rows, values):
     """At most 1 % of the data lies beyond a gap of ten times the range from the first to the last decile."""
     column, above = rows.column(values["feature"]), values["side"] == "above"
     beyond = column > values["last"] if above else column < values["last"]
-    known = np.sort(column[~np.isnan(column)])
-    extreme, near = (known[-1], column[beyond].min()) if above else (known[0], column[beyond].max())
+    extreme = np.nanmax(column) if above else np.nanmin(column)
     share = rows.share[beyond].sum()
-    others = column[~beyond & ~np.isnan(column)]
+    finite = np.isfinite(column)
+    middle = np.quantile(column[finite], [0.1, 0.9], method="inverted_cdf", weights=rows.weights[finite])
+    apart = np.diff(np.unique(column[finite]))
     assert share <= 0.01
-    assert abs(near - values["last"]) > 3 * np.ptp(np.quantile(others, [0.1, 0.9]))
+    assert apart.max() > 9 * np.ptp(middle)
     return {"data": share, "last": values["last"], "extreme": extreme}
 
 
@@ -379,7 +386,7 @@ def rows_sampled(rows, values):
     """H crosses so many rows that these, times rows, times sets, are at most two or ten million."""
     assert 0 < values["rows"] < values.get("total", len(rows.case.X))
     if values["what"] != "interactions":
-        return {"rows": values["rows"], "total": rows.used}
+        return {"rows": values["rows"], "total": len(rows.X)}  # none of weight zero
     features = len(rows.explanation.effects)
     sets, evaluator = (
         features + features * (features - 1) // 2,
@@ -387,7 +394,7 @@ def rows_sampled(rows, values):
     )
     most = 2_000_000 if evaluator == "brute" else 10_000_000
     size = max(64, min(500, int((most // sets) ** 0.5))) if features > 1 else 500
-    return {"rows": size, "total": rows.used}
+    return {"rows": size, "total": len(rows.case.X)}
 
 
 def pairs_chosen(rows, values):
@@ -487,12 +494,12 @@ def no_skill(rows, values):
 
 
 def group_bias(rows, values):
-    chosen = rows.groups == values["group"]
-    found = [
-        mean_error((rows.targets - rows.predicted)[chosen, o], rows.weights[chosen])
-        for o in range(len(rows.outputs))
-    ]
-    mean, error = min(found, key=lambda pair: abs(pair[0] - values["difference"][0]))
+    chosen, o = rows.groups == values["group"], output_of(rows, values.get("output"))
+    w, y, f = rows.weights[chosen], rows.targets[chosen, o], rows.predicted[chosen, o]
+    mean, error = mean_error(y - f, w)
+    if hasattr(rows.case.model, "predict_proba"):  # that of the ratio, and at least that of chance
+        ratio, size = (w * y).sum() / (w * f).sum(), len(w) / (len(w) - 1)
+        error = np.sqrt(max(size * (w**2 * (y - ratio * f) ** 2).sum(), (w**2 * f * (1 - f)).sum())) / w.sum()
     return {"difference": (mean, error), "errors": abs(mean) / error, "size": abs(mean)}
 
 
@@ -616,8 +623,11 @@ def groups_differ(rows, values):
         mean, error = mean_error(curves[at] - shares @ curves, rows.weights[chosen])
         means.append(mean)
         errors.append(error)
-    size = abs(means[0] - means[1])
-    return {"difference": (size, np.hypot(*errors)), "size": size, "value": values["value"]}
+    size, error = abs(means[0] - means[1]), np.hypot(*errors)
+    if len(rows.X) > ERROR_ROWS:  # then errors of trees are of fewer rows
+        np.testing.assert_allclose(values["difference"][1], error, rtol=0.1)
+        error = values["difference"][1]
+    return {"difference": (size, error), "size": size, "value": values["value"]}
 
 
 def in_region(rows, regions, node):
@@ -745,6 +755,102 @@ UNCHECKED = {
 }
 
 
+# Defects ------------------------------------------------------------------------------------------------
+
+
+def numeric(rows):
+    return [name for name in rows.X if not rows.nominal(name) and rows.X[name].notna().any()]
+
+
+def has_lone_extremes(rows, name):
+    """At most 1 % of the rows lies beyond an empty gap of ten times the range from first to last decile."""
+    column, grid = rows.column(name), rows.grid(name)
+    kept = np.isfinite(column)
+    low, high = np.quantile(column[kept], [0.1, 0.9], method="inverted_cdf", weights=rows.weights[kept])
+    for last, following in pairwise(grid) if high > low else ():
+        empty = not (kept & (column > last) & (column < following)).any()
+        if empty and following - last > 10.1 * (high - low):
+            ends = rows.share[kept & (column < following)].sum(), rows.share[kept & (column > last)].sum()
+            if 0 < min(ends) <= 0.009:
+                return True
+    return False
+
+
+def declared_moves(rows):
+    """Return whether a curve moves against its declared direction, by more than four standard errors."""
+    for name, direction in rows.case.options.get("monotone", {}).items():
+        points, sign = len(rows.grid(name)), 1 if direction == "rising" else -1
+        support = rows.support(name)[:points]
+        for curves in rows.curves(name)[:, :points]:
+            for a, b in combinations(np.flatnonzero(support > 0), 2):
+                drop, error = mean_error(sign * (curves[a] - curves[b]), rows.weights)
+                if drop > max(4 * error, 0.01 * np.ptp(np.average(curves, axis=1, weights=rows.weights))):
+                    return True
+    return False
+
+
+def is_flat(rows, name):
+    curves = rows.curves(name)
+    return curves.shape[1] > 1 and not np.ptp(curves, axis=1).any()
+
+
+def is_copied(rows):
+    """Return whether two numeric columns without many ties have nearly the same order."""
+    distinct = [
+        name for name in numeric(rows) if rows.X[name].nunique() > 0.9 * rows.X[name].notna().sum() > 400
+    ]
+    return any(abs(association(rows, *pair)) > 0.99 for pair in combinations(distinct, 2))
+
+
+def scores(rows, names):
+    """Yield metrics of all outputs that explanations have."""
+    known = [] if rows.explanation.performance is None else rows.explanation.performance.metrics
+    for name in sorted({each.name for each in known} & set(names)):
+        yield from ((name, metric(rows, name, o)) for o in range(len(rows.outputs)))
+
+
+def is_biased(rows):
+    biases = dict(scores(rows, ["observed / predicted"])) or dict(scores(rows, ["mean residual"]))
+    spread = np.std(rows.targets) if "mean residual" in biases else 1.0
+    return any(abs(value - ideal) > max(4 * error, 0.02 * spread) for value, error, ideal in biases.values())
+
+
+def most_common(rows, name):
+    column = rows.column(name)[~rows.missing(name)]
+    weights = rows.weights[~rows.missing(name)]
+    return (
+        max((weights[column == value].sum() for value in set(column.tolist())), default=0.0)
+        / rows.weights.sum()
+    )
+
+
+DEFECTS = {
+    NoteCode.MISSING_VALUES: lambda rows: (
+        rows.X.drop(columns="absent", errors="ignore").isna().to_numpy().any()
+    ),
+    NoteCode.SINGLE_VALUE: lambda rows: any(
+        rows.X[name].nunique(dropna=False) == 1 for name in numeric(rows)
+    ),
+    NoteCode.NEARLY_CONSTANT: lambda rows: any(
+        most_common(rows, name) > 0.95 and rows.X[name].nunique() > 1 for name in rows.X
+    ),
+    NoteCode.LONE_EXTREMES: lambda rows: any(has_lone_extremes(rows, name) for name in numeric(rows)),
+    NoteCode.INFINITE_VALUES: lambda rows: any(np.isinf(rows.column(name)).any() for name in numeric(rows)),
+    NoteCode.EXTRAPOLATION: is_copied,
+    NoteCode.TARGET_AMONG_FEATURES: lambda rows: (
+        "target" in rows.X and rows.targets is not None and (rows.case.y == rows.case.known).all()
+    ),
+    NoteCode.NO_SKILL: lambda rows: any(
+        value <= ideal for _, (value, _, ideal) in scores(rows, ["R²", "AUC"])
+    ),
+    NoteCode.POOR_CALIBRATION: is_biased,
+    NoteCode.NO_EFFECT: lambda rows: (
+        np.ptp(rows.predicted, axis=0).any() and any(is_flat(rows, name) for name in rows.explanation.effects)
+    ),
+    NoteCode.DIRECTION_VIOLATED: declared_moves,
+}
+
+
 # Sentences ----------------------------------------------------------------------------------------------
 
 
@@ -782,7 +888,7 @@ def moves(rows, values):
     if shape.name == "categories":
         assert (reached[0], reached[-1]) == (heights[known].min(), heights[known].max())
     else:
-        beyond = ~rows.missing(name) & (
+        beyond = np.isfinite(rows.column(name)) & (
             (rows.column(name) < grid[ends[0]]) | (rows.column(name) > grid[ends[1]])
         )
         assert rows.share[beyond].sum() <= 0.01  # lone extremes at most
@@ -854,7 +960,7 @@ def are_reproduced(rows, values):
 
 
 def are_averaged(rows, values):
-    return {"rows": rows.used}
+    return {"rows": rows.used, "total": len(rows.case.X)}
 
 
 SENTENCES = {

@@ -129,7 +129,7 @@ def _sentences(explanation: Explanation) -> Iterator[Sentence]:
     yield from _shares(explanation)
     p = explanation.provenance
     text = f"All averages are over {fitted(p.background(), 200)}, {p.how}."
-    yield Sentence(text, {"rows": p.used_rows})
+    yield Sentence(text, {"rows": p.used_rows, "total": p.rows, "seed": p.seed})
 
 
 def _predicted(explanation: Explanation) -> Sentence:
