@@ -120,13 +120,15 @@ class Rows:
             cells = np.array([(value > middles).sum() for value in column])
         return np.where(self.missing(name), len(grid), cells)
 
+    def inside(self, name):
+        """Return the cell of each row; an infinite value is in none."""
+        infinite = np.zeros(len(self.X), bool) if self.nominal(name) else np.isinf(self.column(name))
+        return np.where(infinite, -1, self.cells(name))
+
     def support(self, name):
         """Return the weight of the rows near each point, and last of missing values."""
-        cells, known = self.cells(name), np.ones(len(self.X), bool)
-        if not self.nominal(name):
-            known = ~np.isinf(self.column(name))
-        points = self.curves(name).shape[1]
-        return np.array([self.weights[known & (cells == g)].sum() for g in range(points)])
+        cells, points = self.inside(name), self.curves(name).shape[1]
+        return np.array([self.weights[cells == g].sum() for g in range(points)])
 
     def strengths(self, name):
         """Return the strength for each output, over the rows or over the points of the curve."""
@@ -314,7 +316,7 @@ def thin_support(rows, values):
 
 def leak_share(rows, name, o, *, with_missing):
     """Return the adjusted R² of the averages of y in the cells of a feature, relative to the best cells."""
-    cells, points = rows.cells(name), len(rows.grid(name))
+    cells, points = rows.inside(name), len(rows.grid(name))
     kept = cells >= 0 if with_missing else (cells >= 0) & (cells < points)
     y, w = rows.targets[kept, o], rows.weights[kept]
     groups = [np.flatnonzero(cells[kept] == cell) for cell in np.unique(cells[kept])]
@@ -435,7 +437,7 @@ def probability_scale(rows, values):
 
 def residual_cells(rows, name):
     """Yield the cells ``(o, c)`` of a feature: rows, averages, residual, its error, and share of the data."""
-    cells, residual = rows.cells(name), rows.targets - rows.predicted
+    cells, residual = rows.inside(name), rows.targets - rows.predicted
     table = {}
     for o in range(len(rows.outputs)):
         for c in range(rows.curves(name).shape[1]):
@@ -613,7 +615,7 @@ def groups_differ(rows, values):
     """Curves of both groups, apart from their averages over the data of all groups."""
     name, o = values["feature"], output_of(rows, values.get("output"))
     points = len(rows.grid(name))
-    known = rows.cells(name)
+    known = rows.inside(name)
     shares = np.array([rows.weights[known == g].sum() for g in range(points)])
     shares, at = shares / shares.sum(), rows.grid(name).tolist().index(values["value"])
     means, errors = [], []
@@ -782,9 +784,11 @@ def declared_moves(rows):
         points, sign = len(rows.grid(name)), 1 if direction == "rising" else -1
         support = rows.support(name)[:points]
         for curves in rows.curves(name)[:, :points]:
+            average = np.average(curves, axis=1, weights=rows.weights)
+            width = np.ptp(average)
             for a, b in combinations(np.flatnonzero(support > 0), 2):
                 drop, error = mean_error(sign * (curves[a] - curves[b]), rows.weights)
-                if drop > max(4 * error, 0.01 * np.ptp(np.average(curves, axis=1, weights=rows.weights))):
+                if drop > max(4 * error, 0.01 * width, 1e-9 * np.abs(average).max()):
                     return True
     return False
 
