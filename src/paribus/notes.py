@@ -268,7 +268,7 @@ class NoteCode(StrEnum):
         "PAR314",
         "issue",
         "in a group of rows, the observed average differs from the predicted one",
-        "in the group {by} = {group}, the observed average differs from the predicted one by "
+        "in the group {by} = {group}, the observed average< of {output}> differs from the predicted one by "
         "{difference:±}, {errors} standard errors",
         LAST,
     )

@@ -97,6 +97,9 @@ def test_thin_support():
     assert notes(34.5)  # (34.5 + 2) of 45.5, which is 80.2 %
     assert not notes(33.5)  # (33.5 + 2) of 44.5, which is 79.8 %
     assert not notes(0.0)
+    flat = paribus.effects(lambda t: 0.1 + 1e-16 * t[:, 0] * (t[:, 0] > 9.5), X)
+    assert 0 < np.ptp(flat["x0"].average) < 1e-14
+    assert not list(support_notes(flat))  # it moves by rounding alone
     rare = np.repeat([0.0, 1.0], [999, 1])[:, None]
     assert not list(support_notes(paribus.effects(lambda t: t[:, 0], rare)))
 
@@ -298,6 +301,8 @@ def test_lone_extremes(side):
     )
     assert not notes(usual)
     assert not notes(np.exp(usual))  # a long tail without a gap
+    # Between the last two points of the grid lie six values, each of them near to the next.
+    assert not notes(np.concatenate([np.tile(usual, 6), np.linspace(10, 50, 8)]))
     assert not notes(np.append(usual, np.full(6, 9999.0)))  # more than 1 % of the data
     assert not notes(np.repeat([0.0, 1.0], [999, 1]))  # the others have no spread to compare with
 

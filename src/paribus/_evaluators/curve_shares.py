@@ -66,13 +66,13 @@ class CurveShares:
 
     .. math:: 1 - \frac{\operatorname{Var}(f - \sum_j PD_j)}{\operatorname{Var}(f)}
 
-    with each curve at the point nearest to the row. ``regional`` are the curves of features by region. For
+    with each curve at the point nearest to the row. ``regional`` are the curves of one feature by region. For
     several models, the prediction is their mean.
     """
 
     models: tuple[Model, ...]
     curves: tuple[CurveLookup, ...]
-    regional: tuple[RegionalLookup, ...]
+    regional: RegionalLookup | None
     scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
 
     def evaluate(self, block: Block) -> Keyed:
@@ -85,8 +85,10 @@ class CurveShares:
             predicted = sum(predictions) / len(predictions)
             of_features = [curve.at(block) for curve in self.curves]
             left = predicted - sum(of_features)
-            replaced = [left + of_features[one.position] - one.at(block) for one in self.regional]
-        values = np.concatenate([predicted, left, *replaced]).T
+            parts = [predicted, left]
+            if self.regional is not None:
+                parts.append(left + of_features[self.regional.position] - self.regional.at(block))
+        values = np.concatenate(parts).T
         part = np.minimum(PARTS - 1, (uniform(block.positions, 0) * PARTS).astype(np.int64))
         states: dict[tuple[str, int], Any] = {}
         for number in np.unique(part).tolist():
@@ -96,7 +98,7 @@ class CurveShares:
         return Keyed(states)
 
     def finish(self, state: Keyed) -> tuple[Floats, Floats]:
-        """Return shares ``(1 + r, o)`` and errors: of the curves, and what regions of each feature add.
+        """Return shares ``(1, o)`` or ``(2, o)`` and errors: of the curves, and what regions add.
 
         Errors are from leaving out each part of the rows in turn.
         """
@@ -110,7 +112,8 @@ class CurveShares:
 
     def _shares(self, parts: list[Variances]) -> Floats:
         """Return the shares from some parts of the rows."""
-        variance = reduce(Variances.merge, parts).variance.reshape(2 + len(self.regional), -1)
+        variance = reduce(Variances.merge, parts).variance
+        variance = variance.reshape(2 + (self.regional is not None), -1)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = 1 - variance[1:] / np.where(variance[0] > 0, variance[0], np.nan)
         return np.concatenate([shares[:1], shares[1:] - shares[0]])

@@ -92,7 +92,7 @@ class Explanation(ReportMixin):
         read, for lists and without interactions.
     explained : VarianceShares or None
         Shares of the variance of the prediction that curves reproduce, and that pairs or regions add. The
-        share of regions is that of the feature whose regions add most.
+        share of regions is that of the feature whose splits gain most.
     """
 
     stored = "explanation"

@@ -27,7 +27,6 @@ from paribus.results.tidy import native
 LEVEL = 0.05  # probability of any false difference among all comparisons
 TESTED_ROWS = 30  # rows of a group below which it is not compared, because errors are not reliable
 ROUNDING = 1e-9  # relative difference that counts as rounding
-RESIDUAL = "mean residual"  # metric of the bias of each group
 
 
 @dataclass(frozen=True)
@@ -135,18 +134,20 @@ class GroupComparison(Saveable):
                 )
 
     def _bias_notes(self) -> Iterator[Note]:
-        limit = NormalDist().inv_cdf(1 - LEVEL / (2 * max(1, len(self.performance))))
-        for label, own in self.performance.items():
-            for metric in own.metrics:
-                off = abs(metric.value) / metric.standard_error if metric.standard_error else 0.0
-                if metric.name == RESIDUAL and off > limit:
-                    yield NoteCode.GROUP_BIAS.note(
-                        by=self.by,
-                        group=label,
-                        difference=(metric.value, metric.standard_error),
-                        errors=off,
-                        size=abs(metric.value),
-                    )
+        biases = [(label, *bias) for label, own in self.performance.items() for bias in own.residuals()]
+        limit = NormalDist().inv_cdf(1 - LEVEL / (2 * max(1, len(biases))))
+        several = len({output for _, output, _, _ in biases}) > 1
+        for label, output, mean, error in biases:
+            errors = abs(mean) / error if error else 0.0
+            if errors > limit:
+                yield NoteCode.GROUP_BIAS.note(
+                    by=self.by,
+                    group=label,
+                    output=output if several else None,
+                    difference=(mean, error),
+                    errors=errors,
+                    size=abs(mean),
+                )
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return the table of the largest differences, one row per feature and output.

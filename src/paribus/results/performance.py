@@ -24,6 +24,8 @@ from paribus.results.tidy import dataset_of, native
 if TYPE_CHECKING:
     from paribus.results.mixins import Figure
 
+RESIDUAL, RATIO = "mean residual", "observed / predicted"  # metrics of bias
+
 
 @record
 class Metric(Record):
@@ -127,6 +129,19 @@ class Performance(NotebookReprMixin, Mapping[str, Metric]):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs that have a calibration table."""
         return tuple(one.output for one in self.calibration)
+
+    def residuals(self) -> Iterator[tuple[str, float, float]]:
+        """Yield each output with its observed less its predicted average, and the standard error of that.
+
+        Of classes both follow from the ratio of the averages.
+        """
+        for table in self.calibration:
+            known = {metric.name: metric for metric in self.metrics if metric.output == table.output}
+            if RESIDUAL in known:
+                yield table.output, known[RESIDUAL].value, known[RESIDUAL].standard_error
+            elif RATIO in known:
+                predicted, ratio = float(np.average(table.predicted, weights=table.weight)), known[RATIO]
+                yield table.output, predicted * (ratio.value - 1), predicted * ratio.standard_error
 
     @property
     def _first_by_name(self) -> dict[str, Metric]:

@@ -131,7 +131,7 @@ def _sentences(explanation: Explanation) -> Iterator[Sentence]:
     yield from _shares(explanation)
     p = explanation.provenance
     text = f"All averages are over {fitted(p.background(), 200)}, {p.how}."
-    yield Sentence(text, {"rows": p.used_rows})
+    yield Sentence(text, {"rows": p.used_rows, "total": p.rows, "seed": p.seed})
 
 
 def _predicted(explanation: Explanation) -> Sentence:
@@ -249,8 +249,8 @@ def _shares(explanation: Explanation) -> Iterator[Sentence]:
     if shares is None:
         return
     part = len(explanation.columns) < max(2, len(explanation.predictions.column_digests))
-    split = [name for name, one in regions.items() if one.splits] if regions else []
-    best = split[0] if len(split) == 1 else None
+    split = [name for name, found in regions.items() if found.splits] if regions else []
+    best = max(split, key=lambda name: regions[name].explained[0], default=None)
     rows = None if interactions is None else interactions.provenance.sampled_rows
     text = explained_text(
         shares,

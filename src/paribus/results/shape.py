@@ -229,13 +229,14 @@ def lone_extremes(effect: PartialDependence) -> LoneExtremes | None:
     """Return the extremes of a numeric feature that few rows have, at the side with the wider gap.
 
     The gap is at least ten times the range from the first to the last decile, or of all other values if these
-    coincide, and at most 1 % of the data lies beyond it.
+    coincide, and at most 1 % of the data lies beyond it. Rows between two grid values divide their distance.
     """
     ranks, deciles = effect.ranks, effect.deciles[0]
     if ranks is None or deciles is None or effect.kinds[0] not in ("numeric", "integer"):
         return None
     grid = as_numbers(effect.grid_values[0])
-    spread, gaps = float(deciles[9] - deciles[1]), np.diff(grid)
+    between = (ranks[0, 1:] - ranks[1, :-1]) * effect.provenance.used_rows
+    spread, gaps = float(deciles[9] - deciles[1]), np.diff(grid) / (1 + between)
     below = [LoneExtremes(False, p + 1, float(ranks[0, p + 1]), gap) for p, gap in enumerate(gaps)]
     above = [LoneExtremes(True, p, float(ranks[1, -1] - ranks[1, p]), gap) for p, gap in enumerate(gaps)]
     lone = []

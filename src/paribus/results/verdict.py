@@ -14,13 +14,14 @@ import numpy as np
 from paribus._contracts import Flags, Floats, Integers
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
+from paribus.results.curve_parts import ROUNDING
 from paribus.results.effects import Effects, compare
-from paribus.results.group_comparison import RESIDUAL, GroupComparison
+from paribus.results.group_comparison import GroupComparison
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Metric, Performance, residual_errors
+from paribus.results.performance import RATIO, RESIDUAL, Metric, Performance, residual_errors
 from paribus.results.regions import Regions
 from paribus.results.schema import Record, record
 from paribus.results.shape import Monotonicity, Shape, lone_extremes
@@ -36,7 +37,7 @@ MOST = 0.8  # and four fifths, where a part of it is expected anyway
 CELL_ROWS = 30  # of fewer rows, the standard error is not known well enough
 TIPS = 6  # tips of a verdict: readers skip longer lists
 TURNS = ("U", "inverted U", "wavy")  # names of shapes that turn back
-RATIO, ROOT = "observed / predicted", "root mean squared error"
+ROOT = "root mean squared error"
 ALWAYS = (  # checks of every explanation
     NoteCode.MISSING_VALUES,
     NoteCode.NEARLY_CONSTANT,
@@ -136,7 +137,8 @@ def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, f
     thin[order[np.cumsum(shares[order]) < VISIBLE]] = True
     moved = np.abs(np.diff(average, axis=1)).sum(axis=0)
     touched = thin[1:] | thin[:-1]
-    share = float(moved[touched].sum() / moved.sum()) if moved.sum() > 0 else 0.0
+    moves = moved.sum() > ROUNDING * np.abs(average).max()
+    share = float(moved[touched].sum() / moved.sum()) if moves else 0.0
     return share, float(shares[thin].sum())
 
 

@@ -99,8 +99,9 @@ class RegionStatistic(Statistic):
         # At once, so that the passes for curves join those of other statistics over rows that are read.
         found = folded(self._search(_in_rows(context, rows), model, rows, grids, cells), context)
         curves = yield from self._curves(context, found)
-        split = tuple(curve for curve, part in zip(curves, found.estimates, strict=True) if part.splits)
-        yield Fact(REGION_CURVES, SearchedRegions(rows, split))
+        gains = [sum(split.gain for split in regions.splits) for regions in found.estimates]
+        best = curves[int(np.argmax(gains))] if any(gains) else None
+        yield Fact(REGION_CURVES, SearchedRegions(rows, best))
         return partial(self._result, context, found, skipped, curves)
 
     def _search(
@@ -262,10 +263,10 @@ class RegionCurves(NamedTuple):
 
 
 class SearchedRegions(NamedTuple):
-    """The rows in which regions were searched, and the curves of each feature that has regions."""
+    """The rows in which regions were searched, and the curves of the feature whose splits gain most."""
 
     rows: Rows
-    features: tuple[RegionCurves, ...]
+    best: RegionCurves | None
 
 
 @dataclass(frozen=True, eq=False)

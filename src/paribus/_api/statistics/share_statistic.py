@@ -10,8 +10,9 @@ import numpy as np
 from paribus._api.run import Needed, RunContext, Statistic, Steps
 from paribus._api.runner import Pass
 from paribus._api.statistics.effects_statistic import CURVES
-from paribus._api.statistics.region_statistic import REGION_CURVES, SearchedRegions
+from paribus._api.statistics.region_statistic import REGION_CURVES, RegionCurves
 from paribus._contracts import Floats
+from paribus._data.rows import Rows
 from paribus._evaluators.curve_shares import SHARE_ROWS, CurveLookup, CurveShares, RegionalLookup
 from paribus._evaluators.interactions import VarianceShares
 from paribus._evaluators.region_search import RegionGrouping
@@ -35,7 +36,7 @@ class ShareStatistic(Statistic):
     def evaluate(self, context: RunContext) -> Steps:
         """Look up the curves of all rows, then those of regions for the rows that these were searched in."""
         lookups = tuple(_lookup(*curve) for curve in (yield Needed(CURVES)))
-        evaluator, rows = CurveShares(context.models, lookups, ()), context.rows
+        evaluator, rows = CurveShares(context.models, lookups, None), context.rows
         averages = [lookup.average for lookup in lookups]
         whole = Pass(
             self.verb,
@@ -51,27 +52,25 @@ class ShareStatistic(Statistic):
         searched = (yield Needed(REGION_CURVES)) if self.regions else None
         if searched is None:
             return lambda: VarianceShares(curves, error)
-        best, best_error = np.zeros_like(curves), np.zeros_like(curves)
-        if searched.features:
-            some, errors = self._with_regions(context, lookups, searched)
-            strongest = 1 + int(np.argmax(some[1:].mean(axis=1)))
-            # The share of what curves leave, if regions were searched in a sample.
-            factor = (1 - curves) / np.where(some[0] < 1, 1 - some[0], np.inf)
-            best, best_error = some[strongest] * factor, errors[strongest] * factor
-        return lambda: VarianceShares(curves, error, regions=best, regions_error=best_error)
+        if searched.best is None:
+            none = np.zeros_like(curves)
+            return lambda: VarianceShares(curves, error, regions=none, regions_error=none)
+        (known, added), (_, added_error) = self._with_regions(context, lookups, searched.rows, searched.best)
+        # The share of what curves leave, if regions were searched in a sample.
+        factor = (1 - curves) / np.where(known < 1, 1 - known, np.inf)
+        return lambda: VarianceShares(
+            curves, error, regions=added * factor, regions_error=added_error * factor
+        )
 
     def _with_regions(
-        self, context: RunContext, lookups: tuple[CurveLookup, ...], searched: SearchedRegions
+        self, context: RunContext, lookups: tuple[CurveLookup, ...], rows: Rows, best: RegionCurves
     ) -> tuple[Floats, Floats]:
         """Return shares of curves and regions, with errors, for the rows in which regions were searched."""
         positions = {lookup.axis.feature: number for number, lookup in enumerate(lookups)}
-        regional = tuple(
-            _regional(positions[feature], lookups[positions[feature]], grouping, build())
-            for feature, grouping, build in searched.features
-        )
+        position = positions[best.feature]
+        regional = _regional(position, lookups[position], best.grouping, best.build())
         evaluator = CurveShares(context.models, lookups, regional)
-        blocks = searched.rows.blocks(SHARE_ROWS)
-        return evaluator.finish(merge_in_order(map(evaluator.evaluate, blocks)))
+        return evaluator.finish(merge_in_order(map(evaluator.evaluate, rows.blocks(SHARE_ROWS))))
 
 
 def _lookup(grid: Grid, estimate: EffectEstimate, support: Support) -> CurveLookup:
