@@ -30,7 +30,7 @@ TableKind: TypeAlias = Literal["average", "individual"]  # kind= of to_frame(): 
 Statistic: TypeAlias = Literal["pairwise", "overall", "threeway", "total"]  # kind of H-statistic
 PlotBackend: TypeAlias = Literal["matplotlib", "plotly"]  # library that plots
 OutputLayout: TypeAlias = Literal["color", "rows"]  # outputs=: colors in one panel, or one panel each
-InteractionPlot: TypeAlias = Literal["bars", "heatmap", "panels"]  # kind= of interactions
+InteractionPlot: TypeAlias = Literal["bars", "heatmap"]  # kind= of interactions
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: a possible error, or an explanation

@@ -33,8 +33,8 @@ def found():
     return statistics("abcd", [9.0, 1.0, 4.0, 0.0, 4e-6, 0.0], joint=[10.0, 0.05, 16.0, 4.0, 4.0, 4.0])
 
 
-def picture(result, kind="bars", *, statistic="pairwise", k=15, output=None, effects=None):
-    return interactions_figure(result, kind, statistic, k, output, effects)
+def picture(result, kind="bars", *, statistic="pairwise", k=15, output=None):
+    return interactions_figure(result, kind, statistic, k, output, None)
 
 
 def ranked(result, k=15, output=None):
@@ -271,7 +271,7 @@ def test_several_outputs_are_drawn_one_at_a_time():
         "abc", [[1.0, 4.0], [9.0, 0.0], [0.0, 1.0]], outputs=("no", "yes"), scale="probability"
     )
     values = importance("ab", [[1.0, 4.0], [3.0, 2.0]], outputs=("no", "yes"))
-    for kind in (*KINDS, "panels"):
+    for kind in KINDS:
         with pytest.raises(paribus.errors.DrawingError, match="output= one of no, yes"):
             picture(found, kind)
     with pytest.raises(paribus.errors.DrawingError, match="output= one of no, yes"):
@@ -290,9 +290,7 @@ def test_several_outputs_are_drawn_one_at_a_time():
 
 
 def test_pictures_that_do_not_exist_say_so(found):
-    with pytest.raises(
-        paribus.errors.OptionError, match="kind='network' is not one of 'bars', 'heatmap', 'panels'"
-    ):
+    with pytest.raises(paribus.errors.OptionError, match="kind='network' is not one of 'bars', 'heatmap'"):
         picture(found, "network")
     with pytest.raises(paribus.errors.OptionError, match="statistic='pairs'"):
         picture(found, statistic="pairs")
@@ -300,13 +298,12 @@ def test_pictures_that_do_not_exist_say_so(found):
         picture(found, statistic="threeway")
     with pytest.raises(paribus.errors.DrawingError, match="h_squared_total"):
         picture(found, statistic="total")
-    for kind in ("heatmap", "panels"):
-        for statistic in ("threeway", "overall"):
-            with pytest.raises(paribus.errors.DrawingError, match="kind='bars'"):
-                picture(found, kind, statistic=statistic)
+    for statistic in ("threeway", "overall"):
+        with pytest.raises(paribus.errors.DrawingError, match="kind='bars'"):
+            picture(found, "heatmap", statistic=statistic)
     with pytest.raises(paribus.errors.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
         picture(found, "heatmap", k=1)
-    for kind in ("bars", "panels"):
+    for kind in KINDS:
         with pytest.raises(paribus.errors.OptionError, match="k=0"):
             picture(found, kind, k=0)
     with pytest.raises(paribus.errors.OptionError, match="k=0"):
@@ -315,7 +312,7 @@ def test_pictures_that_do_not_exist_say_so(found):
 
 def test_numbers_that_are_not_finite_have_no_picture():
     broken = statistics("abc", [np.nan, 1.0, 2.0])
-    for kind in (*KINDS, "panels"):
+    for kind in KINDS:
         with pytest.raises(paribus.errors.DrawingError, match="not finite"):
             picture(broken, kind)
     with pytest.raises(paribus.errors.DrawingError, match="not finite"):
@@ -414,117 +411,21 @@ def test_large_groups_are_shortened():
     assert ticks(figure) == ["g", "a + b + 4 more"]
 
 
-# --- panels of the strongest pairs
-
-
-@pytest.fixture(scope="module")
-def modeled():
-    """A model of three features in which a and b interact most, its statistics, and its two-way effects."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    y = 3 * X[:, 0] * X[:, 1] + X[:, 1] * X[:, 2] + X[:, 0]
-    model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
-    pairs = [(1, 0), (1, 2), (0, 2)]  # not as the statistics name them
-    effects = paribus.effects(model, X, pairs, grid_resolution=6)
-    return SimpleNamespace(statistics=paribus.h_statistic(model, X), effects=effects)
-
-
-def test_the_strongest_pairs_are_panels(modeled):
-    from paribus._display.compose.surfaces import surface_panel
-
-    found = modeled.statistics
-    figure = picture(found, "panels", k=2, effects=modeled.effects)
-    assert len(figure.panels) == figure.columns == 2
-    first = found.strongest(1)[0]
-    assert set(first.features) == {0, 1}
-    title = figure.panels[0].title
-    names = " × ".join(found.feature_names[feature] for feature in first.features)
-    assert title.startswith(names)
-    assert f"strength {first.strength:.4g}, H² " in title
-    assert f"H² {first.h_squared:.2g}" in title
-    drawn = surface_panel(modeled.effects[found.feature_names[1], found.feature_names[0]], 0)
-    assert figure.panels[0].marks == drawn.marks
-    assert figure.notes[1] == "2 of 3 pairs"
-    every = picture(found, "panels", k=15, effects=modeled.effects)
-    assert len(every.panels) == every.columns == 3
-    assert "pairs" not in " ".join(every.notes)
-    assert figure.size[0] < every.size[0]
-
-
-def test_panels_need_the_effects_of_their_pairs(modeled, found):
-    with pytest.raises(paribus.errors.DrawingError) as refused:
-        picture(found, "panels", k=2)
-    assert "pass effects= with these pairs: paribus.effects(model, X, [('a', 'b'), ('a', 'd')])" in str(
-        refused.value
-    )
-    assert "k=" not in str(refused.value)
-    some = type(modeled.effects)([modeled.effects["x0", "x2"], modeled.effects["x1", "x0"]])
-    with pytest.raises(paribus.errors.DrawingError, match=r"x1 x x2; .*\[\(0, 1\), \(1, 2\)\]\), or k=1"):
-        picture(modeled.statistics, "panels", k=2, effects=some)
-    assert len(picture(modeled.statistics, "panels", k=1, effects=some).panels) == 1
-
-
-def test_effects_that_no_panel_shows_are_refused(modeled):
-    for kind in KINDS:
-        with pytest.raises(paribus.errors.DrawingError, match="kind='panels'"):
-            picture(modeled.statistics, kind, effects=modeled.effects)
-    zero = statistics("abc", np.zeros(3))
-    with pytest.raises(paribus.errors.DrawingError, match="3 pairs are exactly zero"):
-        picture(zero, "panels", effects=modeled.effects)
-    other = alike(statistics(("x0", "x1"), [1.0], outputs=("cost",)), modeled.effects["x1", "x0"])
-    with pytest.raises(paribus.errors.DrawingError, match="of prediction, not of cost"):
-        picture(other, "panels", effects=modeled.effects)
-
-
-def test_titles_are_in_lines_that_fit(modeled):
-    long = statistics(["municipality of somewhere number 1", "b", "c"], [4.0, 1.0, 9.0])
-    effect = modeled.effects["x1", "x0"]
-    titles = [panel.title for panel in renamed(long, effect).panels]
-    assert titles[0] == "b × c:\nstrength 3, H² 2.2"
-    assert all(title.count("\n") == 1 for title in titles)
-    brief = statistics("abc", [4.0, 1.0, 9.0])
-    assert renamed(brief, effect).panels[0].title == "b × c: strength 3, H² 2.2"
-
-
-def alike(result, effect):
-    """A result built by hand, as if of the model and rows of an effect."""
-    one, two = result.provenance, effect.provenance
-    same = {name: getattr(two, name) for name in ("model", "scale", "rows", "fingerprint", "weights")}
-    return replace(result, provenance=replace(one, **same))
-
-
-def test_effects_of_other_rows_models_or_scales_are_refused(modeled):
-    for name, value in {"scale": "log-odds", "fingerprint": "other", "rows": 7, "model": "Forest"}.items():
-        provenance = replace(modeled.statistics.provenance, **{name: value})
-        found = replace(modeled.statistics, provenance=provenance)
-        with pytest.raises(paribus.errors.DrawingError, match=f"another {name}"):
-            picture(found, "panels", k=1, effects=modeled.effects)
-
-
-def renamed(result, effect):
-    """Panels of a result built by hand: every pair has the same effect."""
-    result = alike(result, effect)
-    names = result.feature_names
-    effects = {tuple(names[place] for place in pair): effect for pair in result.pairs}
-    return picture(result, "panels", effects=effects)
-
-
 # --- renderers
 
 
-def figures(found, modeled):
+def figures(found):
     yield from (picture(found, kind) for kind in KINDS)
     yield picture(statistics([f"x{k}" for k in range(14)], np.ones(91)), "heatmap")
     yield picture(statistics("abc", np.zeros(3)))
-    yield picture(modeled.statistics, "panels", effects=modeled.effects)
     yield ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0]))
     yield ranked(importance("abc", [1.0, -2.0, 3.0], kind="permutation"))
 
 
-def test_matplotlib_draws_every_picture(found, modeled):
+def test_matplotlib_draws_every_picture(found):
     from paribus._display.matplotlib import draw
 
-    for figure in figures(found, modeled):
+    for figure in figures(found):
         page, axes = draw(figure)
         page.canvas.draw()
         assert len(axes) == len(figure.panels)
@@ -553,10 +454,10 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
     page.canvas.draw()
 
 
-def test_plotly_draws_every_picture(found, modeled):
+def test_plotly_draws_every_picture(found):
     from paribus._display.plotly import draw
 
-    for figure in figures(found, modeled):
+    for figure in figures(found):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
     (heat,) = (trace for trace in draw(picture(found, "heatmap")).data if trace.type == "heatmap")

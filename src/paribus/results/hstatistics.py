@@ -340,7 +340,6 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
-        effects: Effects[PartialDependence] | None = None,
         title: str | None = None,
     ) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.
@@ -350,7 +349,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         Figure
             Panels, their axes and marks, before any plotting library.
         """
-        return self._figure(kind, statistic, k, output, effects, title)
+        return self._figure(kind, statistic, k, output, title)
 
     def plot(
         self,
@@ -359,7 +358,6 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
-        effects: Effects[PartialDependence] | None = None,
         title: str | None = None,
         ax: Any = None,
         backend: PlotBackend = "matplotlib",
@@ -369,17 +367,14 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
 
         Parameters
         ----------
-        kind : {"bars", "heatmap", "panels"}
-            Strongest entries with standard errors; heat map of all pairs; or two-way panels of the strongest
-            pairs.
+        kind : {"bars", "heatmap"}
+            Strongest entries with standard errors, or heat map of all pairs.
         statistic : {"pairwise", "overall", "threeway"}
             Statistic of the bars.
         k : int
-            Maximum number of bars or panels, or of features of a heat map.
+            Maximum number of bars, or of features of a heat map.
         output : str or int, optional
             One output of several, by name or position. Required if there are several.
-        effects : Effects, optional
-            The partial dependence of the pairs that ``kind="panels"`` draws.
         title : str, optional
             Title of the figure; by default the statistic. An empty one leaves it out.
         ax : matplotlib Axes or sequence of them, optional
@@ -395,4 +390,4 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         matplotlib.figure.Figure or plotly.graph_objects.Figure
             The figure, whether it has one panel or several; with ``ax`` the figure of these axes.
         """
-        return self._plotted(self._figure(kind, statistic, k, output, effects, title), backend, ax, dark)
+        return self._plotted(self._figure(kind, statistic, k, output, title), backend, ax, dark)

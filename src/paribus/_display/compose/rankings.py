@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._display.compose.axis import background, caveats_of, hover_texts, shares, short, unit, whole_of
 from paribus._display.compose.pairs import heatmap, interaction_text
-from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Line, Mark, Panel, PanelAxis, Points, Rule, Text
-from paribus._display.layout import figure_of, notes_height, single_panel, title_height
+from paribus._display.layout import figure_of, single_panel
 from paribus._display.mark_helpers import GRAY, INK, color_of
 from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
@@ -23,9 +21,6 @@ from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.results import Drift, HStatistics, Importance
 from paribus.results.curve_parts import chosen
 from paribus.results.performance import Calibration, Performance
-
-if TYPE_CHECKING:
-    from paribus.results import Effects, PartialDependence
 
 MARGIN = 0.04  # of the range of averages, to each side
 
@@ -86,9 +81,6 @@ MEASURES = {  # name of an entry of each statistic, quantity that its bars show,
     "overall": ("feature", "strength of all interactions of a feature", "Interactions of features"),
     "threeway": ("triple", "strength of the three-way interaction", "Interactions of triples"),
 }
-COLUMNS = 3  # of surfaces
-SURFACE = (4.6, 3.8)  # inches of one surface
-TITLE = 38  # characters of a line of its title
 
 
 def interactions_figure(
@@ -97,8 +89,7 @@ def interactions_figure(
     statistic: str,
     k: int,
     output: str | int | None,
-    effects: Effects[PartialDependence] | None = None,
-    title: str | None = None,
+    title: str | None,
 ) -> Figure:
     """Compose the figure of the interactions of one output.
 
@@ -106,17 +97,14 @@ def interactions_figure(
     ----------
     result : HStatistics
         The statistics.
-    kind : {"bars", "heatmap", "panels"}
-        Bars of the strongest entries with error bars, a heat map of all pairs, or the surfaces of the
-        strongest pairs.
+    kind : {"bars", "heatmap"}
+        Bars of the strongest entries with error bars, or a heat map of all pairs.
     statistic : {"pairwise", "overall", "threeway"}
         The statistic that bars show.
     k : int
-        The number of bars, of features of a heat map, or of panels, at most.
+        The number of bars, or of features of a heat map, at most.
     output : str or int, optional
         The output, by name or position. Required if there are several.
-    effects : Effects, optional
-        Partial dependence of the pairs. Required for panels.
     title : str, optional
         The title. By default it names the statistic.
     """
@@ -130,10 +118,6 @@ def interactions_figure(
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
     o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
     title = MEASURES[statistic][2] if title is None else title
-    if kind == "panels":
-        return _pair_surfaces_figure(result, k, o, effects, title)
-    if effects is not None:
-        raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
     if kind == "bars":
         return _interaction_bars(result, statistic, k, o, title)
     return heatmap(result, k, o, title)
@@ -343,81 +327,3 @@ def joined(names: list[str], by: str, most: int = LABEL) -> str:
         given[name] = min(len(name), room // (len(names) - rank))
         room -= given[name]
     return by.join(short(name, given[name]) for name in names)
-
-
-def _pair_surfaces_figure(
-    result: HStatistics, k: int, o: int, effects: Effects[PartialDependence] | None, title: str
-) -> Figure:
-    """Return panels of the surfaces of the strongest pairs, the strongest first."""
-    strength = result.pairwise.strength[:, o]
-    order = np.argsort(-strength, kind="stable")
-    shown = order[strength[order] != 0][:k].tolist()
-    if not shown:
-        raise DrawingError(f"{exactly_zero(len(strength), 'pair')}: there is no panel to draw")
-    found, name = _effects_of(result, shown, effects), result.output_names[o]
-    titled = zip(found, _surface_titles(result, shown, o), strict=True)
-    panels = [
-        replace(surface_panel(effect, _output_index(effect, name)), title=text) for effect, text in titled
-    ]
-    lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
-    figure = figure_of(
-        panels,
-        columns=COLUMNS,
-        title=title,
-        background=(background(result.provenance), *lines),
-        notes=caveats_of(result),
-    )
-    width, height = SURFACE[0] * figure.columns, SURFACE[1] * -(-len(shown) // figure.columns)
-    return replace(figure, size=(width, height + notes_height(figure.notes, width) + title_height(title)))
-
-
-def _effects_of(
-    result: HStatistics, shown: list[int], effects: Effects[PartialDependence] | None
-) -> list[PartialDependence]:
-    """Return the effect of each pair, in either order of its features; raise if one is missing."""
-    known: Mapping[Any, PartialDependence] = {} if effects is None else effects
-    found: list[PartialDependence] = []
-    for entry in shown:
-        first, second = (result.feature_names[place] for place in result.pairs[entry])
-        effect = known.get((first, second), known.get((second, first)))
-        if effect is None:
-            pairs = [result.feature_pairs[each] for each in shown]
-            fewer = f", or k={len(found)}" if found else ""
-            raise DrawingError(
-                f"kind='panels' needs the effect of {first} x {second}; pass effects= with these pairs: "
-                f"paribus.effects(model, X, {pairs}){fewer}"
-            )
-        _check_same_provenance(result, effect)
-        found.append(effect)
-    return found
-
-
-def _check_same_provenance(result: HStatistics, effect: PartialDependence) -> None:
-    """Raise if effects are of another model, of other rows or on another scale than the interactions."""
-    one, two = result.provenance, effect.provenance
-    for what in ("model", "scale", "rows", "fingerprint", "weights"):
-        if getattr(one, what) != getattr(two, what):
-            raise DrawingError(
-                f"effects= have another {what} than these interactions ({getattr(two, what)}, not "
-                f"{getattr(one, what)}); pass those of the same model and rows, with the same response_method"
-            )
-
-
-def _output_index(effect: PartialDependence, name: str) -> int:
-    if name not in effect.output_names:
-        raise DrawingError(
-            f"effects= are of {', '.join(effect.output_names)}, not of {name}; pass those of the same model"
-        )
-    return effect.output_names.index(name)
-
-
-def _surface_titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
-    """Return the titles of panels, which have one line each if all of them fit."""
-    parts = []
-    for entry in shown:
-        names = [result.feature_names[place] for place in result.pairs[entry]]
-        strength, share = float(result.pairwise.strength[entry, o]), float(result.pairwise.share[entry, o])
-        h_squared = f", H² {short_number(share)}" if np.isfinite(share) else ""
-        parts.append((joined(names, " × ", TITLE - 4), f"strength {number(strength)}{h_squared}"))
-    long = any(len(pair) + len(size) > TITLE - 2 for pair, size in parts)
-    return [pair + (":\n" if long else ": ") + size for pair, size in parts]
