@@ -3,12 +3,10 @@
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from handmade import importance, statistics

@@ -176,7 +176,7 @@ def test_printed_report_is_short_and_has_tables_on_request(tab, tmp_path):
     for words in ("Before you rely on this", "Not shown on this page", "Calibration", "SHA-256"):
         assert words in text
         assert words in tables
-    for words in ("weight of the data", "Hyperparameters", "Codes of notes"):
+    for words in ("weight of the data", "Hyperparameters", "Definitions"):
         assert words not in text
         assert words in tables
 

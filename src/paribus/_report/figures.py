@@ -221,11 +221,6 @@ class References:
         return table(caption, heads, zip(*cells, strict=True), **options)
 
 
-def code_link(code: NoteCode) -> Markup:
-    """Return a code as a link to its meaning on the page."""
-    return element("a", code.value, href=f"#{code.value}", class_="code")
-
-
 def badge(code: NoteCode) -> Markup:
     """Return the badge with the severity of a code."""
     return element("span", code.severity.capitalize(), class_=f"badge {code.severity}")

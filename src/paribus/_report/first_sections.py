@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from paribus._report.figures import (
     References,
     badge,
-    code_link,
     figure,
     not_shown,
     spark,
@@ -140,7 +139,7 @@ def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup
         " ",
         element("span", code.meaning[:1].upper() + code.meaning[1:]),
         " ",
-        code_link(code),
+        element("span", code.value, class_="code"),
     )
     more = None
     if rest:
@@ -160,7 +159,11 @@ def note_item(refs: References, note: Note, *, with_code: bool = False) -> Marku
     panel = None
     if note.feature is not None and note.feature in refs.ranks and not with_code:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
-    code = joined(badge(note.code), " ", code_link(note.code), " ") if with_code else None
+    code = (
+        joined(badge(note.code), " ", element("span", note.code.value, class_="code"), " ")
+        if with_code
+        else None
+    )
     return element("li", code, long_text(note.text), panel)
 
 
@@ -171,7 +174,11 @@ def _other_checks(explanation: Explanation) -> Iterator[Markup]:
         checks = [check for check in explanation.checks if check.outcome == outcome]
         items = (
             element(
-                "li", code_link(check.code), " ", check.code.meaning, f": {check.reason}" * bool(check.reason)
+                "li",
+                element("span", check.code.value, class_="code"),
+                " ",
+                check.code.meaning,
+                f": {check.reason}" * bool(check.reason),
             )
             for check in checks
         )

@@ -1,11 +1,10 @@
-"""Record section of a report: model, data, evaluators, definitions and codes."""
+"""Record section of a report: model, data, computation and definitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-from paribus._report.figures import References, badge, definitions
+from paribus._report.figures import References, definitions
 from paribus._report.markup import (
     Content,
     Markup,
@@ -19,12 +18,10 @@ from paribus._report.markup import (
     label_of,
     long_text,
     name_of,
-    sentence,
     share,
     table,
 )
 from paribus._text import NONE, brief, count
-from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.model_record import ModelRecord, TargetRecord
 from paribus.results.provenance import Provenance
@@ -65,12 +62,9 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
             _columns_table(explanation),
             element("h3", "Computation"),
             _text_facts(_record_facts(explanation.provenance, COMPUTATION)),
-            _evaluators_table(explanation),
-            _refusals_table(explanation.provenance),
+            _refusals_line(explanation.provenance),
             element("h3", "Definitions"),
             definitions(),
-            element("h3", "Codes of notes"),
-            _note_codes_table(explanation),
             class_="appendix",
         ),
         element("h3", "This file"),
@@ -167,57 +161,9 @@ def _columns_table(explanation: Explanation) -> Markup:
     return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
 
 
-def _evaluators_table(explanation: Explanation) -> Markup:
-    """Return the table of the evaluator, the rows and the seed of each part of the explanation."""
-    parts: dict[str, Any] = {
-        "Partial dependence": explanation.effects,
-        "Accumulated local effects": explanation.ale,
-        "Averages": explanation.averages,
-        "Importance": explanation.importance,
-        "Interactions": explanation.interactions,
-        "Surfaces": explanation.surfaces,
-        "Performance": explanation.performance,
-    }
-    known = {name: part.provenance for name, part in parts.items() if part is not None}
-    rows = (
-        [
-            name,
-            NONE if name == "Performance" else one.estimand.value,
-            one.evaluator,
-            sentence(one.how),
-            fact(one.standard_error_rows),
-            "all" if one.sampled_rows is None else fact(one.sampled_rows),
-            fact(one.seed),
-        ]
-        for name, one in known.items()
-    )
-    heads = ("Part", "Estimand", "Evaluator", "Method", "Rows used for standard errors", "Rows", "Seed")
-    return table("Evaluators of the parts", heads, rows)
-
-
-def _refusals_table(provenance: Provenance) -> Markup:
-    if not provenance.refusals:
-        return element("p", "No evaluator was refused.")
-    rows = (
-        [name, reason.code.value, reason.part or "", sentence(element("bdi", str(reason)))]
-        for name, reason in provenance.refusals.items()
-    )
-    heads = ("Evaluator", "Code", "Step or model", "Reason")
-    return table("Evaluators that were not used, and why", heads, rows)
-
-
-def _note_codes_table(explanation: Explanation) -> Markup:
-    """Return the table of all codes with their meanings, to which the verdict links."""
-    checks = {check.code: check for check in explanation.checks}
-    listed = {note.code for note in explanation.verdict}
-    rows = []
-    for code in NoteCode:
-        check = checks.get(code)
-        state = "found" if code in listed else "not looked for"
-        if check is not None:
-            state = f"{check.found} found" if check.found else check.reason or "not found"
-        rows.append([element("span", code.value, id=code.value), badge(code), sentence(code.meaning), state])
-    return table("Codes of notes, whose meanings are stable", ("Code", "Severity", "Meaning", "Here"), rows)
+def _refusals_line(provenance: Provenance) -> Markup:
+    names = ", ".join(provenance.refusals) or "none"
+    return element("p", f"Evaluators that were not used: {names}. The saved data has the reasons.")
 
 
 def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:

@@ -15,13 +15,11 @@ from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.curve_parts import chosen
 from paribus.results.mixins import NotebookReprMixin
-from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Dim, array, labels, nested, record
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
-    from paribus.results.effects import Effects
     from paribus.results.mixins import Figure
 
 Token: TypeAlias = str | int
