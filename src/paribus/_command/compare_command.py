@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus._command.terminal import check_writable, complain, csv_text, json_text, report
+from paribus._command.terminal import check_writable, complain, report
 from paribus._text import multiple, number, with_error
 from paribus.errors import OptionError
 
@@ -27,7 +27,6 @@ examples:
   paribus compare old.json new.json --fail-above 0.1
   paribus compare old.html new.html --fail-above 0.1 --independent
   paribus compare old.json new.json --fail-above 0.1 --fail-rows 0.2 --fail-metric "log loss=0.01"
-  paribus compare old.json new.json --format csv > changes.csv
 
 The unit of bounds is the standard deviation of the old predictions over the rows. They are compared with
 changes of
@@ -47,7 +46,6 @@ Features that one explanation was not asked for (--features) are not compared.
 error. The default metric is the log loss for classifiers, and R^2 for regressors. Both files need a target.
 For the same rows, the standard error is that of the differences row by row.
 """
-FORMATS = ("text", "csv", "json")
 NAMED = 5  # changes in a message
 
 
@@ -85,9 +83,6 @@ def add_to(commands: Any) -> None:
         help="declaration that OLD and NEW share no rows; standard errors are then smaller",
     )
     parser.add_argument("--save", metavar="FILE", help="output file for the changes, as .json")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="format of the output; default: text"
-    )
     parser.set_defaults(run=run)
 
 
@@ -107,13 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     if arguments.save is not None:
         drift.save(arguments.save)
-    if arguments.format == "text":
-        report(repr(drift))
-    else:
-        from paribus.results.drift import columns_of
-
-        columns = columns_of(drift)
-        report(csv_text(columns) if arguments.format == "csv" else json_text(columns))
+    report(repr(drift))
     for _, text in verdicts:
         complain(text)
     return 1 if any(failed for failed, _ in verdicts) else 0

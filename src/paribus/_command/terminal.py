@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import logging
-import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from paribus._data.scan.listing import names_store, without_secret
 from paribus.errors import InputError
@@ -101,45 +97,3 @@ def _is_input(path: Path, given: str) -> bool:
         return Path(local).resolve() in path.resolve().parents
     files = [local] if os.path.exists(local) else glob(local, recursive=True)
     return any(path.samefile(file) for file in files if os.path.exists(file))
-
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
-
-
-def csv_text(columns: Mapping[str, list[Any]]) -> str:
-    """Return columns as CSV, with missing values as empty fields.
-
-    Text that a spreadsheet would run as a formula gets an apostrophe first, because names of features and
-    categories may come from untrusted files. Numbers are not changed.
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(_without_formula, columns))
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow([None if _is_none_or_nan(value) else _without_formula(value) for value in row])
-    return out.getvalue()
-
-
-def json_text(columns: Mapping[str, list[Any]]) -> str:
-    """Return columns as a JSON list with an object for each row."""
-    rows = zip(*columns.values(), strict=True)
-    cells = [dict(zip(columns, map(_json_value, row), strict=True)) for row in rows]
-    return json.dumps(cells, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _without_formula(value: Any) -> Any:
-    """Return a value with an apostrophe before text that begins like a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
-
-
-def _is_none_or_nan(value: Any) -> bool:
-    """Return whether a value is None or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _json_value(value: Any) -> Any:
-    """Return a value that JSON supports: missing values as None, infinities and dates as text."""
-    if _is_none_or_nan(value):
-        return None
-    finite = not isinstance(value, float) or math.isfinite(value)
-    return value if isinstance(value, (str, int, float, bool)) and finite else str(value)
