@@ -11,7 +11,6 @@ import sys
 import lightgbm
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import paribus
@@ -47,7 +46,6 @@ def folder(tmp_path_factory):
     frame.to_csv(home / "my data.csv", index=False)
     frame.to_csv(home / "semicolon.csv", index=False, sep=";")
     frame.to_parquet(home / "data.parquet")
-    frame.to_feather(home / "data.feather")
     (home / "no parquet").mkdir()
     with (home / "model.pkl").open("wb") as file:
         pickle.dump(model, file)
@@ -105,13 +103,12 @@ def test_text_of_csv_becomes_the_categories_of_the_model(run, folder):
 
 def test_files_of_every_format_have_the_same_rows(folder):
     tables = {}
-    for name in ("my data.csv", "semicolon.csv", "data.feather"):
+    for name in ("my data.csv", "semicolon.csv"):
         data = read_data(str(folder / name), "target", "weight")
         assert data.X.column_names == ["age", "power kW", "city"]
         assert len(data.y) == len(data.sample_weight) == 400
         tables[name] = data.X.to_pandas().astype({"city": str})
     assert tables["my data.csv"].equals(tables["semicolon.csv"])
-    assert tables["my data.csv"].equals(tables["data.feather"])
     parquet = read_data(str(folder / "data.parquet"), "target", "weight")
     assert (parquet.y, parquet.sample_weight) == ("target", "weight")
 
@@ -123,11 +120,7 @@ def test_column_that_is_weight_and_feature_stays_a_feature(folder):
     assert data.sample_weight.min() >= 18
 
 
-def test_arrow_stream_and_compressed_csv(folder):
-    table = read_data(str(folder / "data.feather")).X
-    with pa.ipc.new_stream(folder / "data.arrows", table.schema) as stream:
-        stream.write_table(table)
-    assert read_data(str(folder / "data.arrows")).X.equals(table)
+def test_compressed_csv(folder):
     pd.read_csv(folder / "my data.csv").to_csv(folder / "data.csv.gz", index=False)
     assert read_data(str(folder / "data.csv.gz")).X.equals(read_data(str(folder / "my data.csv")).X)
 
@@ -325,7 +318,7 @@ FAILURES = [
     (("explain", "old.txt", "none.csv"), "there is no file or folder none.csv"),
     (("explain", "old.txt", "none-*.parquet"), "X='none-*.parquet': no file matches this pattern"),
     (("explain", "old.txt", "old.txt"), "DATA old.txt cannot be read: CSV parse error"),
-    (("explain", "old.txt", "old.json"), "does not begin as a Parquet or Arrow file"),
+    (("explain", "old.txt", "old.json"), "does not begin as a Parquet file"),
     (("explain", "old.txt", "no parquet"), "is a folder without Parquet files"),
     (("explain", "old.txt", "my data.csv", "-o", "r.docx"), "-o r.docx must end in .html, .json, .md"),
     (("explain", "old.txt", "my data.csv", "-o", "none/r.html"), "there is no folder none; create it first"),

@@ -33,7 +33,7 @@ installed. Save one in Python with
   model.save_model("model.json")            XGBoost; CatBoost with format="json"
   model.booster_.save_model("model.txt")    LightGBM
   skops.io.dump(model, "model.skops")       scikit-learn
-DATA is a Parquet file or a folder of them, CSV, or Arrow (IPC, Feather), with the columns of the model.
+DATA is a Parquet file or a folder of them, or CSV, with the columns of the model.
 
 exit codes: 0 success, 1 failed check, 2 invalid input, 3 internal error.
 Results go to stdout, everything else to stderr.

@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
-    parser.add_argument("data", metavar="DATA", help="Parquet file or folder, CSV, or Arrow file")
+    parser.add_argument("data", metavar="DATA", help="Parquet file or folder, or CSV")
     parser.add_argument("-o", "--output", metavar="FILE", help="output file: .html, .json or .md")
     parser.add_argument("--save", metavar="FILE", help="additional output file: the result as .json")
     parser.add_argument("--target", metavar="COL", help="target column, for performance")

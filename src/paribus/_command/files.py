@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +15,7 @@ DELIMITERS = (",", ";", "\t", "|")
 MOST_BYTES = 2**31 - 1  # of a CSV file, which is parsed as one block so that all rows determine the types
 CSV = (".csv", ".tsv", ".txt")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
-ARROW_FILE, FEATHER, PARQUET = b"ARROW1", b"FEA1", b"PAR1"  # first bytes of these files
-ARROW_STREAM = b"\xff\xff\xff\xff"
+PARQUET = b"PAR1"  # first bytes of a file
 
 
 class Data(NamedTuple):
@@ -43,37 +41,28 @@ def read_data(
     """Open a file, or Parquet by folder or pattern; target and weight stay in X if the model uses them."""
     place = Path(path)
     if not (place.exists() or "://" in path or WILD.search(path)):
-        raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
+        raise SourceError(f"there is no file or folder {path}; give DATA as Parquet or CSV")
     check_pyarrow(f"DATA {without_secret(path)}")
-    reader = _file_reader(place) if place.is_file() else None
-    if reader is None:
+    if not (place.is_file() and _is_csv(place)):
         return _parquet_data(path, target, weight, on_error)
     try:
-        table = reader(place)
+        table = _csv(place)
     except (OSError, ValueError) as error:  # base classes of the errors of Arrow
         raise SourceError(f"DATA {path} cannot be read: {error}") from error
     return _table_in_memory(table, target, weight, model)
 
 
-def _file_reader(place: Path) -> Callable[[Path], Any] | None:
-    """Return the function that reads a file into memory, None for Parquet.
-
-    CSV is detected by the suffix, other formats by their first bytes.
-    """
+def _is_csv(place: Path) -> bool:
+    """Return whether a file is CSV by its suffix; raise if it is neither that nor Parquet."""
     with place.open("rb") as file:
-        head = file.read(8)
-    if head.startswith(PARQUET):
-        return None
-    if head.startswith((ARROW_FILE, FEATHER, ARROW_STREAM)):
-        return _arrow_stream if head.startswith(ARROW_STREAM) else _arrow
+        if file.read(len(PARQUET)) == PARQUET:
+            return False
     suffixes = [suffix.lower() for suffix in place.suffixes[-2:]]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     if suffixes and suffixes[-1] in CSV:
-        return _csv
-    raise SourceError(
-        f"DATA {place} does not begin as a Parquet or Arrow file, and a CSV is named {', '.join(CSV)}"
-    )
+        return True
+    raise SourceError(f"DATA {place} does not begin as a Parquet file, and a CSV is named {', '.join(CSV)}")
 
 
 def _csv(place: Path) -> Any:
@@ -94,21 +83,6 @@ def _csv(place: Path) -> Any:
         parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(strings_can_be_null=True),
     )
-
-
-def _arrow(place: Path) -> Any:
-    """Read an Arrow or Feather file."""
-    from pyarrow import feather
-
-    return feather.read_table(str(place))
-
-
-def _arrow_stream(place: Path) -> Any:
-    """Read an Arrow stream."""
-    from pyarrow import ipc
-
-    with ipc.open_stream(str(place)) as stream:
-        return stream.read_all()
 
 
 def _check_target_and_weight(names: tuple[str, ...], target: str | None, weight: str | None) -> None:
