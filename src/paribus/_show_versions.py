@@ -16,7 +16,7 @@ from paribus._version import __version__
 from paribus.errors import OptionError
 
 NEEDED = ("numpy", "narwhals", "numba", "psutil", "xxhash", "tqdm")
-EXTRAS = ("pyarrow", "matplotlib", "plotly", "xarray", "dask", "distributed", "pyspark", "skops")
+EXTRAS = ("pyarrow", "matplotlib", "plotly", "dask", "distributed", "pyspark", "skops")
 TABLES = ("pandas", "polars", "duckdb", "deltalake", "pyiceberg")
 FURTHER_MODELS = ("glum", "statsmodels", "skrub")
 BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose versions must match

@@ -143,7 +143,6 @@ def test_metric_is_found_by_its_name_and_the_first_output_comes_first():
     assert table["constant"].tolist() == [0.0, 2.5, 3.5]
     assert table["better"].tolist() == ["higher", "lower", "lower"]
     assert found.output_names == ()
-    assert found.to_xarray() == {}
 
 
 @pytest.mark.parametrize(

@@ -151,12 +151,6 @@ def test_it_draws_its_strongest_features():
     assert "image/png" in found()._repr_mimebundle_()
 
 
-def test_arrays_have_names():
-    arrays = found().to_xarray()
-    assert set(arrays) == {"effects", "ale", "averages", "importance", "interactions", "surfaces"}
-    assert arrays["effects"]["a"]["average"].dims == ("output", "a")
-
-
 def test_a_sparkline_shows_where_a_curve_is_not_finite():
     assert sparkline(np.array([])) == ""
     assert sparkline(np.full(8, np.nan)) == " " * 8

@@ -7,12 +7,10 @@ import dataclasses
 import inspect
 import json
 import pickle
-import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import fuzz_results
@@ -130,42 +128,6 @@ def test_new_result_type_has_keys_and_a_table():
     assert frame["age"].tolist() == [1.0, 2.0, 4.0] * 2
     assert frame["mean"].tolist() == list(range(6))
     assert "mean (feature)" in toy(feature_names=("mean",)).to_frame(backend="pandas")
-
-
-def test_new_result_type_becomes_a_dataset_that_keeps_features_apart():
-    assert toy().to_xarray()["mean"].dims == ("output", "age")
-    found = toy(feature_names=("mean",)).to_xarray()
-    assert found["mean"].dims == ("output", "mean (feature)")
-    assert found["band_low"].dims == ("output", "share", "mean (feature)")
-    assert found["share"].values.tolist() == [0.5, 0.9]
-
-
-def test_dataset_keeps_steps_apart_from_features_of_their_name():
-    rows = pd.DataFrame({"x": np.arange(12.0), "x step": np.arange(12.0)[::-1] ** 2})
-    effect = paribus.accumulated_local_effects(predicted, rows, [("x", "x step")], grid_resolution=3)
-    effect = effect["x", "x step"]
-    found = effect.to_xarray()
-    assert found["ale"].dims == ("output", "x", "x step")
-    assert found["local"].dims == ("output", "x step (between values)", "x step step")
-    assert found["local"].shape == effect.local.shape
-    assert found["x step (between values)"].values.tolist() == effect.grid_values[0][1:].tolist()
-    twice = toy(feature_names=("mean", "mean (feature)"), kinds=("numeric",) * 2, **of_two_features())
-    assert twice.to_xarray()["mean"].dims == ("output", "mean (feature) (feature)", "mean (feature)")
-
-
-def predicted(table):
-    return np.asarray(table)[:, 0] * 2.0
-
-
-def of_two_features():
-    axes = (np.array([1.0, 2.0]), np.array([1.0, 2.0, 4.0]))
-    return {"grid_values": axes, "mean": np.zeros((2, 2, 3)), "band": None}
-
-
-def test_xarray_that_is_not_installed_is_named_in_the_error(monkeypatch):
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(paribus.errors.OptionError, match=r"pip install 'paribus\[xarray\]'"):
-        toy().to_xarray()
 
 
 def test_record_within_a_result_prints_few_values_of_its_arrays():

@@ -160,10 +160,6 @@ class Comparison(PlotMixin):
             for name, (part, height, error) in curves.items()
         ]
 
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of each part, see there, under its name."""
-        return {name: part.to_xarray() for name, part in self.parts.items()}
-
     def difference(
         self,
         part: str | None = None,

@@ -110,10 +110,6 @@ class Effects(PlotMixin, Mapping[Key, E], Generic[E]):
         """
         return long_frame(self, [table for effect in self.effects for table in effect._tables()], backend)
 
-    def to_xarray(self) -> dict[Key, Any]:
-        """Return the arrays of each effect, see there, under its key."""
-        return {key: effect.to_xarray() for key, effect in self.items()}
-
     @property
     def provenance(self) -> Provenance:
         """How the result was computed."""

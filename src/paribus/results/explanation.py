@@ -166,11 +166,6 @@ class Explanation(ReportMixin):
         """
         return self.table.to_frame(backend=backend)
 
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of each part, under its name; see there."""
-        parts = ("effects", "ale", "averages", "importance", "interactions", "surfaces")
-        return {name: part.to_xarray() for name in parts if (part := getattr(self, name)) is not None}
-
     def figure(self, *, k: int = PANELS, **options: Any) -> Figure:
         """Return the curves of the strongest features as plain data; parameters are those of `plot`.
 

@@ -162,10 +162,6 @@ class GroupComparison(Saveable):
         columns["value"] = [at_value(one.value) for one in self.differences]
         return native(columns, self.provenance.backend, backend)
 
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of the effects of each group, under its label."""
-        return self.effects.to_xarray()
-
     def __repr__(self) -> str:
         return "\n".join(["GroupComparison", *(f"  {line}" for line in self.lines(len(self.differences)))])
 

@@ -127,10 +127,6 @@ class GroupedResults(PlotMixin, Mapping[str, Any]):
         frames = [result.to_frame(backend=backend) for result in self.results]
         return grouped_frame(dict(zip(self, frames, strict=True)))
 
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of each group, see its result, under its label."""
-        return {label: one.to_xarray() for label, one in self.items()}
-
     def compare(self) -> Comparison | Effects[Comparison]:
         """Return the curves of all groups side by side, for one feature or for each.
 

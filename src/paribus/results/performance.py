@@ -19,7 +19,7 @@ from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
 from paribus.results.storage import Saveable
 from paribus.results.text_table import table_lines
-from paribus.results.tidy import dataset_of, native
+from paribus.results.tidy import native
 
 if TYPE_CHECKING:
     from paribus.results.mixins import Figure
@@ -183,10 +183,6 @@ class Performance(NotebookReprMixin, Mapping[str, Metric]):
             "constant": np.array([one.constant for one in self.metrics]),
             "better": [one.better for one in self.metrics],
         }
-
-    def to_xarray(self) -> dict[str, Any]:
-        """Return observed against predicted in groups of rows, as a dataset for each output by its name."""
-        return {one.output: dataset_of(one) for one in self.calibration}
 
     def figure(self, *, columns: int = 3, title: str | None = None) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.

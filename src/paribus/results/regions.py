@@ -196,10 +196,6 @@ class FeatureRegions(PlotMixin):
         """
         return native(_columns([self]), self.provenance.backend, backend)
 
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of the curve of each region, under its text; empty without a split."""
-        return self.curves.to_xarray()
-
     def _lines(self) -> Iterator[str]:
         """Yield the regions in words, or why there are none."""
         variance = self.prediction_variance
@@ -275,10 +271,6 @@ class Regions(PlotMixin, Mapping[str, FeatureRegions]):
             Library of the returned table; by default that of ``X``.
         """
         return native(_columns(list(self.features)), self.provenance.backend, backend)
-
-    def to_xarray(self) -> dict[str, Any]:
-        """Return the arrays of the curves of all regions of each feature, under its name."""
-        return {name: one.to_xarray() for name, one in self.items()}
 
 
 def _columns(features: list[FeatureRegions]) -> dict[str, list[Any]]:

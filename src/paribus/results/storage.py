@@ -26,7 +26,7 @@ from paribus._typing import FrameBackend
 from paribus.errors import FormatError
 from paribus.meaning import TaggedText
 from paribus.results.schema import Record, stored_records
-from paribus.results.tidy import LongTable, dataset_of, frame_of, table_of
+from paribus.results.tidy import LongTable, frame_of, table_of
 
 
 class Saveable(Record):
@@ -57,27 +57,6 @@ class Saveable(Record):
             Library of the returned table; by default that of ``X``.
         """
         return frame_of(self, self._tables(), backend)
-
-    def to_xarray(self) -> Any:
-        """Return the arrays with names for their dimensions and coordinates.
-
-        Dimensions are ``output``, the features, ``row``, ``quantile``, ``model`` and others that the arrays
-        have; the arrays of parts are named after both, such as ``by_model_values``. This needs xarray.
-
-        Returns
-        -------
-        xarray.Dataset, or dict of them
-            A dictionary if the result consists of several with separate grids.
-
-        Examples
-        --------
-        >>> import numpy as np, paribus
-        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
-        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
-        >>> effect.to_xarray()["average"].sel(x0=2.0).values
-        array([6.])
-        """
-        return dataset_of(self)
 
     def _tables(self) -> list[LongTable]:
         """Return what its table consists of, one below the other."""
