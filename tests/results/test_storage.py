@@ -101,11 +101,10 @@ def test_provenance_tells_how(X):
     assert p.numba == getattr(sys.modules.get("numba"), "__version__", None)
 
 
-def test_provenance_prints_one_line_for_each_field_and_folds_long_ones():
+def test_provenance_prints_one_line_for_each_field_and_each_refusal():
     record = provenance(why="because " * 40, refusals={"one": "no", "other": "neither"}, skipped=("a", "b"))
     lines = repr(record).splitlines()
     assert lines[0] == "Provenance"
-    assert all(len(line) <= 100 for line in lines)
     names = [line.split()[0] for line in lines[1:] if line[2] != " "]
     assert names == [field.name for field in dataclasses.fields(record)]
     starts = {line[2:23].strip(): line[23:].strip() for line in lines[1:]}

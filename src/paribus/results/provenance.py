@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, is_dataclass, replace
-from textwrap import wrap
 from typing import Any
 
 from paribus._grid import SPLITS
@@ -20,7 +19,6 @@ TABLE = r"(?: of (?:Delta|Iceberg) \w+ \d+)?"
 FILES = re.compile(rf"((?:[\d,]+ Parquet files?{TABLE} from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
 # Folders of a path from the root within quotes, as hyperparameters have it.
 QUOTED_FOLDERS = re.compile(r"""(?<=['"])(?:/|~/|[A-Za-z]:[/\\])(?:[^'"]*[/\\])?(?=[^'"/\\]+['"])""")
-WIDTH = 100  # characters of a line of the record as text
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,16 +160,11 @@ class Provenance:
         return self.rows if self.sampled_rows is None else self.sampled_rows
 
     def __repr__(self) -> str:
-        names = [field.name for field in fields(self)]
-        margin = max(map(len, names)) + 4
-        lines = ["Provenance"]
-        for name in names:
-            shown = [
-                line for text in _lines(getattr(self, name)) for line in wrap(text, WIDTH - margin) or [""]
-            ]
-            lines.append(f"  {name:<{margin - 2}}{shown[0]}".rstrip())
-            lines.extend(" " * margin + line for line in shown[1:])
-        return "\n".join(lines)
+        width = max(len(field.name) for field in fields(self))
+        below = "\n" + " " * (width + 4)
+        texts = {field.name: below.join(_lines(getattr(self, field.name))) for field in fields(self)}
+        lines = (f"  {name:<{width}}  {text}".rstrip() for name, text in texts.items())
+        return "\n".join(["Provenance", *lines])
 
     def reproducible(self) -> Provenance:
         """Return the record without facts that differ between runs of the same computation.
