@@ -13,7 +13,6 @@ import pytest
 import paribus
 from paribus import _show_versions
 from paribus._command.entry import main
-from paribus._kernels import cache_folder
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,17 +74,3 @@ def test_an_unknown_choice_of_kernels_is_reported_and_no_error(monkeypatch):
 
     monkeypatch.setattr(_show_versions, "why_numpy", refuse)
     assert shown()["kernels"].startswith("none: the environment variable PARIBUS_KERNELS='quick'")
-
-
-def test_the_cache_is_shown_without_the_name_of_the_user(monkeypatch, tmp_path):
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setattr(cache_folder, "place", lambda: tmp_path / "cache" / "kernels-1")
-    assert shown()["kernel cache"] == "~/cache/kernels-1"
-    monkeypatch.setattr(cache_folder, "place", lambda: Path("/elsewhere/kernels-1"))
-    assert shown()["kernel cache"] == str(Path("/elsewhere/kernels-1"))
-
-    def homeless():
-        raise FileNotFoundError("no home")
-
-    monkeypatch.setattr(cache_folder, "place", homeless)
-    assert shown()["kernel cache"] == "none: no home"

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import TextIO
 
 from paribus import _budget
-from paribus._kernels import cache_folder, why_numpy
+from paribus._kernels import why_numpy
 from paribus._models.libraries import LIBRARIES, PACKAGES
 from paribus._version import __version__
 from paribus.errors import OptionError
 
-NEEDED = ("numpy", "narwhals", "numba", "psutil", "xxhash", "tqdm")
+NEEDED = ("numpy", "narwhals", "numba", "llvmlite", "psutil", "xxhash", "tqdm")
 EXTRAS = ("pyarrow", "matplotlib", "plotly", "dask", "distributed", "pyspark", "skops")
 TABLES = ("pandas", "polars", "duckdb", "deltalake", "pyiceberg")
-FURTHER_MODELS = ("glum", "statsmodels", "skrub")
-BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # dependencies whose versions must match
+FURTHER_MODELS = ("scipy", "glum", "statsmodels", "skrub")
 
 
 def show_versions(file: TextIO | None = None) -> None:
@@ -63,42 +60,28 @@ def show_versions(file: TextIO | None = None) -> None:
         "extras": _versions(EXTRAS),
         "tables": _versions(TABLES),
         "models": _versions(models + FURTHER_MODELS),
-        "computing": _computing(),
+        "computing": {
+            "kernels": _kernels(),
+            "cores": str(_budget.threads(-1)),
+            "memory bound": f"{_budget.format_bytes(_budget.memory(None))}, half of what is free",
+        },
     }
-    print(_sections_text(sections), file=file or sys.stdout)
-
-
-def _sections_text(sections: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the sections as text, with aligned values."""
     width = max(len(name) for section in sections.values() for name in section)
     lines = [f"paribus {__version__}"]
     for title, section in sections.items():
         lines += ["", title, *(f"  {name:<{width}}  {value}" for name, value in section.items())]
-    return "\n".join(lines)
+    print("\n".join(lines), file=file or sys.stdout)
 
 
 def _versions(names: tuple[str, ...]) -> dict[str, str]:
-    """Return the installed version of each package, and of its important dependency."""
-    wanted = [one for name in names for one in (name, BENEATH.get(name)) if one]
-    return {name: _installed_version(name) for name in wanted}
-
-
-def _installed_version(name: str) -> str:
-    """Return the version of a package by its metadata, without importing it."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _computing() -> dict[str, str]:
-    """Return the defaults of a call on this machine: kernels, cores and memory."""
-    return {
-        "kernels": _kernels(),
-        "kernel cache": _cache(),
-        "cores": str(_budget.threads(-1)),
-        "memory bound": f"{_budget.format_bytes(_budget.memory(None))}, half of what is free",
-    }
+    """Return the version of each package by its metadata, without importing it."""
+    installed = {}
+    for name in names:
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            installed[name] = "not installed"
+    return installed
 
 
 def _kernels() -> str:
@@ -108,12 +91,3 @@ def _kernels() -> str:
     except OptionError as error:
         return f"none: {error}"
     return "compiled by numba" if why is None else f"reference, in NumPy: {why}"
-
-
-def _cache() -> str:
-    """Return the folder of compiled kernels, without the name of the user."""
-    try:
-        kept, home = cache_folder.place(), Path.home()
-    except (OSError, RuntimeError) as error:  # a user without a home
-        return f"none: {error}"
-    return f"~/{kept.relative_to(home).as_posix()}" if kept.is_relative_to(home) else str(kept)
