@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from paribus._report.figures import SOME_OUTPUTS, References, drawn_outputs, feature_figures, figure
-from paribus._report.first_sections import against, note_item
+from paribus._report.figures import (
+    SOME_OUTPUTS,
+    References,
+    badge,
+    drawn_outputs,
+    feature_figures,
+    figure,
+)
+from paribus._report.first_sections import against
 from paribus._report.markup import (
     Markup,
     at,
@@ -16,6 +23,7 @@ from paribus._report.markup import (
     facts,
     folded,
     joined,
+    long_text,
     name_of,
     share,
     shortened,
@@ -98,7 +106,7 @@ def _feature_facts(refs: References, name: str) -> Markup:
 
 def _feature_notes(refs: References, name: str) -> Markup | None:
     notes = refs.notes_of.get(name, ())
-    listed = (note_item(refs, note, with_code=True) for note in notes)
+    listed = (element("li", badge(note.code), f" {note.code.value} ", long_text(note.text)) for note in notes)
     return element("ul", *listed, class_="notes") if notes else None
 
 

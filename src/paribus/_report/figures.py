@@ -90,12 +90,8 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
 def drawn_outputs(effect: PartialDependence, most: int = SOME_OUTPUTS) -> list[int]:
     """Return the plotted outputs: all if there are few, else the ``most`` with the largest range."""
     outputs = len(effect.output_names)
-    return moved_most(_heights(effect), outputs if outputs <= ALL_OUTPUTS else most)
-
-
-def _heights(effect: PartialDependence) -> Floats:
     assert effect.average is not None  # as explain requests it
-    return effect.average
+    return moved_most(effect.average, outputs if outputs <= ALL_OUTPUTS else most)
 
 
 def moved_most(curves: Floats, most: int) -> list[int]:

@@ -154,17 +154,12 @@ def _finding_item(refs: References, code: NoteCode, notes: list[Note]) -> Markup
     )
 
 
-def note_item(refs: References, note: Note, *, with_code: bool = False) -> Markup:
-    """Return the list item of a note, with its code or a link to the panel of its feature."""
+def note_item(refs: References, note: Note) -> Markup:
+    """Return the list item of a note, with a link to the panel of its feature."""
     panel = None
-    if note.feature is not None and note.feature in refs.ranks and not with_code:
+    if note.feature is not None and note.feature in refs.ranks:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
-    code = (
-        joined(badge(note.code), " ", element("span", note.code.value, class_="code"), " ")
-        if with_code
-        else None
-    )
-    return element("li", code, long_text(note.text), panel)
+    return element("li", long_text(note.text), panel)
 
 
 def _other_checks(explanation: Explanation) -> Iterator[Markup]:
@@ -173,14 +168,7 @@ def _other_checks(explanation: Explanation) -> Iterator[Markup]:
     for outcome, label in labels.items():
         checks = [check for check in explanation.checks if check.outcome == outcome]
         items = (
-            element(
-                "li",
-                element("span", check.code.value, class_="code"),
-                " ",
-                check.code.meaning,
-                f": {check.reason}" * bool(check.reason),
-            )
-            for check in checks
+            element("li", check.code.meaning, f": {check.reason}" * bool(check.reason)) for check in checks
         )
         if checks:
             listed = element("ul", *items, class_="plain")

@@ -47,7 +47,7 @@ TARGETS = 3  # targets in the header of the page, at most
 def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
     """Return the record section."""
     explanation = refs.explanation
-    title = "Record"
+    title, refused = "Record", ", ".join(explanation.provenance.refusals) or "none"
     return element(
         "section",
         element("h2", title),
@@ -62,7 +62,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
             _columns_table(explanation),
             element("h3", "Computation"),
             _text_facts(_record_facts(explanation.provenance, COMPUTATION)),
-            _refusals_line(explanation.provenance),
+            element("p", f"Evaluators that were not used: {refused}. The saved data has the reasons."),
             element("h3", "Definitions"),
             definitions(),
             class_="appendix",
@@ -159,11 +159,6 @@ def _columns_table(explanation: Explanation) -> Markup:
     heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
     made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
     return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
-
-
-def _refusals_line(provenance: Provenance) -> Markup:
-    names = ", ".join(provenance.refusals) or "none"
-    return element("p", f"Evaluators that were not used: {names}. The saved data has the reasons.")
 
 
 def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:
