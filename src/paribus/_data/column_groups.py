@@ -335,15 +335,14 @@ def _categories(
         keys = [(not own, len(own), own) for own in ones]
         labels = [" + ".join(short[j] for j in own) or NONE for own in ones]
     else:
-        labels = [f"({', '.join(map(_text_of, one))})" for one in combinations]
+        labels = [
+            f"({', '.join('missing' if value is None else str(value) for value in one)})"
+            for one in combinations
+        ]
         if len(set(labels)) < len(labels):  # text with commas
             labels = [repr(one) for one in combinations]
     order = sorted(range(len(combinations)), key=lambda number: (absent[number], keys[number]))
     return tuple(labels[number] for number in order if not absent[number]), np.array(order, np.int64)
-
-
-def _text_of(value: Any) -> str:
-    return "missing" if value is None else str(value)
 
 
 def _short_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:

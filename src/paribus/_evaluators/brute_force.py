@@ -138,13 +138,10 @@ class BruteForce(SinglePass):
         return self.request.points
 
     @property
-    def _predicted_rows(self) -> int:
-        return self.request.rows if self.request.individual else self.request.n_weighted
-
-    @property
     def predictions(self) -> int:
         """Number of rows that the model predicts."""
-        return self._predicted_rows * self.row_predictions
+        rows = self.request.rows if self.request.individual else self.request.n_weighted
+        return rows * self.row_predictions
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of each grid, and curves or values for quantiles if requested."""

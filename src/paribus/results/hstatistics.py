@@ -16,7 +16,7 @@ from paribus.notes import Note
 from paribus.results.curve_parts import chosen
 from paribus.results.mixins import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.schema import Dim, array, labels, nested, record
+from paribus.results.schema import array, labels, nested, record
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
@@ -138,14 +138,6 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
                 raise InputError(f"{name} must be {ways} positions among {len(self.features)} features each")
         if self.threeway is None and self.triples:
             raise InputError("triples and threeway need each other; pass both or none")
-
-    def _labels(self) -> dict[Dim, Any]:
-        groups: dict[Dim, Any] = {"pair": self.pairs, "triple": self.triples}
-        joined = {
-            dim: [" x ".join(self.feature_names[place] for place in group) for group in some]
-            for dim, some in groups.items()
-        }
-        return {**super()._labels(), **joined}
 
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:

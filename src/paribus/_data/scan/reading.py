@@ -19,7 +19,6 @@ from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, Unchanged
 from paribus._data.scan.model_table import ModelTable, ReadGroups
 from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
 from paribus._data.scan.streams import HEAD_ROWS, Stream, as_arrow, between
-from paribus._data.table import Column
 from paribus._text import count
 from paribus.errors import InputError, SourceError, TableError, WeightError
 
@@ -223,12 +222,8 @@ class TableReader:
         """Return Arrow rows as a block with weights and target."""
         weights = None if self.weight is None else self._weights(rows, start)
         target = self._target(rows, weights, start) if self.target else None
-        by = None if self.by is None else self._grouping_column(rows, self.by)
+        by = None if self.by is None else FrameTable(rows.select([self.by]), (self.by,)).column(0)
         return Block(self.table(rows), weights, start, number=number, target=target, by=by)
-
-    def _grouping_column(self, rows: pa.Table, name: str) -> Column:
-        """Return the values of the column that defines groups."""
-        return FrameTable(rows.select([name]), (name,)).column(0)
 
     def blocks(
         self, size: int, parts: Parts = ONE_PART, rows: int | None = None

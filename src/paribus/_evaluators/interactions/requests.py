@@ -121,8 +121,22 @@ class ExactInteractions(InteractionPasses):
         return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
 
 
+class _Frozen:
+    """A dataclass of arrays, which are read-only."""
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            if array is not None:
+                array.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Floats | None]) -> None:
+        """Set the arrays of a copy or of an unpickled object, and make them read-only."""
+        vars(self).update(state)
+        self.__post_init__()
+
+
 @dataclass(frozen=True, eq=False)
-class Ratio:
+class Ratio(_Frozen):
     """Mean squares and their ratios to other mean squares; every array is ``(k, o)``.
 
     Attributes
@@ -141,16 +155,6 @@ class Ratio:
     numerator_error: Floats
     ratio_error: Floats
     mean_share: Floats | None = None
-
-    def __post_init__(self) -> None:
-        for array in vars(self).values():
-            if array is not None:
-                array.setflags(write=False)
-
-    def __setstate__(self, state: dict[str, Floats | None]) -> None:
-        """Set the arrays of a copy or of an unpickled object, and make them read-only."""
-        vars(self).update(state)
-        self.__post_init__()
 
     def replaced(self, numbers: Integers, others: Ratio) -> Ratio:
         """Return the ratios with the entries ``numbers`` replaced by others."""
@@ -190,7 +194,7 @@ def _frozen(array: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class VarianceShares:
+class VarianceShares(_Frozen):
     r"""Shares of the variance of the prediction that effects reproduce; every array is ``(n_outputs,)``.
 
     With the centered prediction F, the sum :math:`F_1` of the centered curves of the features explained, and
@@ -224,16 +228,6 @@ class VarianceShares:
         """Return the shares of one output."""
         known = {name: array[o : o + 1] for name, array in vars(self).items() if array is not None}
         return VarianceShares(**known)
-
-    def __post_init__(self) -> None:
-        for array in vars(self).values():
-            if array is not None:
-                array.setflags(write=False)
-
-    def __setstate__(self, state: dict[str, Floats | None]) -> None:
-        """Set the arrays of a copy or of an unpickled object, and make them read-only."""
-        vars(self).update(state)
-        self.__post_init__()
 
 
 @dataclass(frozen=True, eq=False)
