@@ -209,3 +209,25 @@ def random_case(seed, *, most_rows, resolutions=(12, 20, 50)):
         options["by"] = np.where(X["base"] > rng.choice([0.0, 1.5]), "above", "below")
     observed = None if rng.random() < 0.1 else observed
     return Case(model, X, observed, weights, options, y)
+
+
+def rare_cases():
+    """Return a case for each code that random models and tables hardly have."""
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    y = X["a"] + rng.normal(size=200)
+    streets = X.assign(street=[f"street {number}" for number in np.arange(200) % 130])
+    times = X.assign(time=pd.date_range("2026-01-01", periods=200, tz="Europe/Zurich"))
+    wide = pd.DataFrame(rng.normal(size=(100, 42)), columns=[f"x{number}" for number in range(42)])
+    few = np.where(np.arange(200) == 7, "few", np.where(np.arange(200) % 9 == 0, "some", "most"))
+    return {
+        "RARE_CATEGORIES": Case(lambda t: t["a"], streets, None),
+        "TIME_ZONE": Case(lambda t: t["a"], times, None),
+        "SMALL_GROUP": Case(lambda t: t["a"] * t["b"], X, y, None, {"by": few}),
+        "COLUMNS_IGNORED": Case(Ridge().fit(X, y), X.assign(id=np.arange(200)), y),
+        "PAIRS_CHOSEN": Case(lambda t: t["x0"] * t["x1"] + t["x2"], wide, None),
+        "NOT_FINITE": Case(lambda t: np.where(t["a"] > 2, np.inf, t["a"]), X, None),
+        "ROW_DEPENDENT": Case(lambda t: t["a"] - t["a"].mean() + t["b"], X, None),
+        "CONSTANT_PREDICTION": Case(lambda t: np.full(len(t), 0.1), X, None),
+        "SINGLE_ROW": Case(lambda t: t["a"] * t["b"], X.head(1), None),
+    }

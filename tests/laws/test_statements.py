@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import paribus
 from paribus.notes import NoteCode
-from statement_cases import random_case
+from statement_cases import random_case, rare_cases
 from statements import DEFECTS, NOT_IN_EXPLANATIONS, RECOMPUTED, SENTENCES, UNCHECKED, Rows
 
 CHECKED = 20  # configurations of each change; the others run at night
@@ -95,6 +95,21 @@ def test_values_of_sentences_are_those_of_the_rows(seed):
 def test_every_code_is_computed_again_or_says_why_not():
     assert not set(RECOMPUTED) & set(NOT_IN_EXPLANATIONS)
     assert {*RECOMPUTED, *NOT_IN_EXPLANATIONS} == set(NoteCode)
+
+
+@cache
+def rare():
+    return rare_cases()
+
+
+@pytest.mark.parametrize("name", rare())
+def test_values_of_rare_notes_are_those_of_the_rows(name):
+    rows = Rows(rare()[name])
+    notes = [note for note in rows.explanation.notes if note.code.name == name]
+    assert notes
+    for note in notes:
+        check_values(note, note.values, RECOMPUTED[note.code](rows, note.values))
+        check_text_of_note(note)
 
 
 # Contradictions -----------------------------------------------------------------------------------------
