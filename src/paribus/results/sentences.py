@@ -249,8 +249,8 @@ def _shares(explanation: Explanation) -> Iterator[Sentence]:
     if shares is None:
         return
     part = len(explanation.columns) < max(2, len(explanation.predictions.column_digests))
-    split = [name for name, found in regions.items() if found.splits] if regions else []
-    best = max(split, key=lambda name: regions[name].explained[0], default=None)
+    gains = {name: found.explained[0] for name, found in (regions or {}).items() if found.splits}
+    best = max(gains, key=gains.__getitem__, default=None)
     rows = None if interactions is None else interactions.provenance.sampled_rows
     text = explained_text(
         shares,
