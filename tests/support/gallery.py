@@ -141,8 +141,7 @@ def of_diabetes():
     for kind in ("bars", "heatmap"):
         yield f"interactions-{kind}", found.figure(kind)
     pairs = [entry.features for entry in found.strongest(3)]
-    surfaces = paribus.effects(model, X, pairs, grid_resolution=20)
-    yield "interactions-panels", found.figure("panels", k=3, effects=surfaces)
+    yield "strongest-pairs", paribus.effects(model, X, pairs, grid_resolution=20).figure()
     yield "importance", paribus.feature_importance(model, X).figure()
     drawn = paribus.feature_importance(model, X, y=y, kind="permutation", progress=False)
     yield "importance-permutation", drawn.figure()
