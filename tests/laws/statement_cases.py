@@ -8,6 +8,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -131,7 +132,7 @@ class Hidden:
         return np.column_stack([*columns, columns[0] * columns[1]])
 
     def fit(self, table, y):
-        self.inner = self.inner.fit(self._bent(table), y)
+        self.inner = clone(self.inner).fit(self._bent(table), y)
         return self
 
 

@@ -172,10 +172,10 @@ class Rows:
 
 
 def loss_of(predicted, observed):
-    """Return the log loss of each row, from the probability of its class."""
+    """Return the log loss of each row, from the probability of its class; that of 0 is as in scikit-learn."""
     both = predicted if predicted.shape[1] > 1 else np.hstack([1 - predicted, predicted])
     seen = observed if observed.shape[1] > 1 else np.hstack([1 - observed, observed])
-    return -np.log(np.maximum(np.finfo(float).tiny, (both * seen).sum(axis=1)))
+    return -np.log(np.maximum(np.finfo(float).eps, (both * seen).sum(axis=1)))
 
 
 def metric(rows, name, o):
