@@ -72,7 +72,7 @@ def figure():
     marks = (
         Strip(X, X + 1, np.full(6, 0.9), 6.0, hover=tuple(f"share {n}" for n in range(6))),
         Band(X, X - 1, X + 1, mark_helpers.PALETTE[0]),
-        Line(X, X, mark_helpers.PALETTE[0], LABEL, strength=X / 5),
+        Line(X, X, mark_helpers.PALETTE[0], LABEL),
         Points(X[:1], X[:1] + 3, mark_helpers.PALETTE[1], "observed", hover=(TOLD,)),
         Rule(2.0),
         Text(3.0, 5.0, "$a$ & $b$"),

@@ -384,23 +384,6 @@ def test_a_curve_of_given_values_is_drawn_at_all_of_them(rng, options):
 # --- where the data is thin
 
 
-def test_a_curve_fades_only_where_the_data_thins_out(rng):
-    values = np.concatenate([rng.uniform(0, 1, 2_000), rng.uniform(1, 4, 40)])
-    X = np.column_stack([values, rng.normal(size=len(values))])
-    effect = effect_of(first, X, 0, custom_values={0: np.linspace(0, 4, 41)})
-    line = only(panel_of(effect), Line)
-    assert (line.strength[line.x < 0.8] == 1.0).all()
-    assert (line.strength[line.x > 1.3] < 1.0).all()
-    assert line.strength.min() > 0.2  # it can still be seen
-
-
-def test_a_curve_over_even_data_does_not_fade():
-    X = np.column_stack([np.linspace(0, 1, 500), np.zeros(500)])
-    line = only_curve(panel_of(effect_of(first, X, 0, grid_resolution=10)))
-    assert isinstance(line, Line)
-    assert line.strength is None
-
-
 def test_a_curve_off_the_data_keeps_its_color_as_there_is_nothing_to_tell(rng):
     X = rng.normal(size=(50, 2))
     panel = panel_of(effect_of(first, X, 0, custom_values={0: [50.0, 55.0, 60.0]}))

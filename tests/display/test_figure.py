@@ -172,7 +172,7 @@ def test_a_changed_number_or_word_makes_figures_unequal():
     assert line != replace(line, y=line.y[:2])
     assert line != replace(line, hover=("a", "b", "d"))
     assert line != replace(line, label="two")
-    assert line != replace(line, strength=np.ones(3))
+    assert line != replace(line, width=3.0)
     assert points != replace(points, size=6.0)
     assert points != replace(points, size=np.array([1.0, 2.0, 4.0]))
     assert line != band

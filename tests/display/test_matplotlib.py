@@ -42,7 +42,6 @@ WORDS = tuple(tuple(f"{value:.0f}" for value in row) for row in TABLE)
 MARKS = {
     "line": Line(X, Y, "#0072B2", label="a"),
     "steps": Line(X, Y, "#0072B2", steps=True, dash="dashed"),
-    "fading line": Line(X, Y, "#0072B2", strength=np.array([1.0, 1.0, 0.2, 0.0])),
     "band": Band(X, Y - 1, Y + 1, "#0072B2", label="b"),
     "stepped band": Band(X, Y - 1, Y + 1, "ink", steps=True),
     "points": Points(X, Y, "#D55E00", marker="diamond", size=X + 4, label="c"),
@@ -118,25 +117,6 @@ def test_a_line_goes_through_its_points():
     assert np.array_equal(line.get_xydata(), np.stack([X, Y], axis=1))
     assert line.get_drawstyle() == "steps-post"
     assert line.get_linestyle() == "--"
-
-
-def test_a_line_fades_without_gaps():
-    strength = np.array([1.0, 1.0, 0.5, 0.0, 0.0])
-    x, y = np.arange(5.0), np.arange(5.0) ** 2
-    runs = drawn(Line(x, y, "#0072B2", label="a", strength=strength)).lines
-    assert len(runs) == 3
-    assert all(one.get_xdata()[-1] == two.get_xdata()[0] for one, two in pairwise(runs))
-    shades = [run.get_alpha() for run in runs]
-    assert shades == sorted(shades, reverse=True)
-    assert shades[0] == 1.0
-    assert shades[-1] > 0.2
-    assert [run.get_label() for run in runs if not run.get_label().startswith("_")] == ["a"]
-
-
-def test_the_legend_of_a_fading_line_has_its_full_color():
-    page, _ = draw(of(Line(X, Y, "#0072B2", label="a", strength=np.array([0.0, 0.0, 1.0, 1.0]))))
-    (handle,) = [ax.get_legend().legend_handles[0] for ax in page.axes if ax.get_legend()]
-    assert handle.get_alpha() == 1.0
 
 
 def test_a_point_between_gaps_is_seen():

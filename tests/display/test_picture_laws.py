@@ -94,19 +94,6 @@ def test_density_at_the_ends_is_that_of_their_whole_cell():
     assert np.ptp(bars.length) == pytest.approx(0)
 
 
-def test_a_curve_fades_below_a_fifth_of_the_usual_density_and_not_above():
-    def strength(thin):
-        grid = np.arange(100.0)
-        values = np.repeat(grid, np.where((grid >= 25) & (grid < 75), thin, 100))
-        X = np.column_stack([values, values])
-        effect = paribus.partial_dependence(lambda t: t[:, 0], X, 0, grid_resolution=100)
-        (line,) = of(only(effect), Line)
-        return line.strength if line.strength is None else line.strength[np.searchsorted(line.x, [20, 50])]
-
-    assert strength(25) is None
-    assert strength(10) == pytest.approx([1, 0.5])
-
-
 # --- what is around curves
 
 

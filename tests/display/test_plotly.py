@@ -56,33 +56,6 @@ def test_a_line_without_hover_is_silent():
     assert drawn(Line(X, Y, BLUE)).data[0].hoverinfo == "skip"
 
 
-@pytest.mark.parametrize("steps", [False, True])
-def test_a_faded_line_has_no_holes_and_one_entry(steps):
-    strength = np.array([1.0, 1.0, 0.1, 0.1])
-    traces = drawn(Line(X, Y, BLUE, "curve", steps=steps, strength=strength, hover=TOLD)).data
-    joined = set()
-    for trace in traces:
-        assert trace.line.shape == ("hv" if steps else "linear")
-        for start in range(len(trace.x) - 1):
-            if np.isfinite(trace.y[start : start + 2]).all():
-                joined.add((trace.x[start], trace.x[start + 1]))
-                at = int(np.flatnonzero(trace.x[start] == X)[0])
-                assert (trace.y[start], trace.hovertext[start]) == (Y[at], TOLD[at])
-    assert joined == {(0.0, 1.0), (1.0, 2.0), (2.0, 4.0)}
-    assert len({trace.line.color for trace in traces}) == (2 if steps else 3)
-    assert sum(trace.showlegend for trace in traces) == 1
-    shown = next(trace for trace in traces if trace.showlegend)
-    assert shown.line.color == "rgba(0,114,178,1)"
-    assert len({trace.legendgroup for trace in traces}) == 1
-
-
-def test_what_fades_twice_is_one_trace_with_a_gap():
-    strength = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
-    x = np.arange(5.0)
-    strong = drawn(Line(x, x, BLUE, steps=True, strength=strength)).data[-1]
-    np.testing.assert_array_equal(strong.y, [0, 1, 2, np.nan, 3, 4])
-
-
 def test_a_point_without_neighbors_is_still_seen():
     line, dots = drawn(Line(X, np.array([1.0, np.nan, 2.0, 3.0]), BLUE)).data
     np.testing.assert_array_equal(line.y, [1, np.nan, 2, 3])

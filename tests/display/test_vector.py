@@ -95,7 +95,7 @@ def every_mark(name="age", **parts):
         Rule(0.5),
         Band(X, X - 1, X + 1, PALETTE[1], name, steps=True),
         Line(X, np.array([1.0, np.nan, 2.0, 2.5]), PALETTE[0], f"{name} 2", "dashed", hover=hover),
-        Line(X, X**2, "ink", strength=X / 3, steps=True),
+        Line(X, X**2, "ink", steps=True),
         Text(1.0, 1.0, name, rotation=30.0, alpha=0.5, color=PALETTE[3]),
     )
     points = [

@@ -64,9 +64,8 @@ def _fields_equal(one: object, two: object) -> bool:
 class Line(FigureData):
     """A line through points ``x, y (g,)``, broken where y is NaN.
 
-    With ``steps`` a height holds until the next point. ``strength (g,)`` is the opacity of the line at each
-    point, between 0 and 1: the line fades where data is sparse. ``width`` is in points. ``single (g,)`` marks
-    the heights that are averages of a single row. They do not extend the axis.
+    With ``steps`` a height holds until the next point. ``width`` is in points. ``single (g,)`` marks the
+    heights that are averages of a single row. They do not extend the axis.
     """
 
     x: Floats
@@ -77,7 +76,6 @@ class Line(FigureData):
     width: float = 1.8
     alpha: float = 1.0
     steps: bool = False
-    strength: Floats | None = None
     hover: tuple[str, ...] = ()
     single: Flags | None = None
 

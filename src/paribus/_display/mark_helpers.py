@@ -117,26 +117,8 @@ def alone(known: Flags) -> list[int]:
     return [run.start for run in stretches(known) if run.stop - run.start == 1]
 
 
-FADES = 4  # distinct opacities of a line
 THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
 JOINT = "\x00"  # marks an added space; printable text never contains it
-FADED = 0.25  # opacity of a line of the strength zero
-
-
-def faded(mark: Line) -> list[tuple[int, int, float]]:
-    """Return first point, last point and opacity of each part of a line; neighboring parts share a point."""
-    points = len(mark.x)
-    if mark.strength is None or points < 2:
-        return [(0, points - 1, 1.0)]
-    strength = np.nan_to_num(np.clip(mark.strength, 0.0, 1.0))
-    between = strength[:-1] if mark.steps else (strength[:-1] + strength[1:]) / 2
-    levels = np.maximum(1, np.ceil(between * FADES - 1e-9))
-    starts = np.flatnonzero(np.diff(levels, prepend=np.nan))
-    ends = [*starts[1:], points - 1]
-    return [
-        (int(first), int(last), FADED + (1 - FADED) * float(levels[first]) / FADES)
-        for first, last in zip(starts, ends, strict=True)
-    ]
 
 
 def strip_heights(mark: Strip) -> Floats:

@@ -85,9 +85,6 @@ ESTIMATES = {
     "observed": Estimate("average observed of rows here", PALETTE[3], "dotted", "cross", "observed_error"),
     "difference": Estimate("difference", PALETTE[0], "solid", "circle", name="difference"),
 }
-THIN = 0.2  # of the typical density of the data: below it a curve fades
-FAINTEST = 0.3  # opacity of a curve where there is no data
-NEAR = 20  # the density at a point is an average over a 20th of the points to each side
 CELL = 0.8  # width of the longest bar of the data at points, as a share of the gap between them
 THIN_BAR = 0.2  # thickness of such a bar, as a share of the strip of data
 BINS = 30  # bars of the data along numbers, about
@@ -511,9 +508,8 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) ->
         return
     if around is not None:
         yield from _bands(place, y, around, curve.color, None, shade, role)
-    strength = None if data is None else _curve_opacity(place, data)
     line = Line(place.at, y, curve.color, curve.label, curve.dash, hover=hover, single=single)
-    yield replace(line, steps=place.steps, strength=strength)
+    yield replace(line, steps=place.steps)
 
 
 def _bands(
@@ -701,19 +697,3 @@ def _data_cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
         return np.concatenate([at - CELL / 2, at + CELL / 2]), weights
     edges = reach(at)
     return (np.floor(edges) + 0.5 if place.values.dtype.kind in "iu" else edges), weights
-
-
-def _curve_opacity(place: FeatureAxis, data: DataAlong) -> Floats | None:
-    """Return the opacity of a curve at each position by the density of the data; None if it never fades."""
-    edges, weights = _data_cells(place, data)
-    if len(place.at) < 3 or len(weights) < 3 or not weights.any():
-        return None
-    window = np.ones(2 * max(1, len(weights) // NEAR) + 1)
-    width = np.maximum(np.convolve(np.diff(edges), window, "same"), np.finfo(float).tiny)
-    smooth = np.convolve(weights, window, "same") / width
-    order = np.argsort(smooth, kind="stable")
-    passed = np.cumsum(weights[order])
-    typical = float(smooth[order][np.searchsorted(passed, passed[-1] / 2)])  # the weighted median
-    inside = np.clip(np.searchsorted(edges, place.at, side="right") - 1, 0, len(weights) - 1)
-    strength = np.clip(smooth[inside] / (THIN * typical), FAINTEST, 1.0)
-    return None if (strength == 1.0).all() else np.asarray(strength)

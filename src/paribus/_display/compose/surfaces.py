@@ -52,7 +52,6 @@ WRITTEN = 64  # cells with numbers, at most
 WRITTEN_ABREAST = 12  # such cells in a row or column, at most
 WRITTEN_CHARACTERS = 10  # characters of a number in a cell, at most
 CURVES = 12  # categories with a curve, at most
-FAINT = 0.25  # opacity of a curve where its category has no data
 
 
 def surface_panel(effect: Pair, o: int) -> Panel:
@@ -387,13 +386,13 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
 def _category_curve(
     place: FeatureAxis, cells: Cells, category: int, series: int, label: str, hover: tuple[str, ...]
 ) -> list[Mark]:
-    """Return the line of a category with a marker at its end, or a point for a single value."""
+    """Return the line of a category where it has data and a marker at its end; a single value is a point."""
     assert cells.off is not None
-    x, y, off = place.at, cells.heights[category], cells.off[category]
+    x, y, known = place.at, cells.heights[category], ~cells.off[category]
     color, marker = color_of(series), marker_of(series)
     if len(x) == 1:
         return [Points(x, y, color, label, marker, hover=hover)]
-    strength = np.where(off, FAINT, 1.0)
-    line = Line(x, y, color, label, dash_of(series), steps=place.steps, hover=hover)
-    end = Points(x[-1:], y[-1:], color, marker=marker, alpha=float(strength[-1]))
-    return [replace(line, strength=strength) if off.any() else line, end]
+    known = known if known.any() else ~known  # without any data there is nothing to tell apart
+    line = Line(x, np.where(known, y, np.nan), color, label, dash_of(series), steps=place.steps, hover=hover)
+    last = np.flatnonzero(known)[-1:]
+    return [line, Points(x[last], y[last], color, marker=marker)]

@@ -38,7 +38,6 @@ from paribus._display.mark_helpers import (
     TICK,
     alone,
     escaped,
-    faded,
     in_lines,
     is_light,
     lined_levels,
@@ -274,17 +273,11 @@ def _matplotlib_line(ax: Axes, mark: Line, zorder: float, scale: float) -> None:
         "linestyle": DASH[mark.dash],
         "linewidth": scale * mark.width,
         "drawstyle": "steps-post" if mark.steps else "default",
-        # Projecting caps would overlap where parts of different opacity join.
         "solid_capstyle": "butt",
         "dash_capstyle": "butt",
         "zorder": zorder,
     }
-    runs = faded(mark)
-    strongest = max(runs, key=lambda run: run[2])
-    for run in runs:
-        first, last, share = run
-        part, label = slice(first, last + 1), _matplotlib_label(mark) if run is strongest else None
-        ax.plot(mark.x[part], mark.y[part], alpha=_opacity(mark.alpha) * share, label=label, **style)
+    ax.plot(mark.x, mark.y, alpha=_opacity(mark.alpha), label=_matplotlib_label(mark), **style)
     points = alone(np.isfinite(mark.y))
     if points:  # a line needs two points to be visible
         ax.plot(mark.x[points], mark.y[points], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)

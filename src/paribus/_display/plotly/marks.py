@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from paribus._contracts import Floats, Integers
+from paribus._contracts import Floats
 from paribus._display.figure import (
     Band,
     Bars,
@@ -32,7 +32,6 @@ from paribus._display.mark_helpers import (
     SMALL,
     TICK,
     alone,
-    faded,
     hatched,
     in_lines,
     is_light,
@@ -343,29 +342,16 @@ def _hover_spec(texts: Sequence[Any], otherwise: str = "skip") -> Spec:
 
 
 def _plotly_line(mark: Line, frame: PanelContext) -> None:
-    pieces = _points_by_opacity(mark)
     shape = "hv" if mark.steps else "linear"
     dash = DASHES.get(mark.dash, mark.dash)
     line = {"width": mark.width * POINT, "dash": dash, "shape": shape, "simplify": False}
-    for share, joined in pieces.items():
-        hover = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
-        color = {"color": rgba(mark.color, mark.alpha * share)}
-        spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover_spec(hover)
-        spec |= frame.at(mark.x[joined], np.where(joined >= 0, mark.y[joined], np.nan))
-        frame.add(spec, mark.label, mark.color, share == max(pieces))
+    color = {"color": rgba(mark.color, mark.alpha)}
+    spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover_spec(mark.hover)
+    frame.add(spec | frame.at(mark.x, mark.y), mark.label, mark.color)
     points = alone(np.isfinite(mark.y))
     if points:  # a line needs two points to be visible
         x, y = mark.x[points], mark.y[points]
         _plotly_points(Points(x, y, mark.color, mark.label, size=3.0, alpha=mark.alpha), frame)
-
-
-def _points_by_opacity(mark: Line) -> dict[float, Integers]:
-    """Return the indices of points by opacity, with -1 between parts; each opacity is a trace."""
-    joined: dict[float, list[int]] = {}
-    for first, last, share in faded(mark):
-        before = joined.setdefault(share, [])
-        before += [*([-1] if before else []), *range(first, last + 1)]
-    return {share: np.array(joined[share], dtype=np.int64) for share in sorted(joined)}
 
 
 def _plotly_band(mark: Band, frame: PanelContext) -> None:

@@ -29,7 +29,6 @@ from paribus._display.mark_helpers import (
     INK,
     PAPER,
     alone,
-    faded,
     hatched,
     lined_levels,
     stretches,
@@ -245,19 +244,16 @@ def dashes(mark: Line) -> dict[str, str]:
 
 def _svg_line(canvas: Canvas, frame: Frame, mark: Line) -> None:
     x, y = frame.x.at(mark.x), frame.y.at(mark.y)
-    paths: dict[float, list[str]] = {}
-    for first, last, strength in faded(mark):
-        part = slice(first, last + 1)
-        for run in stretches(np.isfinite(x[part] + y[part])):
-            across, up = x[part][run], y[part][run]
-            if len(across) > 1:
-                if mark.steps:
-                    across, up = np.repeat(across, 2)[1:], np.repeat(up, 2)[:-1]
-                paths.setdefault(strength, []).append(line_path(across, up))
-    cut = clipped(canvas, frame, x, y)
-    for strength, some in paths.items():
-        look = mark.color, POINT * mark.width, mark.alpha * strength
-        canvas.stroke("".join(some), *look, {"stroke-linejoin": "round"} | dashes(mark) | cut)
+    path = ""
+    for run in stretches(np.isfinite(x + y)):
+        across, up = x[run], y[run]
+        if len(across) > 1:
+            if mark.steps:
+                across, up = np.repeat(across, 2)[1:], np.repeat(up, 2)[:-1]
+            path += line_path(across, up)
+    look = {"stroke-linejoin": "round"} | dashes(mark) | clipped(canvas, frame, x, y)
+    if path:
+        canvas.stroke(path, mark.color, POINT * mark.width, mark.alpha, look)
     single = alone(np.isfinite(x + y))
     if single:  # a line needs two points to be visible
         points_at(canvas, frame, "dot", x[single], y[single], POINT * 6.0, mark.color, mark.alpha)
