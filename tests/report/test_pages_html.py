@@ -116,7 +116,6 @@ def test_sections_have_what_they_are_for(page):
         "root mean squared error",
         "Constant prediction",
         "Calibration",
-        "Observed against predicted by cell",
         "Not shown on this page",
         payload_of(reproducible(complete())).sha256,
     ):

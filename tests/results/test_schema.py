@@ -238,7 +238,6 @@ def test_shapes_of_all_results_are_checked():
         "Marginal",
         "Difference",
         "Drift",
-        "ObservedExpected",
         "Comparison",
         "HStatistics",
         "Importance",

@@ -103,7 +103,7 @@ def prepared():
         *(turning, turning["x"], plain["x"].contrast(*plain["x"].grid_values[0][[0, -1]])),
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
-        *(old, old.performance, old.compare(new), old.observed_expected()),
+        *(old, old.performance, old.compare(new)),
         *(laid.difference(), laid["gap"].difference(), laid["city"].difference()),
         paribus.compare({"a": local["gap"], "b": local["gap"]}),
         paribus.effects([_model, _model], arrow, ["x", ("x", "day")], **options),

@@ -54,7 +54,7 @@ def results():
     regions = paribus.regions(_turning, pd.concat([many] * 2), ["x"], progress=False)
     found = [
         *(regions, regions["x"], explanation, explanation.performance),
-        *(explanation.observed_expected(), explanation.compare(moved)),
+        explanation.compare(moved),
         *(both, effects, ale["gap"], near["gap"], compared["gap"], overlays["gap"].difference()),
         effects["gap"].contrast(0.5, None),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),

@@ -25,24 +25,20 @@ from paribus._report.markup import (
 from paribus.errors import DrawingError
 from paribus.results.hstatistics import HStatistics
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, ObservedExpected, Performance
+from paribus.results.performance import Calibration, Performance
 from paribus.results.repr_text import pair_columns
 from paribus.results.text_table import text_table
-from paribus.results.verdict import CELL_ROWS
 
-WORST = 20  # cells in the table of observed against expected, at most
 DRAWN = 4  # outputs with a calibration plot, at most
 
 
 def performance_section(refs: References) -> Markup:
-    """Return the section of metrics, calibration and the worst cells."""
+    """Return the section of metrics and calibration."""
     performance = refs.explanation.performance
     content: list[Content] = []
     if performance is not None:
         tables = element("div", *_metrics_tables(refs, performance))
         content.append(element("div", tables, _calibration_figures(refs, performance), class_="pair"))
-    if all(one.residual is not None for one in refs.explanation.averages.effects):
-        content.append(_observed_expected_table(refs, refs.explanation.observed_expected()))
     if not content:
         content = [element("p", "Not shown: no target was given, so nothing was compared with it.")]
     title = "Performance on the explained rows"
@@ -99,22 +95,6 @@ def _calibration_table(refs: References, calibration: Calibration) -> Markup:
     }
     caption = f"Calibration of {shortened(calibration.output, 40)}"
     return refs.table(caption, text_table(columns), class_="numeric")
-
-
-def _observed_expected_table(refs: References, cells: ObservedExpected) -> Markup:
-    large = np.flatnonzero(cells.rows >= CELL_ROWS)
-    shown = {name: np.array(column)[large[:WORST]] for name, column in cells._table().items()}
-    return element(
-        "div",
-        element("h3", "Observed against predicted by cell"),
-        element(
-            "p",
-            f"{len(large):,} of {len(cells):,} cells have at least {CELL_ROWS} rows. Those that differ most "
-            "are listed. Among many cells, a few differ by several standard errors by chance.",
-        ),
-        refs.table("Cells that differ most, worst first", text_table(shown), sortable=True),
-        class_="appendix",
-    )
 
 
 PAIRS = 10  # in the list of pairs, at most

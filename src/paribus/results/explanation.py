@@ -23,7 +23,7 @@ from paribus.results.marginal import Marginal
 from paribus.results.mixins import PANELS, ReportMixin
 from paribus.results.model_record import ColumnRecord, FileRecord, ModelRecord, RowPredictions, TargetRecord
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import ObservedExpected, Performance, observed_expected
+from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance, brute_lines
 from paribus.results.regions import Regions
 from paribus.results.schema import nested, record
@@ -261,13 +261,6 @@ class Explanation(ReportMixin):
         if not isinstance(new, Explanation):
             raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")
         return drift_of(self, new, independent)
-
-    def observed_expected(self) -> ObservedExpected:
-        """Return observed against predicted averages in the cells of all features, worst first.
-
-        This needs ``y``.
-        """
-        return observed_expected(self.averages)
 
     def __repr__(self) -> str:
         return "\n  ".join(self._lines())
