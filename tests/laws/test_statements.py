@@ -326,12 +326,14 @@ def test_statements_are_those_of_the_rows(seed):
 
 
 @pytest.mark.nightly
+@pytest.mark.alone  # which counts what was compared in one process
 @pytest.mark.parametrize("seed", range(20, 20 + CONFIGURATIONS))
 def test_statements_of_many_configurations(seed):
     check_statements(Rows(random_case(seed, most_rows=5_000)))
 
 
 @pytest.mark.nightly
+@pytest.mark.alone  # which counts what was compared in one process
 def test_many_values_of_most_codes_were_computed_again():
     """Runs after the configurations, and prints what they compared."""
     found = {name: COUNTED[name] for name in sorted(COUNTED)}
