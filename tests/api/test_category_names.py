@@ -180,7 +180,7 @@ def test_note_on_groups_without_sampled_rows_has_names(trees, X):
     groups = explainer.partial_dependence("age", subsample=50)
     assert list(groups) == ["Oslo", "Rome"]
     texts = [note.text for note in groups.notes if note.code == NoteCode.SMALL_GROUP]
-    assert texts == ["there is no result for city = Bern, because no row of the sample is there"]
+    assert texts == ["city = Bern has 0 rows in the sample, and therefore no result"]
 
 
 def test_named_booleans_are_codes_zero_and_one(X):
@@ -203,7 +203,7 @@ def test_note_on_a_nearly_constant_feature_has_the_name(X):
     X = X.assign(city=np.where(np.arange(len(X)) < 4, 1, 0))
     curve = paribus.Explainer(interaction_of_codes, X, category_names=NAMES).partial_dependence("city")
     texts = [note.text for note in curve.notes if note.code == NoteCode.NEARLY_CONSTANT]
-    assert texts == ["city is Oslo in 99.0% of the data"]
+    assert texts == ["city is Oslo in 99% of the data"]
 
 
 def test_report_and_saved_explanation_have_names_and_no_codes(explanation, tmp_path):

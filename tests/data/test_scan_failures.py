@@ -98,7 +98,7 @@ def test_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_pat
     one = read["a"] if verb == "effects" else read
     assert one.provenance.rows == ROWS - 700
     assert sorted(text.split()[0] for text in one.provenance.skipped) == [str(f) for f in files[:2]]
-    assert any("2 files were skipped" in note and str(files[0]) in note for note in one.notes)
+    assert any("skipped 2 files: " in note and str(files[0]) in note for note in one.notes)
     if verb == "effects":
         all_same(read, kept)
     else:
@@ -111,7 +111,7 @@ def test_of_many_skipped_files_note_names_few(tmp_path):
         emptied(file)
     read = paribus.Explainer(asked, tmp_path, on_error="skip").partial_dependence("a", grid_resolution=3)
     assert len(read.provenance.skipped) == 5
-    assert any("5 files were skipped" in note and "and 2 more" in note for note in read.notes)
+    assert any("skipped 5 files: " in note and "and 2 more" in note for note in read.notes)
 
 
 def test_if_every_file_is_bad_there_is_nothing_to_skip_to(tmp_path):

@@ -80,10 +80,10 @@ def test_importance_by_effect_draws_and_says_so():
     want = paribus.feature_importance(product_of_three, MANY[rows], subsample=None)
     assert bits(found) == bits(want)
     assert (found.provenance.sampled_rows, found.provenance.seed) == (80, 2)
-    assert any("computed on 80 of 560 rows" in note for note in found.notes)
+    assert any("interactions used 80 rows of 560" in note for note in found.notes)
     by_default = paribus.feature_importance(product_of_three, MANY)
     assert by_default.provenance.sampled_rows is None
-    assert any("computed on 500 of 560 rows" in note for note in by_default.notes)
+    assert any("interactions used 500 rows of 560" in note for note in by_default.notes)
     one, many = (paribus.feature_importance(fitted("lightgbm"), MANY, n_jobs=jobs) for jobs in (1, 4))
     assert bits(one) == bits(many)
     assert one.provenance.predictions == 0

@@ -50,7 +50,7 @@ def test_h_statistic_sampled_rows_are_the_first_in_the_order_of_their_hash(name,
     alike(found, paribus.h_statistic(fitted(name), MANY[rows], subsample=None), 1e-12)
     provenance = found.provenance
     assert (provenance.rows, provenance.sampled_rows, provenance.seed) == (560, 50, seed or 0)
-    assert any("computed on 50 of 560 rows" in note for note in found.notes)
+    assert any("interactions used 50 rows of 560" in note for note in found.notes)
     assert f"averaged over 50 of 560 rows, sampled with seed {seed or 0}" in repr(found)
 
 
@@ -72,7 +72,7 @@ def test_h_statistic_auto_is_every_row_of_trees_and_five_hundred_of_others():
     assert (brute.provenance.sampled_rows, brute.provenance.seed, brute.provenance.points) == (500, 0, 500)
     every = paribus.h_statistic(product_of_three, MANY, [0, 1], subsample=None)
     assert (every.provenance.sampled_rows, every.provenance.points) == (None, 560)
-    assert not any("computed on" in note for note in every.notes)
+    assert not any("interactions used" in note for note in every.notes)
     assert "averaged over 560 rows (unweighted)" in repr(every)
     larger = paribus.h_statistic(product_of_three, MANY, [0, 1], subsample=9_999)
     assert bits(larger) == bits(every)

@@ -793,7 +793,7 @@ def test_marginal_files_that_cannot_be_read_are_skipped_when_requested(tmp_path)
     folder = written(tmp_path / "rows")
     (tmp_path / "rows" / "9.parquet").write_bytes(b"no parquet")
     found = paribus.Explainer(model, folder, y="y", on_error="skip").marginal()
-    assert any("1 file was skipped" in note for note in found.notes)
+    assert any("skipped 1 file: " in note for note in found.notes)
     with pytest.raises(paribus.errors.SourceError):
         paribus.marginal(model, folder, y="y")
 

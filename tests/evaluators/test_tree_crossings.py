@@ -119,7 +119,7 @@ def test_rows_are_drawn_and_their_number_can_be_chosen():
     model = hist("Classifier").fit(TRAIN, TWO)
     found = paribus.h_statistic(model, MANY, [0, 1])
     assert found.provenance.sampled_rows == 500
-    assert any("computed on 500 of 560 rows" in note for note in found.notes)
+    assert any("interactions used 500 rows of 560" in note for note in found.notes)
     rows = sample_numbers(np.arange(560), 0, 500)
     alike(found, paribus.h_statistic(model, MANY[rows], [0, 1]), 1e-12)
     every = paribus.h_statistic(model, MANY, [0, 1], subsample=None)

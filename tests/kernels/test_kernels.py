@@ -889,7 +889,7 @@ def test_a_damaged_cache_that_cannot_be_written_is_compiled_for_this_process(mon
         return compile_(None)
 
     monkeypatch.setattr(twice, "_compiled", fails)
-    monkeypatch.setattr(twice, "files", lambda folder: [folder / "missing" / "twice.nbi"])
+    monkeypatch.setattr(twice, "files", lambda folder: [folder / "missing" / "twice.nbi"] if folder else [])
     assert not twice.loaded
     twice(4.0)
     assert twice.loaded

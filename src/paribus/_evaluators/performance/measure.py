@@ -344,8 +344,9 @@ def _r_squared_error(moments: CellMoments, average: float, variance: float, unex
     y, second, third, f = moments.weight_sq * moments.mean_sq
     fourth = moments.sum_of_squares[1] + moments.weight_sq * moments.mean_sq[1] ** 2
     gap = moments.mean[3] - average
+    # Products, as powers of floats raise where they overflow.
     a, b, c = 1 - unexplained, -2 * unexplained * gap, -unexplained * gap**2
-    squares = a**2 * fourth + 2 * a * b * third + (b**2 + 2 * a * c) * second
+    squares = a * a * fourth + 2 * a * b * third + (b * b + 2 * a * c) * second
     squares += 2 * b * c * (y - f) + c**2 * moments.weight_sq
     with np.errstate(invalid="ignore"):
         return float(np.sqrt(max(0.0, squares.sum()) * rows / (rows - 1)) / (weight * variance))
