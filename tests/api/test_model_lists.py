@@ -699,7 +699,7 @@ def test_relative_effects_center_each_model():
     assert_array_equal(centered.by_model.missing, effect.by_model.missing - effect.by_model.values[..., 3])
     assert_allclose(centered.average, centered.by_model.values.mean(axis=0), atol=1e-14)
     assert centered.standard_error is None
-    assert any("needs a single model, for kind='both'" in note for note in centered.notes)
+    assert any("needs a single model and kind='both'" in note for note in centered.notes)
     assert centered.centered(at=at).notes == centered.notes
     surface = paribus.partial_dependence(
         refits(), table(), ["temp", "wind"], grid_resolution=4, progress=False

@@ -117,7 +117,7 @@ def test_scan_every_model_gives_bits_of_same_rows_in_memory(folder, name, weight
     check(folder, name, weighted)
 
 
-@pytest.mark.parametrize("source", ["lazy frame", "reader", "Dask", "batches of polars"])
+@pytest.mark.parametrize("source", ["lazy frame", "Dask", "batches of polars"])
 def test_scan_function_that_is_requested_gives_same_bits_from_streams(folder, tmp_path, source):
     check(SOURCES[source](folder, tmp_path), "asked")
 

@@ -468,7 +468,7 @@ def test_splits_of_many_rows_are_searched_in_a_sample_and_curves_use_all(weighte
     found = paribus.regions(model, X, ["a"], sample_weight=given, **QUIET)["a"]
     assert len(found.regions) > 1
     assert (found.provenance.sampled_rows, found.provenance.seed) == (700, 0)
-    assert any("searched for in 700 of" in note for note in found.notes)
+    assert any("the search for regions used 700 rows of" in note for note in found.notes)
     counted = np.flatnonzero(weight)
     sample = counted[sample_numbers(counted, 0, 700)]
     assert found.prediction_variance == pytest.approx(

@@ -830,12 +830,11 @@ def test_who_computed_is_recorded(client, model, files):
     assert paribus.partial_dependence(model, files, "a").provenance.executor == "this process"
 
 
-@pytest.mark.parametrize("kind", ["lazy", "batches", "reader"])
+@pytest.mark.parametrize("kind", ["lazy", "batches"])
 def test_a_stream_is_refused_with_the_way_out(client, model, frame, kind):
     X = {
         "lazy": lambda: pl.DataFrame({name: frame[name].to_numpy() for name in NAMES}).lazy(),
         "batches": lambda: lambda: iter([frame[NAMES]]),
-        "reader": lambda: pa.Table.from_pandas(frame[NAMES]).to_reader(),
     }[kind]()
     with pytest.raises(paribus.errors.OptionError, match=r"executor= needs rows .* Write X to Parquet"):
         paribus.Explainer(model, X, executor=client).effects()
