@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 NONE = "–"  # in the place of an unknown number
+ROUNDING = 1e-12  # of a number: a smaller standard error is rounding
 
 
 def number(value: float) -> str:
@@ -155,7 +156,7 @@ def measured(value: float, error: float) -> str:
     """
     if math.isnan(value):
         return NONE
-    if not (math.isfinite(error) and error > 0):
+    if not (math.isfinite(error) and error > ROUNDING * abs(value)) or value == 0:
         return brief(value)
     return f"{brief(value, -math.floor(math.log10(error)))} ± {short(error)}"
 

@@ -63,9 +63,8 @@ class NoteCode(StrEnum):
         "PAR101",
         "issue",
         "part of a curve combines values that do not occur together",
-        "{feature} and {partner} are not independent ({measure} {association}); {share:%} of this"
-        " {what} combines values of the two that do not occur together; compare "
-        "accumulated_local_effects",
+        "{share:%} of this {what} combines values of {feature} and {partner} that do not occur together "
+        "({measure} {association}); compare accumulated_local_effects",
     )
     MISSING_VALUES = (
         "PAR102",
@@ -142,8 +141,7 @@ class NoteCode(StrEnum):
         "PAR114",
         "tip",
         "most of the movement of a curve lies where data is sparse",
-        "{share:%} of the movement of the curve of {feature} lies at values around which only "
-        "{data:%} of the data is",
+        "{share:%} of the movement of the curve of {feature} is at values with only {data:%} of the data",
     )
     QUANTILES_ESTIMATED = (
         "PAR115",

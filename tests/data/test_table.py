@@ -490,7 +490,7 @@ def test_table_dates_with_zone_say_that_they_are_reported_in_utc(tmp_path):
     tables = frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), tmp_path / "zoned.parquet"
     for table in tables:
         effect = paribus.partial_dependence(lambda t: np.asarray(t["x"], float), table, "when")
-        assert "when is reported in UTC; its own time zone is America/New_York" in effect.notes
+        assert "when is reported in UTC; its time zone is America/New_York" in effect.notes
     for other in (when.tz_convert("UTC"), when.tz_localize(None)):
         effect = paribus.partial_dependence(lambda t: t["x"], frame.assign(when=other), "when")
         assert not any("UTC" in note for note in effect.notes)

@@ -899,6 +899,8 @@ def moves(rows, values):
     if shape.name in ("flat", "wavy", "undefined"):
         inside = heights[ends[0] : ends[1] + 1][known[ends[0] : ends[1] + 1]]
         reached = [inside.min(), inside.max()]
+        if shape.monotonicity is not None and inside.argmax() < inside.argmin():
+            reached.reverse()
     else:
         reached = [heights[g] for g in path]
     if shape.name == "categories":
@@ -924,7 +926,11 @@ def reach(rows, name):
 
 
 def others_move(rows, values):
-    others = [name for name in rows.explanation.effects if len(rows.grid(name))][2:]
+    named = [part.values["feature"] for part in rows.explanation.sentences if "heights" in part.values]
+    curves = [name for name in rows.explanation.effects if len(rows.grid(name))]
+    assert named == curves[: len(named)]
+    assert len(named) == 2 or not any(reach(rows, name) > 1e-9 for name in curves[len(named) :])
+    others = curves[len(named) :]
     furthest = max(reach(rows, name) for name in others)
     assert reach(rows, values["feature"]) >= furthest * (1 - 1e-6)
     return {"features": len(others), "range": furthest}
@@ -983,7 +989,8 @@ SENTENCES = {
     r"The model predicts ": is_predicted,
     r"On these rows, |How well it predicts is not known": fits,
     r"(As|By) .*, the average ": moves,
-    r"The other .*moves? (it|an output) by at most": others_move,
+    r"The other .*moves? (it|an output) by at most|No (other )?feature moves": others_move,
+    r"Check first: ": lambda rows, values: RECOMPUTED[NoteCode[values["code"]]](rows, values),
     r".* interact most: ": interact,
     r"The curves? .* reproduces? ": are_reproduced,
     r"All averages are over ": are_averaged,

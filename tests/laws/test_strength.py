@@ -189,7 +189,11 @@ def test_report_and_drift_print_the_strength_of_the_definition(tmp_path):
     for one in change.effects:
         assert one.strengths == pytest.approx((want[one.feature],) * 2, rel=1e-6)
     strongest = max(want, key=want.get)
-    row = next(line for line in str(explanation).splitlines() if line.strip().startswith(f"{strongest} "))
+    row = next(
+        line
+        for line in str(explanation).splitlines()
+        if line.strip().startswith(f"{strongest} ") and " ± " in line
+    )
     assert f" {measured(want[strongest], explanation.table[strongest].standard_error)} " in row
 
 

@@ -106,8 +106,10 @@ def test_features_that_go_together_are_told_with_numbers():
     found = paribus.compare(*answers(lambda t: t[:, 0] * t[:, 1], X, 0))
     assert found.share[0] > 0.2
     first, second = found.notes[:2]
-    assert first.startswith("x0 and x1 are not independent (Spearman correlation 0.9")
-    assert "of this curve combines values of the two that do not occur together" in first
+    assert (
+        "of this curve combines values of x0 and x1 that do not occur together (Spearman correlation 0.9"
+        in first
+    )
     assert second.startswith("ALE of x0 differs from PD by up to ")
     assert f"{100 * found.share[0]:.3g}% of the range" in second
     value = found.effect.grid_values[0]
@@ -160,7 +162,7 @@ def test_every_feature_at_once_and_one_picture_each():
     page = every.plot()
     assert explained(page) == words
     assert any("do not occur together" in note for note in every.notes)
-    assert "are not independent (Spearman correlation 0.95" in figure.notes[-1]
+    assert "combines values of x1 and x0 that do not occur together" in figure.notes[-1]
     assert figure.notes[-1] in page.get_supxlabel().replace("\n", " ")
     assert repr(every).startswith("Effects (compared) of predict: 2 features")
 

@@ -92,7 +92,7 @@ def test_thin_support():
     assert (note.code, note.feature) == (NoteCode.THIN_SUPPORT, "x0")
     assert note.value == pytest.approx(102 / 111)
     assert note.startswith(
-        "91.9% of the movement of the curve of x0 lies at values around which only 0.596% of "
+        "91.9% of the movement of the curve of x0 is at values with only 0.596% of the data"
     )
     assert notes(34.5)  # (34.5 + 2) of 45.5, which is 80.2 %
     assert not notes(33.5)  # (33.5 + 2) of 44.5, which is 79.8 %
@@ -110,7 +110,7 @@ def test_thin_support_is_a_tenth_of_the_data_at_most():
         X = np.repeat(np.arange(12.0), [*[20] * 10, rows, rows])[:, None]
         effects = paribus.effects(lambda t: 100.0 * (t[:, 0] > 10.5), X)
         found.append([note.text.rpartition("only ")[2] for note in support_notes(effects)])
-    assert found == [["8.26% of the data is"], ["5.75% of the data is"]]
+    assert found == [["8.26% of the data"], ["5.75% of the data"]]
 
 
 def test_local_effects_that_differ(X):

@@ -168,7 +168,7 @@ def test_first_sentences_say_what_is_predicted_and_how_well_next_to_a_constant()
     assert re.match(r"The model predicts income: on average (\S+); the average target is \1\.", told[0])
     assert re.match(r"On these rows, R² is \S+ ± \S+ \(0 for a constant .* and root mean squared", told[1])
     several = of_classes().sentences[0]
-    assert several.text.startswith("The model predicts a probability for each output: a ")
+    assert several.text.startswith("The model predicts a probability for each output: 0.167 for a ")
     assert set(several.values["predicted"]) == set(of_classes().output_names)
 
 

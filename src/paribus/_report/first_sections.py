@@ -119,7 +119,10 @@ def _findings_line(refs: References, kinds: Mapping[NoteCode, list[Note]], sever
         element("span", "; ".join(meanings[:NAMED]), more),
     )
     listed = (_finding_item(refs, code, notes) for code, notes in found.items())
-    return folded(head, element("ol", *listed, class_="findings"), class_=f"line {severity}")
+    others = dict.fromkeys(note.code for note in refs.notes if note.code.severity == severity)
+    names = [f"{code.value} ({code.meaning})" for code in others if code not in found]
+    further = element("p", "In notes only: ", "; ".join(names), ".", class_="small") if names else None
+    return folded(head, element("ol", *listed, class_="findings"), further, class_=f"line {severity}")
 
 
 def _limits_line(explanation: Explanation, limitations: Sequence[Markup]) -> Markup:

@@ -11,6 +11,7 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import brief, measured, span
+from paribus.meaning import Scale
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Metric
 from paribus.results.repr_text import explained_text
@@ -69,7 +70,9 @@ class ShownCurve:
         if self.shape.name in ("U", "inverted U"):
             return sorted({self.start, low if self.shape.name == "U" else high, self.stop})
         directed = self.shape.name in (*MONOTONE["rising"], *MONOTONE["falling"])
-        return [self.start, self.stop] if directed else [low, high]
+        if directed:
+            return [self.start, self.stop]
+        return [low, high] if self.shape.monotonicity is None else sorted((low, high))
 
     @property
     def path_text(self) -> str:
@@ -113,12 +116,17 @@ def sentences_of(explanation: Explanation) -> tuple[Sentence, ...]:
 def _sentences(explanation: Explanation) -> Iterator[Sentence]:
     yield _predicted(explanation)
     yield _fit(explanation)
+    for note in explanation.verdict:
+        if note.code.order == "first" and note.severity == "issue":
+            yield Sentence(f"Check first: {note.text}.", {"code": note.code.name, **note.values})
     known = {
         effect.feature_names[0]: shown_curve(effect, explanation.shapes.widest(effect.feature_names[0]))
         for effect in explanation.effects.effects
     }
     curves = {name: curve for name, curve in known.items() if curve is not None}
-    strongest, others = list(curves)[:STRONGEST], list(curves)[STRONGEST:]
+    moving = [name for name, curve in curves.items() if curve.reach > 0]
+    strongest = moving[:STRONGEST]
+    others = [name for name in curves if name not in strongest]
     yield from (_effect(explanation, name, curves[name]) for name in strongest)
     if others:
         most = max(others, key=lambda name: curves[name].reach)
@@ -126,6 +134,8 @@ def _sentences(explanation: Explanation) -> Iterator[Sentence]:
         moved = "it" if len(explanation.output_names) == 1 else "an output"
         values = {"features": len(others), "range": curves[most].reach, "feature": most}
         text = f"{many} {moved} by at most {brief(curves[most].reach)} ({fitted(most, NAME)})."
+        if curves[most].reach == 0:
+            text = f"No other feature moves {moved}." if strongest else f"No feature moves {moved}."
         yield Sentence(text, values)
     yield from _strongest_pair(explanation)
     yield from _shares(explanation)
@@ -143,7 +153,7 @@ def _predicted(explanation: Explanation) -> Sentence:
     values = {"predicted": means, "observed": observed}
     if len(outputs) > 1:
         parts = [
-            f"{fitted(output, NAME)} {brief(means[output])}"
+            f"{brief(means[output])} for {fitted(_bare_label(scale, output), NAME)}"
             + (f" (observed: {brief(observed[output])})" if output in observed else "")
             for output in outputs[:OUTPUTS]
         ]
@@ -160,6 +170,11 @@ def _predicted(explanation: Explanation) -> Sentence:
         observed_text = "the share of this class in the rows is" if is_class else "the average target is"
         text += f"; {observed_text} {brief(target.mean)}"
     return Sentence(f"{text}.", values)
+
+
+def _bare_label(scale: Scale, output: str) -> str:
+    """Return the name of an output without the unit, such as ``"class 1"``."""
+    return scale.label(output).removeprefix(f"{scale.base} of ").removeprefix("predicted ")
 
 
 def _fit(explanation: Explanation) -> Sentence:

@@ -488,7 +488,7 @@ class Parts:
         pairs = "" if self.interactions is not None else "interactions were not computed"
         groups = "" if self.by_group is not None else "it needs groups, by="
         return dict.fromkeys(ALWAYS, "") | {
-            NoteCode.EXTRAPOLATION: "" if extrapolation else "it needs two features and more rows",
+            NoteCode.EXTRAPOLATION: "" if extrapolation else "it needs two features and 180 rows",
             NoteCode.DIRECTION_VIOLATED: ""
             if any(course.is_declared for course in courses)
             else "no direction is declared",

@@ -207,7 +207,7 @@ def sparkline(x: Floats | None, y: Floats) -> str:
     lowest, highest = _sparkline_limits(y, room=ROOM if x is None else 0.0)
     y = np.clip(y, lowest, highest)  # infinite heights
     mark: Mark = Line(at, y, PALETTE[0], width=1.2)
-    if x is None:
+    if x is None and np.any(y != y[:1]):
         base = np.full(len(y), min(max(lowest, 0.0), highest))
         mark = Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base)
     beside = (-0.5, len(y) - 0.5) if x is None else (None, None)
