@@ -41,7 +41,6 @@ def showing_compilation(progress: bool | None) -> Iterator[None]:
 
 PATIENCE = 2.0  # seconds before a bar is shown
 ANNOUNCED = 10.0  # seconds of predictions that are announced before
-WARM = 0.5  # seconds before the pace is used, because the first call is often slow
 SHORT = 1.0  # seconds of a pass without a line in the log
 OFTEN = 30.0  # seconds after which another line is logged
 LOG = logging.getLogger("paribus")
@@ -67,17 +66,15 @@ def with_progress(
     """Pass states on while counting their rows; ``before`` rows were done earlier.
 
     With ``progress=None``, the bar appears after two seconds, or after the first block if that is later: a
-    line announces a long first block, which may have all rows. The bar appears earlier if the pace after half
-    a second predicts a longer duration. Without a terminal or notebook, lines are logged instead.
+    line announces a long first block, which may have all rows. Without a terminal or notebook, lines are
+    logged instead.
     """
     bar = _Bar(rows, before, describe_passes(doing))
-    start = perf_counter()
     timer = None if progress is False else bar.shown_later()
     try:
         for number, work, state in results:
             bar.advance(work)
-            left = None if rows is None else rows - before
-            if _shows_bar(progress, perf_counter() - start, bar.done - before, left):
+            if progress:
                 bar.show()
             yield number, state
         bar.all_done = True
@@ -135,15 +132,6 @@ def _pass_words(name: str) -> str:
     verb = name.split("-")[0]
     first = re.search("-(coverage|curves)", name)
     return WORDS.get(verb, verb.replace("_", " ")) + (", first pass" if first else "")
-
-
-def _shows_bar(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
-    """Return whether to show the bar after a block, from the expected total time."""
-    if progress is not None:
-        return progress
-    if rows is None or done > rows - 0.5:
-        return False
-    return elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
 
 
 def has_bars() -> bool:
