@@ -120,11 +120,6 @@ def plotly(folder):
     effect().plot(backend="plotly").write_html(folder / "curve.html")
 
 
-def xarray(folder):
-    """Return arrays with names."""
-    assert effect().to_xarray()["average"].dims
-
-
 def dask(folder):
     """Compute on a cluster of this process, with the same bits."""
     from distributed import Client
@@ -185,13 +180,12 @@ PRESENT = {
     "parquet": parquet,
     "plot": plot,
     "plotly": plotly,
-    "xarray": xarray,
     "dask": dask,
     "spark": spark,
     "skops": skops,
 }
 # Who has no Dask or Spark has no client or session to pass.
-ABSENT = {"parquet": lacks_parquet, "plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
+ABSENT = {"parquet": lacks_parquet, "plot": plot, "plotly": plotly, "skops": lacks_skops}
 
 
 def main(extras):

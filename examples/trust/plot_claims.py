@@ -49,9 +49,9 @@ print(explanation.performance)
 explanation.averages["age"].plot(title="Claims per year by age, weighted by exposure")
 
 # %%
-# The cells with the largest differences, in standard errors. A few of so many cells differ by two or
-# three standard errors by chance.
-print(explanation.observed_expected())
+# The largest difference of each feature, in standard errors. A few of so many cells differ by two or three
+# standard errors by chance.
+print(explanation.averages)
 
 # %%
 # Only a simulation has the truth: the frequency of the drivers whose age is missing.
