@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
+from paribus._contracts import NOMINAL, Array, Flags, Floats
 from paribus._data.table import ScratchBuffer, Table
 from paribus._models.libraries import boosting_library, library_for
-from paribus._models.libraries.library import Library
 from paribus._models.parameters import METHODS, SURVIVAL_METHODS, kind_of, package_of, steps_of, unbound
 from paribus._models.predictor import Model, Predictor, as_outputs
 from paribus._models.survival import SCALES as SURVIVAL_SCALES
@@ -102,21 +101,17 @@ def _sampled_rows_mask(table: Table) -> Flags:
         searched = np.unique(np.linspace(0, len(table) - 1, SEARCHED).astype(int))
         few = table.keep(np.isin(np.arange(len(table)), searched))
         for feature in nominal:
-            added = searched[_first_row_of_each_category(few, feature)]
+            try:
+                column = few.column(feature)
+            except FeatureError:
+                continue
+            if column.kind not in NOMINAL:  # numbers may have dtype object
+                continue
+            codes, _ = column.factorized()
+            first_of_each = np.unique(codes, return_index=True)[1]
+            added = searched[np.flatnonzero(~column.missing)[first_of_each]]
             mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
     return mask
-
-
-def _first_row_of_each_category(table: Table, feature: int) -> Integers:
-    """Return the first row of each category of a column, no rows if it has none or cannot be read."""
-    try:
-        column = table.column(feature)
-    except FeatureError:
-        return np.empty(0, np.int64)
-    if column.kind not in NOMINAL:  # numbers may have dtype object
-        return np.empty(0, np.int64)
-    codes, _ = column.factorized()
-    return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
 
 
 def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
@@ -180,39 +175,41 @@ def _extreme_rows(table: Table, chosen: Flags) -> tuple[list[int], int | None]:
         if numbers is not None and np.isfinite(numbers[sample]).any():
             columns.append(numbers)
     rows: list[int] = []
-    furthest: tuple[float, int | None] = 0.0, None
-    for numbers, found in zip(columns, _smallest_and_largest(columns, len(table)), strict=True):
+    largest_distance = 0.0
+    furthest: int | None = None
+    for numbers, ends in zip(columns, _smallest_and_largest(columns, len(table)), strict=True):
         usual = numbers[sample]
         usual = usual[np.isfinite(usual)].astype(np.float64)
         with np.errstate(all="ignore"):
-            for row in sorted(found):
+            for row in sorted(ends):
                 rows.append(row)
-                far = abs(float(numbers[row]) - usual.mean()) / (usual.std() or 1.0)
-                if np.isfinite(far) and far > furthest[0]:
-                    furthest = far, row
-    return rows, furthest[1]
+                distance = abs(float(numbers[row]) - usual.mean()) / (usual.std() or 1.0)
+                if np.isfinite(distance) and distance > largest_distance:
+                    largest_distance, furthest = distance, row
+    return rows, furthest
 
 
 def _smallest_and_largest(columns: list[Array], rows: int) -> list[set[int]]:
     """Return the rows of the smallest and the largest number of each column."""
-    found: list[list[int]] = [[] for _ in columns]
+    candidates_of_columns: list[list[int]] = [[] for _ in columns]
     for first in range(0, rows, PORTION):  # whose columns fit in the cache, where these are interleaved
         parts = [numbers[first : first + PORTION] for numbers in columns]
         # Columns of different dtypes are searched one by one, because a common dtype would round integers.
         together = [np.stack(parts)] if len({part.dtype for part in parts}) == 1 else [p[None] for p in parts]
-        ends = [
-            end for some in together for end in zip(some.argmin(axis=1), some.argmax(axis=1), strict=True)
-        ]
-        for own, part, (low, high) in zip(found, parts, ends, strict=True):
+        ends: list[tuple[int, int]] = []
+        for block in together:
+            ends += zip(block.argmin(axis=1), block.argmax(axis=1), strict=True)
+        for candidates, part, (low, high) in zip(candidates_of_columns, parts, ends, strict=True):
             if part[low] == part[low]:
-                own += [first + int(low), first + int(high)]
+                candidates += [first + int(low), first + int(high)]
             else:  # the first missing number
-                known = np.flatnonzero(~np.isnan(part))
-                some = part[known]
-                own += [first + int(known[at]) for at in (some.argmin(), some.argmax())] if len(known) else []
+                present = np.flatnonzero(~np.isnan(part))
+                if len(present):
+                    low, high = present[part[present].argmin()], present[part[present].argmax()]
+                    candidates += [first + int(low), first + int(high)]
     return [
-        {own[int(numbers[own].argmin())], own[int(numbers[own].argmax())]}
-        for own, numbers in zip(found, columns, strict=True)
+        {candidates[int(numbers[candidates].argmin())], candidates[int(numbers[candidates].argmax())]}
+        for candidates, numbers in zip(candidates_of_columns, columns, strict=True)
     ]
 
 
@@ -238,8 +235,15 @@ def predictor_of(estimator: Any, response_method: str, times: Any = None) -> tup
         method = SURVIVAL if response_method == "auto" else response_method
         return SurvivalPredictor.of(estimator, method, describe(estimator), times), method
     library = library_for(estimator, boosting=True)
-    if library is not None and library.is_native(estimator):
-        return _native_predictor(library, estimator, response_method)
+    if library is not None and library.is_native(estimator):  # its predict has the scale of its objective
+        if response_method == "predict_proba":
+            raise OptionError(
+                "response_method='predict_proba': a native Booster has only predict, which returns "
+                "probabilities when its objective does; leave it at 'auto'"
+            )
+        keywords = library.margin(estimator) if response_method == "decision_function" else {}
+        predictor = library.native_predictor(estimator, keywords)
+        return predictor, "predict" if response_method == "auto" else response_method
     if is_model(estimator):
         return _method_predictor(estimator, response_method)
     if getattr(estimator, "refit", None) is False:
@@ -261,26 +265,6 @@ def predictor_of(estimator: Any, response_method: str, times: Any = None) -> tup
     return Predictor(estimator, None), "callable"
 
 
-def _native_predictor(library: Library, booster: Any, response_method: str) -> tuple[Predictor, str]:
-    """Return the predictor of a native booster, whose ``predict`` has the scale of its objective."""
-    if response_method == "predict_proba":
-        raise OptionError(
-            "response_method='predict_proba': a native Booster has only predict, which returns "
-            "probabilities when its objective does; leave it at 'auto'"
-        )
-    keywords = library.margin(booster) if response_method == "decision_function" else {}
-    predictor = library.native_predictor(booster, keywords)
-    return predictor, "predict" if response_method == "auto" else response_method
-
-
-def _margin_predictor(estimator: Any) -> Predictor | None:
-    """Return the predictor of the margin of a boosting wrapper, or of a pipeline that ends in one."""
-    library = boosting_library(estimator)
-    if library is None:
-        return None
-    return Predictor(estimator, "predict", library.margin((steps_of(estimator) or [estimator])[-1]))
-
-
 def has_margin(estimator: Any) -> bool:
     """Return whether a model can predict its margin."""
     return hasattr(estimator, "decision_function") or boosting_library(estimator) is not None
@@ -288,8 +272,12 @@ def has_margin(estimator: Any) -> bool:
 
 def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     has = [method for method in METHODS if hasattr(estimator, method)]
-    if has == ["predict"] or response_method == "predict":
-        _refuse_clusters(estimator)
+    if (has == ["predict"] or response_method == "predict") and kind_of(estimator) == "clusterer":
+        raise ModelError(
+            f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "
+            "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "
+            "model.transform for distances"
+        )
     if response_method == "auto":
         order = ("predict_proba", "decision_function", "predict")
         method = next(m for m in order if m in has)
@@ -301,9 +289,10 @@ def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, 
             )
         return Predictor(estimator, method), method
     if response_method == "decision_function" and response_method not in has:
-        margin = _margin_predictor(estimator)
-        if margin is not None:
-            return margin, response_method
+        library = boosting_library(estimator)
+        if library is not None:
+            last = (steps_of(estimator) or [estimator])[-1]
+            return Predictor(estimator, "predict", library.margin(last)), response_method
     if response_method not in has:
         way_out = did_you_mean(response_method, has)
         if response_method == "predict_proba" and "decision_function" in has:
@@ -315,16 +304,6 @@ def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, 
             f"response_method={response_method!r}: {describe(estimator)} has no such method{way_out}"
         )
     return Predictor(estimator, response_method), response_method
-
-
-def _refuse_clusters(estimator: Any) -> None:
-    """Refuse clusterers, because an average of labels has no meaning."""
-    if kind_of(estimator) == "clusterer":
-        raise ModelError(
-            f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "
-            "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "
-            "model.transform for distances"
-        )
 
 
 def _predict_copies(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
@@ -378,7 +357,8 @@ def _pick_and_name_outputs(
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
     """Return the reported output columns, None for all, and their names.
 
-    For two classes only the second one is reported, unless ``every`` is set.
+    For two classes only the second one is reported, also of each of several targets, unless ``every`` is
+    set.
     """
     if isinstance(predictor, SurvivalPredictor):
         return None, predictor.names
@@ -386,44 +366,29 @@ def _pick_and_name_outputs(
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
-            return _multi_target_outputs(classes, [np.shape(block)[1] for block in raw], every)
-        if outputs == 2 and not every and not _is_multilabel(estimator, prediction):
-            known = [] if classes is None or np.ndim(classes) != 1 else list(classes)
-            return (1,), (str(known[1]) if len(known) == 2 else "1",)
+            columns: list[int] = []
+            names: list[str] = []
+            first = 0
+            for target, block in enumerate(raw):
+                width = np.shape(block)[1]
+                labels = classes[target] if classes is not None else range(width)
+                for k in [1] if width == 2 and not every else range(width):
+                    columns.append(first + k)
+                    names.append(f"target {target}: {labels[k]}")
+                first += width
+            return tuple(columns), tuple(names)
+        if outputs == 2 and not every and not getattr(estimator, "multilabel_", False):
+            sums = prediction.sum(axis=1)
+            if np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4):  # those of separate labels need not
+                labels = [] if classes is None or np.ndim(classes) != 1 else list(classes)
+                return (1,), (str(labels[1]) if len(labels) == 2 else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
         return None, _class_names(getattr(estimator, "classes_", None), outputs)
-    columns = getattr(raw, "columns", None)
-    if columns is not None and len(columns) == outputs:
-        return None, tuple(str(column) for column in columns)
+    header = getattr(raw, "columns", None)
+    if header is not None and len(header) == outputs:
+        return None, tuple(str(label) for label in header)
     return None, _default_output_names(outputs)
-
-
-def _is_multilabel(estimator: Any, prediction: Floats) -> bool:
-    """Return whether two probabilities belong to separate labels. Those of two classes sum to one."""
-    if getattr(estimator, "multilabel_", False):
-        return True
-    sums = prediction.sum(axis=1)
-    return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
-
-
-def _multi_target_outputs(
-    classes: Any, widths: list[int], every: bool
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return columns and names of the outputs of a classifier with several targets.
-
-    For targets with two classes only the second one is reported, unless ``every`` is set.
-    """
-    columns: list[int] = []
-    names: list[str] = []
-    first = 0
-    for target, width in enumerate(widths):
-        labels = classes[target] if classes is not None else range(width)
-        for k in [1] if width == 2 and not every else range(width):
-            columns.append(first + k)
-            names.append(f"target {target}: {labels[k]}")
-        first += width
-    return tuple(columns), tuple(names)
 
 
 def _class_names(classes: Any, outputs: int) -> tuple[str, ...]:
@@ -494,30 +459,26 @@ def adapt_models(
     if several is None:
         return (adapt(estimator, table, **options),)
     models = []
-    for index, one in enumerate(several):
+    for index, member in enumerate(several):
         try:
-            models.append(adapt(one, table, **options))
+            models.append(adapt(member, table, **options))
         except (ModelError, OptionError) as error:
             raise type(error)(f"estimator[{index}]: {error}") from error
+    first = models[0]
     for index, model in enumerate(models):
-        _check_same_outputs(models[0], model, index)
+        if model.scale != first.scale:
+            differs, other = (f"a {m.scale} (by {m.response})" for m in (model, first))
+            way_out = "name a response_method that means the same for all"
+        elif model.n_outputs != first.n_outputs:
+            differs, other = (count(m.n_outputs, "output") for m in (model, first))
+            way_out = "fit them all on the same classes or targets"
+        elif model.output_names != first.output_names:
+            differs, other = (f"outputs named {', '.join(m.output_names)}" for m in (model, first))
+            way_out = "name them with target_names of Explainer if they are the same"
+        else:
+            continue
+        raise ModelError(
+            f"the models of a list must have the same outputs: estimator[{index}] ({model.name}) has "
+            f"{differs}, and estimator[0] ({first.name}) {other}; {way_out}"
+        )
     return tuple(models)
-
-
-def _check_same_outputs(first: Model, model: Model, index: int) -> None:
-    """Refuse a model whose scale or outputs differ from those of the first."""
-    if model.scale != first.scale:
-        differs, other = (f"a {one.scale} (by {one.response})" for one in (model, first))
-        way_out = "name a response_method that means the same for all"
-    elif model.n_outputs != first.n_outputs:
-        differs, other = (count(one.n_outputs, "output") for one in (model, first))
-        way_out = "fit them all on the same classes or targets"
-    elif model.output_names != first.output_names:
-        differs, other = (f"outputs named {', '.join(one.output_names)}" for one in (model, first))
-        way_out = "name them with target_names of Explainer if they are the same"
-    else:
-        return
-    raise ModelError(
-        f"the models of a list must have the same outputs: estimator[{index}] ({model.name}) has {differs}, "
-        f"and estimator[0] ({first.name}) {other}; {way_out}"
-    )

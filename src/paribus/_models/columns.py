@@ -99,18 +99,14 @@ class PipelinePosition:
             chosen = tuple(self.columns[column] for column in chosen)
         return replace(self, columns=chosen)
 
-    def prepared_for(self, model: Any) -> Preparation | None:
-        """Return the preparation with the meaning of absent sparse entries in the library of a model."""
-        library = library_for(model)
-        if self.preparation is None or library is None:
-            return self.preparation
-        return replace(self.preparation, absent=library.absent)
-
     def of_table(self, ensemble: Ensemble, model: Any) -> Ensemble:
         """Return an ensemble whose encodings refer to the raw table instead of the received columns."""
         if self.raw:
             return ensemble
-        owners = None if self.preparation is None else self.preparation.owners
+        preparation, library = self.preparation, library_for(model)
+        if preparation is not None and library is not None:  # it knows the value of absent sparse entries
+            preparation = replace(preparation, absent=library.absent)
+        owners = None if preparation is None else preparation.owners
         encodings = []
         for encoding in ensemble.encodings:
             column = encoding.feature if self.columns is None else self.columns[encoding.feature]
@@ -118,7 +114,7 @@ class PipelinePosition:
                 encodings.append(replace(encoding, feature=column))
             else:
                 encodings.append(replace(encoding, feature=owners[column], position=column))
-        return replace(ensemble, encodings=tuple(encodings), preparation=self.prepared_for(model))
+        return replace(ensemble, encodings=tuple(encodings), preparation=preparation)
 
 
 # Attributes with nested models that receive the same table, of searches, calibrations, votes and others.
@@ -179,31 +175,31 @@ class FittedColumns:
         Return None instead of positions if the library generated the names and the header has none of them.
         """
         spelled: dict[str, list[int]] = {}
-        for position, own in enumerate(self.spelled(header)):
-            spelled.setdefault(own, []).append(position)
-        found: list[int | None] = []
+        for position, label in enumerate(self.spelled(header)):
+            spelled.setdefault(label, []).append(position)
+        places: list[int | None] = []
         for name in self.names:
-            those = spelled.get(name, [])
-            if len(those) > 1:
-                both = " and ".join(repr(header[position]) for position in those[:2])
+            positions = spelled.get(name, [])
+            if len(positions) > 1:
+                both = " and ".join(repr(header[position]) for position in positions[:2])
                 title = "" if self.library is None else self.library.title
                 raise TableError(
                     f"X has columns {both}, and {title} calls both {name!r}; rename the one the model was "
                     "not fitted on"
                 )
-            found.append(those[0] if those else None)
+            places.append(positions[0] if positions else None)
         lacking = [
             name
-            for name, position in zip(self.names, found, strict=True)
-            if position is None and name not in self.optional
+            for name, place in zip(self.names, places, strict=True)
+            if place is None and name not in self.optional
         ]
-        if len(lacking) == len(found) and self.generated:
+        if len(lacking) == len(places) and self.generated:
             return None
         if lacking:
             more = f" (nor {count(len(lacking) - 1, 'other')})" if len(lacking) > 1 else ""
             near = did_you_mean(lacking[0], header)
             raise TableError(f"X has no column {lacking[0]!r}{more}, which the model was fitted on{near}")
-        return tuple(found)
+        return tuple(places)
 
     def spelled(self, header: tuple[str, ...]) -> tuple[str, ...]:
         """Return a header in the spelling of the library."""
@@ -222,12 +218,24 @@ def fitted_on(estimator: Any) -> FittedColumns | None:
     names = columns_of(estimator)
     if names is None:
         return None
-    optional = _dropped_columns(estimator, names)
+    optional: frozenset[str] = frozenset()
+    transformers = attribute((steps_of(estimator) or [estimator])[0], "transformers_")
+    last = transformers[-1] if isinstance(transformers, list) and transformers else None
+    if isinstance(last, tuple) and last[:2] == ("remainder", "drop"):  # by a leading ColumnTransformer
+        optional = frozenset(names[label] if isinstance(label, int) else str(label) for label in last[2])
     for model in _models_on_same_columns(estimator, names):
         library = library_for(model, boosting=True) or library_for(model)
-        if library is not None and not steps_of(model) and library.has_types(model):
-            types = _column_types(library, model, len(names))
-            return FittedColumns(names, library, **types, optional=optional)
+        if library is None or steps_of(model) or not library.has_types(model):
+            continue
+        try:
+            recorded = library.categories(model)
+        except RefusalError:  # unknown which columns were categorical
+            return FittedColumns(names, library, optional=optional)
+        categories = {position: tuple(values) for position, values in (recorded or {}).items()}
+        numbers = frozenset(range(len(names))).difference(categories)
+        if recorded is None:
+            numbers = library.numbers(model, len(names))
+        return FittedColumns(names, library, categories, numbers, optional)
     return FittedColumns(names, optional=optional)
 
 
@@ -268,8 +276,8 @@ def _inner_models(estimator: Any) -> Iterator[Any]:
     """Yield the nested models that receive the same table, as far as `INNER` lists their attributes."""
     for name in INNER:
         held = attribute(estimator, name)
-        for one in held if isinstance(held, list) else (held,):
-            yield attribute(one, "estimator") if name == "calibrated_classifiers_" else one
+        for inner in held if isinstance(held, list) else (held,):
+            yield attribute(inner, "estimator") if name == "calibrated_classifiers_" else inner
 
 
 def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int, ...]]:
@@ -281,11 +289,11 @@ def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int
     if columns_of(estimator) is not None:
         return
     for inner in _outermost_named_models(estimator, DEEPEST):
-        own = FittedColumns(columns_of(inner) or (), boosting_library(inner))
-        spelled = own.spelled(header)
-        if own.generated or not set(own.names) <= set(spelled):
+        fitted = FittedColumns(columns_of(inner) or (), boosting_library(inner))
+        spelled = fitted.spelled(header)
+        if fitted.generated or not set(fitted.names) <= set(spelled):
             continue
-        positions = [spelled.index(name) for name in own.names]
+        positions = [spelled.index(name) for name in fitted.names]
         if positions != sorted(positions):
             moved = dict(zip(sorted(positions), positions, strict=True))
             yield tuple(moved.get(position, position) for position in range(len(header)))
@@ -298,25 +306,3 @@ def _outermost_named_models(estimator: Any, depth: int) -> Iterator[Any]:
             yield inner
         elif depth:
             yield from _outermost_named_models(inner, depth - 1)
-
-
-def _column_types(library: Library, model: Any, columns: int) -> dict[str, Any]:
-    """Return keyword arguments of `FittedColumns`: categories and numeric columns."""
-    try:
-        categories = library.categories(model)
-    except RefusalError:  # unknown which columns were categorical
-        return {}
-    if categories is None:
-        return {"numbers": library.numbers(model, columns)}
-    known = {position: tuple(values) for position, values in categories.items()}
-    return {"categories": known, "numbers": frozenset(range(columns)).difference(known)}
-
-
-def _dropped_columns(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
-    """Return the columns that a leading ``ColumnTransformer`` drops, so that they may be absent."""
-    first = (steps_of(estimator) or [estimator])[0]
-    parts = attribute(first, "transformers_")
-    last = parts[-1] if isinstance(parts, list) and parts else None
-    if not isinstance(last, tuple) or last[:2] != ("remainder", "drop"):
-        return frozenset()
-    return frozenset(names[one] if isinstance(one, int) else str(one) for one in last[2])

@@ -54,31 +54,29 @@ class Combination:
 
     def outputs(self, computed: Sequence[Floats]) -> Floats:
         """Return the outputs ``(o, ...)`` from the outputs of each part."""
-        every = np.concatenate(computed)
-        total = np.zeros((len(self.weights), *every.shape[1:]))
+        inner = np.concatenate(computed)
+        total = np.zeros((len(self.weights), *inner.shape[1:]))
         for sum_number, row in enumerate(self.weights):
             total[sum_number] += self.constant[sum_number]
             # In a fixed order, so that no bit depends on the number of rows.
             for k in np.flatnonzero(row):
-                total[sum_number] += row[k] * every[k]
-        outputs = total if self.function is None else _apply_function(self.function, total)
+                total[sum_number] += row[k] * inner[k]
+        outputs = total
+        if self.function is not None:
+            try:
+                outputs = self.function(total)
+            except RefusalError:
+                raise
+            except Exception as error:  # of any class
+                raise RefusalError(
+                    f"its function of the sum of its models fails: {failure(error)}", RefusalCode.DATA
+                ) from error
+            if not np.isfinite(outputs).all():
+                raise RefusalError(
+                    "its function of the sum of its models is not finite everywhere", RefusalCode.DATA
+                )
+            refuse_overflow(outputs)
         return outputs if self.columns is None else outputs[list(self.columns)]
-
-
-def _apply_function(function: Function, sums: Floats) -> Floats:
-    """Return a function of sums, or refuse if it fails or its values are not finite."""
-    try:
-        outputs = function(sums)
-    except RefusalError:
-        raise
-    except Exception as error:  # of any class
-        raise RefusalError(
-            f"its function of the sum of its models fails: {failure(error)}", RefusalCode.DATA
-        ) from error
-    if not np.isfinite(outputs).all():
-        raise RefusalError("its function of the sum of its models is not finite everywhere", RefusalCode.DATA)
-    refuse_overflow(outputs)
-    return outputs
 
 
 Structure: TypeAlias = Trees | Additive | Combination  # structures that have exact evaluators
@@ -102,38 +100,31 @@ def weighted_sum(parts: Sequence[Part], weights: Floats, constant: Floats, conte
 
     ``weights`` have the shape ``(o, k)`` for the k outputs of all parts; ``context`` has a few rows.
     """
-    parts, weights, constant = _flattened_sum(parts, weights, constant)
-    others = list(zip(parts, _weights_by_part(parts, weights), strict=True))
-    sums: list[tuple[Part, Floats]] = []
-    for joins, add in ((adds_up, tree_sum), (adds_terms, terms_sum)):
-        chosen = [one for one in others if joins(one[0].structure)]
-        others = [one for one in others if not joins(one[0].structure)]
-        if chosen:
-            alone = not others and not sums
-            members, own = [part.structure for part, _ in chosen], [weight for _, weight in chosen]
-            total = add(members, own, constant if alone else np.zeros_like(constant), context)
-            sums.append((Part(total, len(constant)), np.eye(len(constant))))
-            if alone:
-                return sums[0][0]
-    return _combined([*sums, *(_with_used_outputs(*one, context) for one in others)], constant)
-
-
-def _flattened_sum(
-    parts: Sequence[Part], weights: Floats, constant: Floats
-) -> tuple[tuple[Part, ...], Floats, Floats]:
-    """Return a sum in which nested sums are replaced by their parts."""
-    flat: list[Part] = []
+    flat: list[Part] = []  # nested sums are replaced by their parts
     flat_weights: list[Floats] = []
-    for part, own in zip(parts, _weights_by_part(parts, weights), strict=True):
+    for part, weight in zip(parts, _weights_by_part(parts, weights), strict=True):
         inner = part.structure
         if isinstance(inner, Combination) and inner.function is None and inner.columns is None:
             flat.extend(inner.parts)
-            flat_weights.append(own @ inner.weights)
-            constant = constant + own @ inner.constant
+            flat_weights.append(weight @ inner.weights)
+            constant = constant + weight @ inner.constant
         else:
             flat.append(part)
-            flat_weights.append(own)
-    return tuple(flat), np.hstack(flat_weights), constant
+            flat_weights.append(weight)
+    others = list(zip(flat, _weights_by_part(flat, np.hstack(flat_weights)), strict=True))
+    sums: list[tuple[Part, Floats]] = []
+    for joins, add in ((adds_up, tree_sum), (adds_terms, terms_sum)):
+        chosen = [(part.structure, weight) for part, weight in others if joins(part.structure)]
+        others = [(part, weight) for part, weight in others if not joins(part.structure)]
+        if chosen:
+            alone = not others and not sums
+            members, member_weights = zip(*chosen, strict=True)
+            total = add(members, member_weights, constant if alone else np.zeros_like(constant), context)
+            sums.append((Part(total, len(constant)), np.eye(len(constant))))
+            if alone:
+                return sums[0][0]
+    used = (_with_used_outputs(part, weight, context) for part, weight in others)
+    return _combined([*sums, *used], constant)
 
 
 def _weights_by_part(parts: Sequence[Part], weights: Floats) -> list[Floats]:
@@ -151,26 +142,28 @@ def _with_used_outputs(part: Part, weights: Floats, context: Table) -> tuple[Par
 
 
 def _combined(parts: Sequence[tuple[Part, Floats]], constant: Floats) -> Part:
-    weights = np.hstack([own for _, own in parts])
+    weights = np.hstack([weight for _, weight in parts])
     return Part(Combination(tuple(part for part, _ in parts), weights, constant), len(constant))
 
 
 def picked(part: Part, columns: tuple[int, ...], context: Table) -> Part:
     """Return a part with some of its outputs."""
     structure, chosen = part.structure, list(columns)
-    one = np.eye(part.n_outputs)[chosen]
+    weights = np.eye(part.n_outputs)[chosen]
     for joins, add in ((adds_up, tree_sum), (adds_terms, terms_sum)):
         if joins(structure):
-            return Part(add([structure], [one], np.zeros(len(chosen)), context), len(chosen))
+            return Part(add([structure], [weights], np.zeros(len(chosen)), context), len(chosen))
     if isinstance(structure, (Trees, Additive)) and structure.both and columns == (1,):
         return Part(replace(structure, both=False), 1)
     if isinstance(structure, Combination) and structure.function is not None:
         before = range(part.n_outputs) if structure.columns is None else structure.columns
         return Part(replace(structure, columns=tuple(before[column] for column in chosen)), len(chosen))
     if isinstance(structure, Combination):
-        kept = zip(structure.parts, _weights_by_part(structure.parts, structure.weights[chosen]), strict=True)
-        return _combined([_with_used_outputs(*own, context) for own in kept], structure.constant[chosen])
-    return _combined([(part, one)], np.zeros(len(chosen)))
+        weights_by_part = _weights_by_part(structure.parts, structure.weights[chosen])
+        kept = zip(structure.parts, weights_by_part, strict=True)
+        used = [_with_used_outputs(inner, weight, context) for inner, weight in kept]
+        return _combined(used, structure.constant[chosen])
+    return _combined([(part, weights)], np.zeros(len(chosen)))
 
 
 def linked(part: Part, link: Link, both: bool) -> Part:
@@ -213,7 +206,7 @@ def arrays_of(structure: Structure) -> Iterator[Array]:
         nodes = structure.ensemble
         yield from (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value)
         yield from (nodes.base, nodes.output, nodes.category_set)
-        yield from (one.listed for one in nodes.category_sets)
+        yield from (tested.listed for tested in nodes.category_sets)
 
 
 def rounds_to_single(structure: Structure) -> bool:

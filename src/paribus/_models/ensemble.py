@@ -95,7 +95,12 @@ class Encoding:
 
     def numbers(self, column: Column) -> Floats:
         """Return the numbers of a column, shape ``(n,)``."""
-        present = self._of_categories(column) if self.categories is not None else self._of_numbers(column)
+        if self.categories is not None:
+            present = self._of_categories(column)
+        elif column.kind == "datetime" or (column.kind in NOMINAL and column.values.dtype.kind not in "biuf"):
+            raise RefusalError(f"{column.name!r} is of kind {column.kind}, which the trees know as a number")
+        else:
+            present = self._compared(column.values)
         if not self.accepts_infinite and np.isinf(present).any():
             raise ModelError(f"{column.name!r} {INFINITE}")
         if self.zero_is_missing:
@@ -108,11 +113,6 @@ class Encoding:
         numbers[~column.missing] = present
         return numbers
 
-    def _of_numbers(self, column: Column) -> Floats:
-        if column.kind == "datetime" or (column.kind in NOMINAL and column.values.dtype.kind not in "biuf"):
-            raise RefusalError(f"{column.name!r} is of kind {column.kind}, which the trees know as a number")
-        return self._compared(column.values)
-
     def _compared(self, values: Array) -> Floats:
         """Return numbers in the precision that nodes compare."""
         if self.single and values.dtype != np.float32:
@@ -123,15 +123,15 @@ class Encoding:
 
     def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
-        known: Mapping[Any, float]
+        number_of: Mapping[Any, float]
         if isinstance(self.categories, Mapping):
-            known = self.categories
+            number_of = self.categories
         elif column.categories is not None:
-            known = {category: float(number) for number, category in enumerate(column.categories)}
+            number_of = {category: float(number) for number, category in enumerate(column.categories)}
         else:
             raise RefusalError(f"{column.name!r} declares no categories, which the trees know by their order")
         plain = (category.item() if isinstance(category, np.generic) else category for category in occurring)
-        numbers = np.array([known.get(category, self.unseen) for category in plain], dtype=np.float64)
+        numbers = np.array([number_of.get(category, self.unseen) for category in plain], dtype=np.float64)
         return numbers[codes] if len(codes) else np.empty(0)
 
 
@@ -215,7 +215,11 @@ class Ensemble:
         if not len(self.category_set):
             object.__setattr__(self, "category_set", np.full(len(self.column), -1, np.int32))
         for name in ("roots", "column", "left", "right", "output", "category_set"):
-            object.__setattr__(self, name, _int32_positions(name, getattr(self, name)))
+            positions = getattr(self, name)
+            if np.ndim(positions) != 1 or np.asarray(positions).dtype.kind not in "iu":
+                raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
+            # As kernels need them.
+            object.__setattr__(self, name, np.ascontiguousarray(positions, dtype=np.int32))
         check(self)
 
     @cached_property
@@ -309,13 +313,6 @@ def _numbers_in_table(table: Any, encoding: Encoding) -> Floats:
     return encoding.numbers(table.column(encoding.place))
 
 
-def _int32_positions(name: str, positions: Array) -> Nodes:
-    """Return positions as contiguous integers of 32 bits, as kernels need them."""
-    if np.ndim(positions) != 1 or np.asarray(positions).dtype.kind not in "iu":
-        raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
-    return np.ascontiguousarray(positions, dtype=np.int32)
-
-
 def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
     """Return the largest number of a dtype that goes left of each threshold.
 
@@ -381,8 +378,14 @@ def check(ensemble: Ensemble) -> None:
     if (parents != 1).any():
         raise RefusalError("its trees cannot be read: some node has no parent, or several")
     # No node is its own ancestor if children follow their parents, as in most libraries.
-    if not ((left > places) & (right > places)).all() and _count_nodes_below_roots(ensemble, inner) != nodes:
-        raise RefusalError("its trees cannot be read: some node is its own ancestor")
+    if not ((left > places) & (right > places)).all():
+        level, reached = ensemble.roots.astype(np.int64), 0
+        while len(level):  # ends, because every node has one parent
+            reached += len(level)
+            split = level[inner[level]]
+            level = np.concatenate([ensemble.left[split], ensemble.right[split]]).astype(np.int64)
+        if reached != nodes:
+            raise RefusalError("its trees cannot be read: some node is its own ancestor")
     compared = inner & (ensemble.category_set < 0)
     if np.isnan(ensemble.threshold[compared]).any():
         raise RefusalError("its trees cannot be read: a threshold is NaN")
@@ -394,13 +397,3 @@ def within(what: str, positions: Array, first: int, stop: int) -> None:
     """Refuse positions out of range, including NaN."""
     if len(positions) and not (positions.min() >= first and positions.max() < stop):
         raise RefusalError(f"its trees cannot be read: {what} out of range")
-
-
-def _count_nodes_below_roots(ensemble: Ensemble, inner: Flags) -> int:
-    """Return the number of nodes below the roots. The loop ends because every node has one parent."""
-    level, reached = ensemble.roots.astype(np.int64), 0
-    while len(level):
-        reached += len(level)
-        parents = level[inner[level]]
-        level = np.concatenate([ensemble.left[parents], ensemble.right[parents]]).astype(np.int64)
-    return reached

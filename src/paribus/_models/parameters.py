@@ -36,13 +36,13 @@ def steps_of(estimator: Any) -> list[Any]:
     return [step for _, step in steps]
 
 
-def names_in(found: Any) -> tuple[str, ...] | None:
+def names_in(held: Any) -> tuple[str, ...] | None:
     """Return the column names in an attribute, or those a method returns; None for other objects."""
     try:
-        names = list(found() if callable(found) else found)
+        names = list(held() if callable(held) else held)
     except Exception:  # not a sequence, or a method with another purpose
         return None
-    if isinstance(found, (str, bytes)) or not all(isinstance(name, (str, int, np.integer)) for name in names):
+    if isinstance(held, (str, bytes)) or not all(isinstance(name, (str, int, np.integer)) for name in names):
         return None
     return tuple(map(str, names)) if names and len(set(names)) == len(names) else None
 
@@ -59,8 +59,8 @@ def replaced_method(estimator: Any, methods: Iterable[str] = (*METHODS, *SURVIVA
         if method in getattr(estimator, "__dict__", {}):
             return method
         base = next((base for base in type(estimator).__mro__ if method in vars(base)), None)
-        own = (None, "sklearn", "sksurv", "" if base is None else base.__module__.split(".")[0])
-        if base is not None and _package_of_code(vars(base)[method]) not in own:
+        accepted = (None, "sklearn", "sksurv", "" if base is None else base.__module__.split(".")[0])
+        if base is not None and _package_of_code(vars(base)[method]) not in accepted:
             return method
     return None
 
@@ -87,8 +87,8 @@ def unbound(estimator: Any) -> tuple[Any, str | None]:
     The method name is None for any other object, including other methods, which count as functions.
     """
     method = getattr(estimator, "__name__", None)
-    known = (*METHODS, *SURVIVAL_METHODS)
-    if not ismethod(estimator) or method not in known or isinstance(estimator.__self__, type):
+    methods = (*METHODS, *SURVIVAL_METHODS)
+    if not ismethod(estimator) or method not in methods or isinstance(estimator.__self__, type):
         return estimator, None
     # A replaced or renamed method differs from the one that evaluates the model.
     model = estimator.__self__
@@ -108,11 +108,11 @@ def parameters_of(estimator: Any) -> dict[str, str]:
     Nested models appear as their class, functions as their qualified name. Passwords and tokens are masked,
     and long values are shortened.
     """
-    found = {}
+    texts = {}
     for name, value in sorted(parameter_values(estimator).items()):
         text = MASKED if _is_secret(name) else value_text(value)
-        found[name] = text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
-    return found
+        texts[name] = text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
+    return texts
 
 
 def parameter_values(estimator: Any) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def parameter_values(estimator: Any) -> dict[str, Any]:
             return {str(name): value for name, value in read().items()}
         except Exception:  # a class that violates the conventions of scikit-learn
             return {}
-    own = attribute(estimator, "params")
-    if isinstance(own, Mapping):
-        return {str(name): value for name, value in own.items()}
+    of_booster = attribute(estimator, "params")
+    if isinstance(of_booster, Mapping):
+        return {str(name): value for name, value in of_booster.items()}
     config = attribute(estimator, "save_config")
     return dict(_flattened_config(json.loads(config()))) if callable(config) else {}
 
@@ -161,8 +161,8 @@ def value_text(value: Any) -> str:
         inside = value_text(value.tolist()) if value.size <= MOST else f"shape {value.shape}"
         return f"array of {inside}"
     if isinstance(value, Mapping):
-        pairs = sorted((value_text(key), value_text(own)) for key, own in value.items())
-        return "{" + _comma_list(f"{key}: {own}" for key, own in pairs) + "}"
+        pairs = sorted((value_text(key), value_text(item)) for key, item in value.items())
+        return "{" + _comma_list(f"{key}: {item}" for key, item in pairs) + "}"
     if isinstance(value, (set, frozenset)):
         return "{" + _comma_list(sorted(map(value_text, value))) + "}"
     if isinstance(value, (list, tuple)):
@@ -175,25 +175,21 @@ def value_text(value: Any) -> str:
         return f"partial({_comma_list(chain([value_text(value.func)], given))})"
     if isinstance(value, slice):
         return f"slice({_comma_list(map(value_text, (value.start, value.stop, value.step)))})"
-    return _qualified_name(value)
-
-
-def _comma_list(texts: Any) -> str:
-    every = list(texts)
-    more = [f"and {len(every) - MOST:,} more"] if len(every) > MOST else []
-    return ", ".join([*every[:MOST], *more])
-
-
-def _qualified_name(value: Any) -> str:
-    """Return the qualified name of a function or a class, or of the class of another object."""
+    # The qualified name of a function or a class, or of the class of another object.
     named = value if hasattr(value, "__qualname__") else type(value)
     module = str(getattr(named, "__module__", None) or "")
     hidden = module in ("builtins", "__main__", "") or named is type(value)
     return named.__qualname__ if hidden else f"{module}.{named.__qualname__}"
 
 
+def _comma_list(texts: Any) -> str:
+    items = list(texts)
+    more = [f"and {len(items) - MOST:,} more"] if len(items) > MOST else []
+    return ", ".join([*items[:MOST], *more])
+
+
 def libraries_of(estimator: Any) -> list[str]:
     """Return the names of the packages that define the classes of a model and its nested models."""
-    inner = [one for one in parameter_values(estimator).values() if hasattr(one, "get_params")]
-    roots = (base.__module__.split(".")[0] for one in (estimator, *inner) for base in type(one).__mro__)
-    return sorted(set(roots) - {"builtins", "__main__"})
+    nested = [value for value in parameter_values(estimator).values() if hasattr(value, "get_params")]
+    classes = (base for model in (estimator, *nested) for base in type(model).__mro__)
+    return sorted({base.__module__.split(".")[0] for base in classes} - {"builtins", "__main__"})

@@ -203,6 +203,15 @@ class Model:
         return predictions
 
 
+def imputes(model: Model) -> bool:
+    """Return whether a model has a step that replaces missing values by a single imputation."""
+    parameters = getattr(
+        getattr(model.predictor.target, "__self__", model.predictor.target), "get_params", None
+    )
+    steps = parameters(deep=True).values() if callable(parameters) else ()
+    return any(type(step).__name__.endswith("Imputer") for step in steps)
+
+
 def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
     """Return a note for each model that is not row independent; ``then`` is the end of its text."""
     names = dict.fromkeys(model.name for model in models if not model.row_independent)

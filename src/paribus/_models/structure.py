@@ -31,7 +31,6 @@ from paribus._models.combination import (
 )
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
-from paribus._models.libraries.library import Library
 from paribus._models.predictor import Model, as_outputs
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus._models.preprocessing.preparation import Preparation, sources_of
@@ -289,13 +288,20 @@ def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence
 
     Trees that were read before and predict the same are not checked again.
     """
-    own = read_trees(target, place.table, response, evidence.times)
-    if not place.raw or len(own.column) > KNOWN_NODES:
-        return _checked_trees(own, target, place, response, evidence)
-    key = _trees_digest(own, target, place, response, evidence)
+    ensemble = read_trees(target, place.table, response, evidence.times)
+    if not place.raw or len(ensemble.column) > KNOWN_NODES:
+        return _checked_trees(ensemble, target, place, response, evidence)
+    # The trees, the rows that the model predicts to check them, and the predictions.
+    table = place.table
+    kinds = [table.dtype(j) for j in range(len(table.names))]
+    facts = type(target), response, evidence.columns, table.backend, table.names, kinds, table.digests
+    digest = xxhash.xxh3_128(repr(facts).encode())
+    digest.update(pickle.dumps(ensemble, pickle.HIGHEST_PROTOCOL))
+    digest.update(evidence.prediction.tobytes())
+    key = digest.digest()
     with _KNOWN_LOCK:
-        known = _KNOWN.pop(key, None)
-    trees = known or _checked_trees(own, target, place, response, evidence)
+        checked_before = _KNOWN.pop(key, None)
+    trees = checked_before or _checked_trees(ensemble, target, place, response, evidence)
     with _KNOWN_LOCK:
         _KNOWN[key] = trees  # the last one is the latest
         for oldest in list(_KNOWN)[:-MOST_KNOWN]:
@@ -303,28 +309,15 @@ def _read_trees_at(target: Any, place: PipelinePosition, response: str, evidence
     return trees
 
 
-def _trees_digest(
-    own: Ensemble, target: Any, place: PipelinePosition, response: str, evidence: Evidence
-) -> bytes:
-    """Return a digest of trees, of the rows that the model predicts to check them, and of the predictions."""
-    table = place.table
-    kinds = [table.dtype(j) for j in range(len(table.names))]
-    facts = type(target), response, evidence.columns, table.backend, table.names, kinds, table.digests
-    digest = xxhash.xxh3_128(repr(facts).encode())
-    digest.update(pickle.dumps(own, pickle.HIGHEST_PROTOCOL))
-    digest.update(evidence.prediction.tobytes())
-    return digest.digest()
-
-
 def _checked_trees(
-    own: Ensemble, target: Any, place: PipelinePosition, response: str, evidence: Evidence
+    ensemble: Ensemble, target: Any, place: PipelinePosition, response: str, evidence: Evidence
 ) -> Trees:
     """Return trees for a response, or refuse if their predictions differ from those of the model."""
-    ensemble = place.of_table(own, target)
-    trees = trees_for(ensemble, response, evidence.columns, place.sample, evidence.prediction)
+    of_table = place.of_table(ensemble, target)
+    trees = trees_for(of_table, response, evidence.columns, place.sample, evidence.prediction)
     received = trees
     if not place.raw:
-        before = replace(trees.ensemble, encodings=own.encodings, preparation=None)
+        before = replace(trees.ensemble, encodings=ensemble.encodings, preparation=None)
         received = replace(trees, ensemble=before)
     check_at_splits(received, place.table, evidence.predict)
     return trees
@@ -349,10 +342,16 @@ def read_trees(
     """
     library = library_for(target)
     if library is None:
-        known = ", ".join(one.title for one in LIBRARIES)
-        raise RefusalError(f"not a supported tree ensemble ({known})", RefusalCode.NO_STRUCTURE)
+        titles = ", ".join(supported.title for supported in LIBRARIES)
+        raise RefusalError(f"not a supported tree ensemble ({titles})", RefusalCode.NO_STRUCTURE)
     with library.reading():
-        _refuse_customized_model(target, library)
+        if not library.is_own(target):  # a subclass may customize predictions
+            raise RefusalError(
+                f"{type(target).__name__} is not a class of {library.title}, so its predictions may be "
+                "customized",
+                RefusalCode.NO_STRUCTURE,
+            )
+        refuse_replaced(target)
         _check_column_order(target, table)
         if times is None:
             ensemble = library.read_trees(target)
@@ -364,17 +363,6 @@ def read_trees(
             f"its trees test column {tested}, and X has {count(len(table.names), 'column')}", RefusalCode.DATA
         )
     return ensemble
-
-
-def _refuse_customized_model(model: Any, library: Library) -> None:
-    """Refuse models with customized predictions: subclasses, and instances with replaced methods."""
-    name = type(model).__name__
-    if not library.is_own(model):
-        raise RefusalError(
-            f"{name} is not a class of {library.title}, so its predictions may be customized",
-            RefusalCode.NO_STRUCTURE,
-        )
-    refuse_replaced(model)
 
 
 def _check_column_order(model: Any, table: Table) -> None:
@@ -405,7 +393,26 @@ def structure_text(model: Model) -> str:
     path = " > ".join(
         type(target).__name__ for target in _models_and_steps(model.predictor.target, model.response)
     )
-    facts = [*_size_texts(structure), *_owned_column_texts(structure)]
+    facts = []
+    if isinstance(structure, Trees):
+        trees = len(structure.ensemble.roots)
+        facts.append(f"{trees:,} tree{'s' * (trees != 1)}")
+    elif isinstance(structure, Combination) and len(structure.parts) > 1:
+        facts.append(f"{len(structure.parts)} models")
+    columns: Counter[str] = Counter()  # of each feature, in the input of the last step
+    for preparation in _preparations(structure):
+        names = preparation.context.names
+        columns |= Counter(
+            names[j] for owner in preparation.dependencies.owners for j in owner if len(owner) == 1
+        )
+    several = [(name, owned) for name, owned in columns.most_common() if owned > 1]
+    if several:
+        texts = [f"{name} {owned}" for name, owned in several[:SHOWN]]
+        name, owned = several[0]
+        texts[0] = f"{name} owns {owned} columns"
+        if len(several) > SHOWN:
+            texts.append(f"and {len(several) - SHOWN} more")
+        facts.append(", ".join(texts))
     return f"{path}: {'; '.join(facts)}" if facts else path
 
 
@@ -423,37 +430,10 @@ def _models_and_steps(target: Any, response: str) -> Iterator[Any]:
             return
 
 
-def _size_texts(structure: Structure) -> list[str]:
-    if isinstance(structure, Trees):
-        count = len(structure.ensemble.roots)
-        return [f"{count:,} tree{'s' * (count != 1)}"]
-    if isinstance(structure, Additive):
-        return []
-    count = len(structure.parts)
-    return [f"{count} models"] if count > 1 else []
-
-
-def _owned_column_texts(structure: Structure) -> list[str]:
-    """Return a text about features with several columns in the input of the last step."""
-    columns: Counter[str] = Counter()
-    for preparation in _preparations(structure):
-        names = preparation.context.names
-        columns |= Counter(
-            names[j] for owner in preparation.dependencies.owners for j in owner if len(owner) == 1
-        )
-    several = [(name, count) for name, count in columns.most_common() if count > 1]
-    texts = [
-        f"{name} {count}" if number else f"{name} owns {count} columns"
-        for number, (name, count) in enumerate(several[:SHOWN])
-    ]
-    rest = len(several) - SHOWN
-    return [", ".join([*texts, *([f"and {rest} more"] if rest > 0 else [])])] if texts else []
-
-
 def _preparations(structure: Structure) -> Iterator[Preparation]:
     if isinstance(structure, Combination):
         for part in structure.parts:
             yield from _preparations(part.structure)
         return
-    found = structure.ensemble.preparation if isinstance(structure, Trees) else structure.preparation
-    yield from (source for source in sources_of(found) if source is not None)
+    whole = structure.ensemble.preparation if isinstance(structure, Trees) else structure.preparation
+    yield from (source for source in sources_of(whole) if source is not None)

@@ -97,12 +97,12 @@ class SurvivalPredictor(Predictor):
     def raw(self, table: Any) -> Floats:
         """Return the values ``(n, o)``. Rows are predicted in portions, which bounds memory."""
         known, rows = self.known_times, table.shape[0]
-        each = max(1, PORTION // len(known))
+        portion = max(1, PORTION // len(known))
         at, indexed = times_before(known, self.times), getattr(table, "iloc", table)
         values = np.empty((rows, len(at)))
-        for first in range(0, rows, each):
-            part = table if rows <= each else indexed[first : first + each]
-            values[first : first + each] = super().raw(part)[:, at]
+        for first in range(0, rows, portion):
+            part = table if rows <= portion else indexed[first : first + portion]
+            values[first : first + portion] = super().raw(part)[:, at]
         values[:, at < 0] = START[self.method or SURVIVAL]
         return values
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Array, Floats, Integers
+from paribus._data.kinds import objects
 from paribus._data.table import CellValues, ScratchBuffer, Table
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.predictor import Link
@@ -49,8 +50,8 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
             continue  # this feature is checked by the rows of the table only
         if len(cells.column.missing):
             position = rng.permutation(rows) % len(cells.column.missing)
-            for column, own in encoded.items():
-                numbers[:, column] = own[position]
+            for column, encoded_values in encoded.items():
+                numbers[:, column] = encoded_values[position]
             replaced[feature] = cells
             index.append(position.reshape(copies, len(sample)))
     if not replaced:
@@ -69,12 +70,12 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
 def _tested_features(ensemble: Ensemble) -> list[int]:
     """Return at most `FEATURES` tested features, those of most roots first."""
     features = np.array([encoding.feature for encoding in ensemble.encodings] + [-1])
-    found = features[np.flatnonzero(np.bincount(ensemble.column - LEAF)[1:])]
+    tested = features[np.flatnonzero(np.bincount(ensemble.column - LEAF)[1:])]
     roots = features[ensemble.column[ensemble.roots]]
-    count = {int(feature): 0 for feature in np.unique(found)}
+    roots_of = {int(feature): 0 for feature in np.unique(tested)}
     for feature, times in zip(*np.unique(roots[roots >= 0], return_counts=True), strict=True):
-        count[int(feature)] = int(times)
-    return sorted(count, key=lambda feature: -count[feature])[:FEATURES]
+        roots_of[int(feature)] = int(times)
+    return sorted(roots_of, key=lambda feature: -roots_of[feature])[:FEATURES]
 
 
 def _values_at_splits(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Array:
@@ -111,30 +112,24 @@ def _encoded_categories(ensemble: Ensemble, sample: Table, feature: int) -> Arra
     Return the values of the column if encodings have only hashes of categories.
     """
     column = sample.column(feature)
-    known: dict[Any, None] = {}
+    categories: dict[Any, None] = {}
     for encoding in ensemble.encodings:
-        if encoding.feature == feature and encoding.categories is not None:
-            known.update(
-                dict.fromkeys(
-                    column.categories or () if encoding.categories == "declared" else encoding.categories
-                )
-            )
+        if encoding.feature == feature and encoding.categories == "declared":
+            categories.update(dict.fromkeys(column.categories or ()))
+        elif encoding.feature == feature and encoding.categories is not None:
+            categories.update(dict.fromkeys(encoding.categories))
     # Columns of polars may hold undeclared categories.
     if column.categories is not None and sample.backend != "polars":
         allowed = set(column.categories)
-        known = {category: None for category in known if category in allowed}
-    values = np.empty(len(known), dtype=object)
-    values[:] = list(known)
-    return values if len(known) else column.values
+        categories = {category: None for category in categories if category in allowed}
+    return objects(categories) if categories else column.values
 
 
 def _listed_category_numbers(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
     """Return the numbers in the category sets of a numeric column."""
     if not ensemble.category_sets:
         return np.empty(0, dtype)
-    columns = [
-        position for position, encoding in enumerate(ensemble.encodings) if encoding.feature == feature
-    ]
+    columns = [column for column, encoding in enumerate(ensemble.encodings) if encoding.feature == feature]
     here = np.isin(ensemble.column, columns)
     sets = np.unique(ensemble.category_set[here & (ensemble.category_set >= 0)])
     listed = np.concatenate([np.empty(0), *(ensemble.category_sets[number].listed for number in sets)])
@@ -158,8 +153,8 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     Sums in single precision are reproduced only if every output is an output of one member.
     """
     ensembles = [member.ensemble for member in members]
-    scaled = [own * member.link.scale for own, member in zip(weights, members, strict=True)]
-    base = constant + sum(own @ ensemble.base for own, ensemble in zip(scaled, ensembles, strict=True))
+    scaled = [weight * member.link.scale for weight, member in zip(weights, members, strict=True)]
+    base = constant + sum(weight @ ensemble.base for weight, ensemble in zip(scaled, ensembles, strict=True))
     encodings, columns, preparation = _joined_encodings(ensembles, context)
     values, outputs = _weighted_leaves(ensembles, scaled)
     first = np.cumsum([0, *(len(ensemble.column) for ensemble in ensembles)])
@@ -172,7 +167,7 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     category_set = [
         np.where(e.category_set < 0, -1, e.category_set + sets[k]) for k, e in enumerate(ensembles)
     ]
-    alone = all((own == own.astype(bool)).all() for own in scaled)
+    alone = all((weight == weight.astype(bool)).all() for weight in scaled)
     alone = alone and bool((np.hstack(scaled).sum(axis=1) == 1).all()) and not constant.any()
     ensemble = Ensemble(
         roots=concatenated("roots", shift=True),
@@ -187,7 +182,7 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
         encodings=encodings,
         links={},
         category_set=np.concatenate(category_set),
-        category_sets=tuple(one for ensemble in ensembles for one in ensemble.category_sets),
+        category_sets=tuple(tested for ensemble in ensembles for tested in ensemble.category_sets),
         single_sum=alone and all(ensemble.single_sum for ensemble in ensembles),
         preparation=preparation,
     )
@@ -200,7 +195,7 @@ def _joined_encodings(
 ) -> tuple[tuple[Encoding, ...], list[Array], Any]:
     """Return the distinct encodings of all ensembles, the columns of all nodes, and the preparation."""
     preparation, positions = joined([ensemble.preparation for ensemble in ensembles], context)
-    known: dict[Any, int] = {}
+    number_of: dict[Any, int] = {}
     encodings: list[Encoding] = []
     columns = []
     for ensemble, moved in zip(ensembles, positions, strict=True):
@@ -208,7 +203,7 @@ def _joined_encodings(
         for encoding in ensemble.encodings:
             if preparation is not None:
                 encoding = replace(encoding, position=int(moved[encoding.place]))
-            number = known.setdefault(_encoding_key(encoding), len(encodings))
+            number = number_of.setdefault(_encoding_key(encoding), len(encodings))
             if number == len(encodings):
                 encodings.append(encoding)
             numbers.append(number)
@@ -219,25 +214,25 @@ def _joined_encodings(
 
 def _encoding_key(encoding: Encoding) -> Any:
     """Return a key that is equal for encodings with equal numbers."""
-    values = [getattr(encoding, field.name) for field in fields(encoding)]
-    return type(encoding), tuple(
-        repr(v) if isinstance(v, (float, str)) else _hashable_field(v) for v in values
-    )
-
-
-def _hashable_field(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return tuple(map(repr, value.items()))
-    return value if value is None or isinstance(value, (bool, int)) else id(value)
+    key: list[Any] = [type(encoding)]
+    for field in fields(encoding):
+        value = getattr(encoding, field.name)
+        if isinstance(value, Mapping):
+            key.append(tuple(map(repr, value.items())))
+        elif isinstance(value, (float, str)):
+            key.append(repr(value))
+        else:
+            key.append(value if value is None or isinstance(value, (bool, int)) else id(value))
+    return tuple(key)
 
 
 def _weighted_leaves(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -> tuple[Floats, Array]:
     """Return the weighted values of leaves, and the output of each tree, zero for vector leaves."""
-    of_trees = [own[:, ensemble.output] for own, ensemble in zip(weights, ensembles, strict=True)]
+    of_trees = [weight[:, ensemble.output] for weight, ensemble in zip(weights, ensembles, strict=True)]
     plain = all(ensemble.value.shape[1] == 1 for ensemble in ensembles)
-    narrow = plain and all((own != 0).sum(axis=0).max(initial=0) <= 1 for own in of_trees)
+    narrow = plain and all((of_tree != 0).sum(axis=0).max(initial=0) <= 1 for of_tree in of_trees)
     values, outputs = [], []
-    for ensemble, own, of_tree in zip(ensembles, weights, of_trees, strict=True):
+    for ensemble, weight, of_tree in zip(ensembles, weights, of_trees, strict=True):
         leaves = np.where((ensemble.column == LEAF)[:, None], ensemble.value, 0.0)
         output = np.argmax(of_tree != 0, axis=0)
         if narrow:
@@ -245,7 +240,7 @@ def _weighted_leaves(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -
         elif ensemble.value.shape[1] == 1:
             values.append(leaves * of_tree.T[ensemble.tree])
         else:
-            values.append(leaves @ own.T)
+            values.append(leaves @ weight.T)
         outputs.append(output if narrow else np.zeros_like(output))
     return np.concatenate(values), np.concatenate(outputs)
 
@@ -294,11 +289,17 @@ def trees_for(
         raise RefusalError(
             why, RefusalCode.NONLINEAR_LINK if response in ensemble.refused else RefusalCode.UNSUPPORTED
         )
-    both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, prediction.shape[1]) == (1, 2)
-    picked = None if both else _reported_margins(ensemble, columns, prediction.shape[1])
-    if picked is not None and link.linear:
-        ensemble, picked = _with_margins(ensemble, picked), None
-    trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both, ensemble.single_sum)
+    margins, outputs = ensemble.n_margins, prediction.shape[1]
+    both = columns is None and link.name == "sigmoid" and (margins, outputs) == (1, 2)
+    if both or margins == outputs:
+        columns = None
+    elif columns is None or len(columns) != outputs or max(columns) >= margins:
+        raise RefusalError(
+            f"its trees add up to {margins} margins, and it has {outputs} outputs", RefusalCode.UNSUPPORTED
+        )
+    if columns is not None and link.linear:
+        ensemble, columns = _with_margins(ensemble, columns), None
+    trees = Trees(ensemble, link, columns, bound_of(ensemble, link), both, ensemble.single_sum)
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(sample)).T).T
     except ModelError as error:
@@ -332,17 +333,6 @@ def is_single(prediction: Floats) -> bool:
     """Return whether predictions are numbers of single precision."""
     with np.errstate(over="ignore"):  # of numbers beyond single precision
         return np.array_equal(prediction.astype(np.float32), prediction, equal_nan=True)
-
-
-def _reported_margins(
-    ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int
-) -> tuple[int, ...] | None:
-    if ensemble.n_margins == outputs:
-        return None
-    if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
-        return columns
-    text = f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs"
-    raise RefusalError(text, RefusalCode.UNSUPPORTED)
 
 
 def _with_margins(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:

@@ -253,7 +253,7 @@ def _transformed_target(wrapper: Wrapper) -> Part:
     values = predicted(part.structure, wrapper.place.sample)
     how = f"transforms predictions by {type(transformer).__name__}, which"
     few = np.concatenate([values[:, :FEW], values.min(axis=1)[:, None], values.max(axis=1)[:, None]], axis=1)
-    alone = np.concatenate([inverse(one[:, None]) for one in few.T], axis=1)
+    alone = np.concatenate([inverse(row[:, None]) for row in few.T], axis=1)
     if not np.array_equal(inverse(few), alone, equal_nan=True):
         raise wrapper.refusal(f"{how} looks at other rows")
     jump = largest_jump(inverse, values)
@@ -276,35 +276,35 @@ def largest_jump(function: Callable[[Floats], Floats], values: Floats) -> float 
     for output in range(len(values)):
 
         def along(points: Floats, output: int = output) -> Floats:
-            every = np.repeat(values[:, :1], points.size, axis=1)
-            every[output] = points.ravel()
+            predictions = np.repeat(values[:, :1], points.size, axis=1)
+            predictions[output] = points.ravel()
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return function(every).reshape(-1, *points.shape)
+                return function(predictions).reshape(-1, *points.shape)
 
         for beyond in (spread[output], 0.0):
             points = np.linspace(low[output] - beyond, high[output] + beyond, SCANNED)
             try:
-                found = along(points)
+                at_points = along(points)
             except Exception:  # of any class, outside the range of the transformer
                 if beyond == 0.0:
                     raise
                 continue
-            jump = _jump_between(along, points, found)
+            jump = _jump_between(along, points, at_points)
             if jump is not None:
                 return jump
             break
     return None
 
 
-def _jump_between(function: Callable[[Floats], Floats], points: Floats, found: Floats) -> float | None:
-    """Return where a function of one number jumps, given its values ``found (o, p)`` at points; or None."""
-    finite = np.asarray(np.isfinite(found).all(axis=0))
-    size = np.ptp(found[:, finite], axis=1).max(initial=0.0)
-    steps = np.where(finite[1:] & finite[:-1], np.abs(np.diff(found)).max(axis=0), 0.0)
+def _jump_between(function: Callable[[Floats], Floats], points: Floats, at_points: Floats) -> float | None:
+    """Return where a function of one number jumps, given its values ``(o, p)`` at points; or None."""
+    finite = np.asarray(np.isfinite(at_points).all(axis=0))
+    size = np.ptp(at_points[:, finite], axis=1).max(initial=0.0)
+    steps = np.where(finite[1:] & finite[:-1], np.abs(np.diff(at_points)).max(axis=0), 0.0)
     widest = np.argsort(steps)[-HALVED:]
     left, right = points[widest], points[widest + 1]
-    at_left, at_right = found[:, widest], found[:, widest + 1]
+    at_left, at_right = at_points[:, widest], at_points[:, widest + 1]
     for _ in range(HALVINGS):
         middle = left + (right - left) / 2
         at_middle = function(middle)
@@ -338,7 +338,15 @@ class CalibratedOutputs:
             given = np.clip(flat, 0.0, 1.0) if self.probabilities else flat
             made = np.asarray(self.calibrators[0].predict(given.T), dtype=np.float64).T
         else:
-            made = self._calibrated(flat)
+            made = np.zeros((self.classes, flat.shape[1]))
+            for position, calibrator, column in zip(self.positions, self.calibrators, flat, strict=True):
+                made[position] = calibrator.predict(column)
+            if self.classes == 2:
+                made[0] = 1.0 - made[1]
+            else:
+                total = made.sum(axis=0)
+                even = np.full_like(made, 1.0 / self.classes)
+                made = np.divide(made, total, out=even, where=total != 0)
         made = np.where((made > 1.0) & (made <= 1.0 + 1e-5), 1.0, made)
         return made.reshape(self.classes, *outputs.shape[1:])
 
@@ -353,17 +361,6 @@ class CalibratedOutputs:
                 most = max(most, rise.max(initial=0.0))
         return float(most)
 
-    def _calibrated(self, flat: Floats) -> Floats:
-        made = np.zeros((self.classes, flat.shape[1]))
-        for position, calibrator, own in zip(self.positions, self.calibrators, flat, strict=True):
-            made[position] = calibrator.predict(own)
-        if self.classes == 2:
-            made[0] = 1.0 - made[1]
-            return made
-        total = made.sum(axis=0)
-        even = np.full_like(made, 1.0 / self.classes)
-        return np.asarray(np.divide(made, total, out=even, where=total != 0))
-
 
 def _calibrated_mean(wrapper: Wrapper) -> Part:
     if wrapper.response != "predict_proba":
@@ -376,20 +373,16 @@ def _calibrated_mean(wrapper: Wrapper) -> Part:
         temperature = fold.method == "temperature"
         if classes == 2 and part.n_outputs == 2 and not temperature:
             part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # only the second class is calibrated
-        positions = () if temperature else _calibrated_classes(wrapper, fold, part)
+        positions: list[int] = []
+        if not temperature:  # a calibrator for each class
+            positions = np.searchsorted(fold.classes, fold.estimator.classes_).tolist()
+            positions = positions[1:] if len(fold.classes) == 2 else positions
+            if not len(positions) == len(fold.calibrators) == part.n_outputs:
+                raise wrapper.refusal("has not one calibrator for each class")
         given = method == "predict_proba"
-        function = CalibratedOutputs(tuple(fold.calibrators), positions, classes, temperature, given)
+        function = CalibratedOutputs(tuple(fold.calibrators), tuple(positions), classes, temperature, given)
         parts.append(transformed(part, function, classes, 1.0))
     return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
-
-
-def _calibrated_classes(wrapper: Wrapper, fold: Any, part: Part) -> tuple[int, ...]:
-    """Return the class of each calibrator of a fold."""
-    positions = np.searchsorted(fold.classes, fold.estimator.classes_).tolist()
-    positions = positions[1:] if len(fold.classes) == 2 else positions
-    if not len(positions) == len(fold.calibrators) == part.n_outputs:
-        raise wrapper.refusal("has not one calibrator for each class")
-    return tuple(positions)
 
 
 @dataclass(frozen=True)

@@ -262,15 +262,19 @@ class Additive:
         With the rounding errors, a large term can be subtracted from the margins without loss of digits.
         ``made`` are rows from `rows`.
         """
-        found = np.zeros((len(features) + 2, self.n_margins, len(made)))
+        terms = np.zeros((len(features) + 2, self.n_margins, len(made)))
+        high, low = terms[-2], terms[-1]  # low collects the rounding errors of high
         position = {feature: number for number, feature in enumerate(features)}
-        found[-2] += self.intercept[:, None]
+        high += self.intercept[:, None]
         for feature in np.unique(self.owner).tolist():
-            own = self._own(made, feature)
+            term = self._own(made, feature)
             if feature in position:
-                found[position[feature]] = own
-            _add_exactly(found[-2], found[-1], own)
-        return found
+                terms[position[feature]] = term
+            total = high + term
+            back = total - high
+            low += (high - (total - back)) + (term - back)
+            high[...] = total
+        return terms
 
     def rest(self, terms: Floats, positions: list[int]) -> Floats:
         """Return the margins without the terms at some positions of `terms`, ``(m, i)``."""
@@ -315,14 +319,19 @@ class Additive:
 
     def _term(self, made: Any, columns: Integers, first: int) -> Floats:
         """Return the term of some columns for rows, ``(m, i)``; ``first`` is the first column of ``made``."""
+        accepted = self.column_terms.accepts_missing
         if isinstance(made, SparseTable):
             stored = made.columns(columns - first)
-            accepted = self.column_terms.accepts_missing
             _refuse_infinite("what its preprocessing returns", stored.data, accepted)
             return self.column_terms.of_stored(columns, stored)
         term = np.zeros((self.n_margins, len(made)))
         for column in columns.tolist():
-            numbers = _finite_column(made, column - first, self.column_terms.accepts_missing)
+            floats = made.floats(column - first)
+            if floats is None:
+                numbers = _finite_numbers(made.column(column - first), accepted)
+            else:
+                numbers = floats.astype(np.float64, copy=False)
+                _refuse_infinite(repr(made.names[column - first]), numbers, accepted)
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
@@ -346,8 +355,8 @@ def terms_sum(
     preparation, positions = joined([member.preparation for member in members], context)
     width = len(context.names) if preparation is None else len(preparation.owners)
     coefficients, intercept = np.zeros((len(constant), width)), constant.astype(np.float64)
-    for member, own, columns in zip(members, weights, positions, strict=True):
-        scaled = own * member.link.scale
+    for member, weight, columns in zip(members, weights, positions, strict=True):
+        scaled = weight * member.link.scale
         coefficients[:, columns] += scaled @ member.column_terms.arrays[0]
         intercept = intercept + scaled @ member.intercept
     owner = np.arange(width) if preparation is None else np.array(preparation.owners)
@@ -362,24 +371,6 @@ def refuse_overflow(outputs: Floats) -> None:
         raise RefusalError(
             f"predictions reach {largest:.2g}, and sums of their squares overflow", RefusalCode.UNSUPPORTED
         )
-
-
-def _add_exactly(high: Floats, low: Floats, added: Floats) -> None:
-    """Add to a sum in place; ``low`` collects the rounding errors of ``high``."""
-    total = high + added
-    back = total - high
-    low += (high - (total - back)) + (added - back)
-    high[...] = total
-
-
-def _finite_column(made: Any, column: int, accepts_missing: bool) -> Floats:
-    """Return a column as finite numbers, and NaN if missing values are accepted, or refuse."""
-    floats = made.floats(column)
-    if floats is None:
-        return _finite_numbers(made.column(column), accepts_missing)
-    numbers: Floats = floats.astype(np.float64, copy=False)
-    _refuse_infinite(repr(made.names[column]), numbers, accepts_missing)
-    return numbers
 
 
 def _finite_numbers(column: Column, accepts_missing: bool) -> Floats:

@@ -60,55 +60,42 @@ SURVIVAL = (
 
 def is_glm(model: Any) -> bool:
     """Return whether a model is a fitted linear model of statsmodels, glum or scikit-survival."""
-    known = {"statsmodels": RESULTS, "glum": GLUM, "sksurv": SURVIVAL}
-    return type(model).__name__ in known.get(package_of(model), ())
+    classes = {"statsmodels": RESULTS, "glum": GLUM, "sksurv": SURVIVAL}
+    return type(model).__name__ in classes.get(package_of(model), ())
 
 
 def read_glm(model: Any, response: str) -> tuple[Floats, Floats, Link]:
     """Return coefficients ``(1, c)``, intercept ``(1,)`` and link, or refuse."""
+    name = type(model).__name__
     if response != "predict":
-        name = type(model).__name__
         raise RefusalError(
             f"the {response} of {name} is not known as a sum of terms", RefusalCode.UNSUPPORTED
         )
-    if type(model).__name__ in SURVIVAL:
-        return _read_survival(model)
-    return _read_glum(model) if type(model).__name__ in GLUM else _read_statsmodels(model)
-
-
-def _read_statsmodels(results: Any) -> tuple[Floats, Floats, Link]:
-    """Return the parameters of fitted results. The table must contain the constant column."""
-    model = results.model
-    name = type(model).__name__
-    _refuse_formula(name, attribute(model, "formula"))
+    if name in SURVIVAL:  # a linear risk score, or the log of a predicted time
+        coefficients = np.asarray(model.coef_, dtype=np.float64)
+        if name == "CoxnetSurvivalAnalysis":  # a path of penalties, of which predict uses the last
+            return coefficients[:, -1:].T, -np.asarray(model.offset_[-1:], dtype=np.float64), Link()
+        if name == "ComponentwiseGradientBoostingSurvivalAnalysis":
+            link = Link() if model.loss == "coxph" else Link("exp")
+            return coefficients[None, 1:], coefficients[:1], link
+        if name == "IPCRidge":
+            return coefficients.reshape(1, -1), np.array([float(model.intercept_)]), Link("exp")
+        return coefficients.reshape(1, -1), np.zeros(1), Link()
+    if name in GLUM:  # with categorical columns there are more coefficients than columns
+        _refuse_formula(name, attribute(model, "formula"))
+        coefficients = np.asarray(model.coef_, dtype=np.float64).reshape(1, -1)
+        return coefficients, np.array([float(model.intercept_)]), _glm_link(name, model.link_instance)
+    # Fitted results of statsmodels, for which the table must contain the constant column.
+    fitted = model.model
+    name = type(fitted).__name__
+    _refuse_formula(name, attribute(fitted, "formula"))
     if name == "GLM":
-        link = _glm_link(name, model.family.link)
+        link = _glm_link(name, fitted.family.link)
     elif name in OWN_LINKS:
         link = OWN_LINKS[name]
     else:
         raise RefusalError(f"{name} of statsmodels is not known as a sum of terms", RefusalCode.NO_STRUCTURE)
-    return np.asarray(results.params, dtype=np.float64).reshape(1, -1), np.zeros(1), link
-
-
-def _read_glum(model: Any) -> tuple[Floats, Floats, Link]:
-    """Return the coefficients. With categorical columns there are more coefficients than columns."""
-    name = type(model).__name__
-    _refuse_formula(name, attribute(model, "formula"))
-    coefficients = np.asarray(model.coef_, dtype=np.float64).reshape(1, -1)
-    return coefficients, np.array([float(model.intercept_)]), _glm_link(name, model.link_instance)
-
-
-def _read_survival(model: Any) -> tuple[Floats, Floats, Link]:
-    """Return the coefficients of a linear risk score, or of the log of a predicted time."""
-    name, coefficients = type(model).__name__, np.asarray(model.coef_, dtype=np.float64)
-    if name == "CoxnetSurvivalAnalysis":  # a path of penalties, of which predict uses the last
-        return coefficients[:, -1:].T, -np.asarray(model.offset_[-1:], dtype=np.float64), Link()
-    if name == "ComponentwiseGradientBoostingSurvivalAnalysis":
-        link = Link() if model.loss == "coxph" else Link("exp")
-        return coefficients[None, 1:], coefficients[:1], link
-    if name == "IPCRidge":
-        return coefficients.reshape(1, -1), np.array([float(model.intercept_)]), Link("exp")
-    return coefficients.reshape(1, -1), np.zeros(1), Link()
+    return np.asarray(model.params, dtype=np.float64).reshape(1, -1), np.zeros(1), link
 
 
 def _refuse_formula(name: str, formula: Any) -> None:
@@ -121,14 +108,11 @@ def _refuse_formula(name: str, formula: Any) -> None:
 
 def _glm_link(name: str, link: Any) -> Link:
     """Return a link by its class, or refuse an unknown one."""
-    found = LINKS.get(type(link).__name__)
-    if type(link).__name__ == "TweedieLink":
-        found = {0: Link(), 1: Link("exp")}.get(link.power)
-    if found is None:
-        raise RefusalError(
-            f"the link {type(link).__name__} of {name} is not known", RefusalCode.NONLINEAR_LINK
-        )
-    return found
+    kind = type(link).__name__
+    supported = {0: Link(), 1: Link("exp")}.get(link.power) if kind == "TweedieLink" else LINKS.get(kind)
+    if supported is None:
+        raise RefusalError(f"the link {kind} of {name} is not known", RefusalCode.NONLINEAR_LINK)
+    return supported
 
 
 # Linear models by the link of their responses.
@@ -176,15 +160,15 @@ CLASSIFIERS = LOGISTIC | {
 
 def is_linear(model: Any) -> bool:
     """Return whether a model is a linear model of scikit-learn."""
-    known = REGRESSORS | LOGARITHMIC | CLASSIFIERS
-    return package_of(model) == "sklearn" and type(model).__name__ in known
+    classes = REGRESSORS | LOGARITHMIC | CLASSIFIERS
+    return package_of(model) == "sklearn" and type(model).__name__ in classes
 
 
 def read_linear(model: Any, response: str) -> tuple[Floats, Floats, Link]:
     """Return coefficients ``(m, c)``, intercept ``(m,)`` and link, or refuse the response."""
     link = _linear_link(model, type(model).__name__, response)
-    own = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_  # after sparsify()
-    coefficients = np.atleast_2d(np.asarray(own, dtype=np.float64))
+    dense = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_  # after sparsify()
+    coefficients = np.atleast_2d(np.asarray(dense, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coefficients))
     return coefficients, np.array(intercept), link
 
@@ -207,7 +191,18 @@ def _linear_link(model: Any, name: str, response: str) -> Link:
     if response == "decision_function":
         return Link()
     if name in LOGISTIC:
-        return _logistic_link(model, name)
+        two = len(model.classes_) == 2
+        how = getattr(model, "multi_class", "deprecated")  # exists up to release 1.8
+        several = how == "multinomial" or (how != "ovr" and getattr(model, "solver", "") != "liblinear")
+        if not two and not several and name != "LinearDiscriminantAnalysis":
+            raise RefusalError(
+                f"the predict_proba of {name} fits each class against the rest, and divides by the sum of "
+                "all; request decision_function",
+                RefusalCode.NONLINEAR_LINK,
+            )
+        if two:  # a multinomial fit is a softmax of the margin and its negative
+            return Link("sigmoid", 2.0 if how == "multinomial" else 1.0)
+        return Link("softmax")
     if name == "SGDClassifier" and model.loss == "log_loss" and len(model.classes_) == 2:
         return Link("sigmoid")
     raise RefusalError(
@@ -215,22 +210,6 @@ def _linear_link(model: Any, name: str, response: str) -> Link:
         "is not a known function of sums of terms; request decision_function",
         RefusalCode.NONLINEAR_LINK,
     )
-
-
-def _logistic_link(model: Any, name: str) -> Link:
-    """Return the link of a logistic regression, or refuse one-versus-rest fits of several classes."""
-    two = len(model.classes_) == 2
-    how = getattr(model, "multi_class", "deprecated")  # exists up to release 1.8
-    several = how == "multinomial" or (how != "ovr" and getattr(model, "solver", "") != "liblinear")
-    if not two and not several and name != "LinearDiscriminantAnalysis":
-        raise RefusalError(
-            f"the predict_proba of {name} fits each class against the rest, and divides by the sum of all; "
-            "request decision_function",
-            RefusalCode.NONLINEAR_LINK,
-        )
-    if two:  # a multinomial fit is a softmax of the margin and its negative
-        return Link("sigmoid", 2.0 if how == "multinomial" else 1.0)
-    return Link("softmax")
 
 
 NAIVE_BAYES = ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB")
@@ -279,8 +258,8 @@ PROJECTIONS = ("IncrementalPCA", "PCA", "TruncatedSVD")
 
 def is_projection(step: Any) -> bool:
     """Return whether a step of scikit-learn projects the columns on components, by its own method."""
-    known = package_of(step) == "sklearn" and type(step).__name__ in PROJECTIONS
-    return known and replaced_method(step, ("transform",)) is None
+    projects = package_of(step) == "sklearn" and type(step).__name__ in PROJECTIONS
+    return projects and replaced_method(step, ("transform",)) is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,8 +299,8 @@ def behind_projections(steps: Sequence[Any], model: Any) -> tuple[Sequence[Any],
 
 def is_additive(model: Any) -> bool:
     """Return whether a model belongs to a class of additive models that is supported."""
-    known = (is_linear, is_naive_bayes, is_glm, is_linear_booster)
-    return isinstance(model, ProjectedModel) or any(one(model) for one in known)
+    kinds = (is_linear, is_naive_bayes, is_glm, is_linear_booster)
+    return isinstance(model, ProjectedModel) or any(is_kind(model) for is_kind in kinds)
 
 
 def additive_for(
@@ -350,8 +329,13 @@ def additive_for(
     owner = np.arange(width) if preparation is None else np.array(preparation.owners)
     outputs = prediction.shape[1]
     both = columns is None and link.name == "sigmoid" and (margins, outputs) == (1, 2)
-    picked = None if both or margins == outputs else _reported_classes(link, columns, margins, outputs)
-    additive = Additive(terms, intercept, owner, link, picked, both, preparation, is_single(prediction))
+    if both or margins == outputs:
+        columns = None
+    elif link.name != "softmax" or columns is None or len(columns) != outputs or max(columns) >= margins:
+        raise RefusalError(
+            f"its terms add up to {margins} margins, and it has {outputs} outputs", RefusalCode.UNSUPPORTED
+        )
+    additive = Additive(terms, intercept, owner, link, columns, both, preparation, is_single(prediction))
     whole = additive.terms(additive.rows(sample), ())
     ours = additive.outputs(additive.rest(whole, [])).T
     refuse_difference(ours, prediction, f"on {len(sample)} rows", "terms")
@@ -375,14 +359,3 @@ def _read_terms(model: Any, response: str) -> tuple[Terms, Floats, Link]:
             RefusalCode.NO_STRUCTURE,
         ) from error
     return LinearTerms(coefficients), intercept, link
-
-
-def _reported_classes(
-    link: Link, columns: tuple[int, ...] | None, margins: int, outputs: int
-) -> tuple[int, ...]:
-    """Return the reported classes if there are more margins than outputs, or refuse."""
-    if link.name == "softmax" and columns is not None and len(columns) == outputs and max(columns) < margins:
-        return columns
-    raise RefusalError(
-        f"its terms add up to {margins} margins, and it has {outputs} outputs", RefusalCode.UNSUPPORTED
-    )

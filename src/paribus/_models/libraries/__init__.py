@@ -36,10 +36,13 @@ def library_for(model: Any, *, boosting: bool = False) -> Library | None:
 
     With ``boosting``, only boosting libraries count.
     """
-    known = {library.module: library for library in LIBRARIES}
+    by_module = {library.module: library for library in LIBRARIES}
     modules = dict.fromkeys(base.__module__.split(".")[0] for base in type(model).__mro__)
-    found = (known.get(module) or _plugin_library(module) for module in modules)
-    return next((one for one in found if one is not None and (one.boosts or not boosting)), None)
+    for module in modules:
+        library = by_module.get(module) or _plugin_library(module)
+        if library is not None and (library.boosts or not boosting):
+            return library
+    return None
 
 
 @cache
@@ -47,7 +50,7 @@ def _plugin_library(module: str) -> Library | None:
     """Return the library of a plugin, whose entry point has the name of the library's module."""
     if module in sys.stdlib_module_names:
         return None
-    point = next((one for one in plugins("paribus.libraries") if one.name == module), None)
+    point = next((entry for entry in plugins("paribus.libraries") if entry.name == module), None)
     if point is None:
         return None
     library: Library = load_plugin(point, "module", "title", "read_trees")()
@@ -56,8 +59,8 @@ def _plugin_library(module: str) -> Library | None:
 
 def libraries_for(model: Any) -> tuple[Library, ...]:
     """Return the library of a model and all others of paribus, whose names of objectives wrappers use."""
-    own = library_for(model)
-    return LIBRARIES if own is None or own in LIBRARIES else (*LIBRARIES, own)
+    library = library_for(model)
+    return LIBRARIES if library is None or library in LIBRARIES else (*LIBRARIES, library)
 
 
 def boosting_library(estimator: Any) -> Library | None:

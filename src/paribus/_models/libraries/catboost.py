@@ -315,66 +315,73 @@ class Columns:
         """Read the section about features, and the tables of target statistics."""
         numeric, categorical = info.get("float_features") or [], info.get("categorical_features") or []
         CatBoost.refuse_unknown("features", info, FEATURES)
-        for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
-            for feature in features:
-                CatBoost.refuse_unknown("features", feature, known)
-                whole_numbers("features", [feature["feature_index"], feature["flat_feature_index"]])
-        encodings = [_number_encoding(feature) for feature in numeric]
-        encodings += [_hashed_encoding(feature) for feature in categorical]
+        encodings: list[Encoding] = []
+        category_sets: list[CategorySet] = []
+        tests: list[tuple[str, int, Any]] = []
+        for feature in numeric:
+            CatBoost.refuse_unknown("features", feature, NUMERIC)
+            number, column = feature["feature_index"], feature["flat_feature_index"]
+            whole_numbers("features", [number, column])
+            treatment = feature["nan_value_treatment"]
+            if treatment not in ("AsIs", "AsFalse", "AsTrue"):
+                raise RefusalError(
+                    f"its trees cannot be read: nan_value_treatment {treatment!s:.60} is not known"
+                )
+            missing = np.inf if treatment == "AsTrue" else -np.inf
+            encodings.append(Encoding(column, single=True, missing=missing))
+            tests += [("FloatFeature", number, border) for border in _borders(feature)]
+        for feature in categorical:
+            CatBoost.refuse_unknown("features", feature, CATEGORICAL)
+            number, column = feature["feature_index"], feature["flat_feature_index"]
+            whole_numbers("features", [number, column])
+            hashes = feature.get("values") or ()
+            whole_numbers("categories", hashes)
+            position_of = Hashed({value: float(position) for position, value in enumerate(hashes)})
+            encodings.append(_category_encoding(column, position_of, UNTESTED))
+            tests += [("OneHotFeature", number, value) for value in hashes]
+            category_sets += [CategorySet(np.array([k]), listed_left=False) for k in range(len(hashes))]
         encodings.sort(key=lambda encoding: encoding.feature)
-        position = {encoding.feature: column for column, encoding in enumerate(encodings)}
-        tested = [
-            (feature["feature_index"], value, number)
-            for feature in categorical
-            for number, value in enumerate(feature.get("values") or ())
-        ]
-        whole_numbers("categories", [value for _, value, _ in tested])
-        borders = [
-            ("FloatFeature", feature["feature_index"], border)
-            for feature in numeric
-            for border in _borders(feature)
-        ]
-        statistics = [_statistic(one, tables, categorical) for one in info.get("ctrs") or ()]
-        alone = [one for one in statistics if isinstance(one, Encoding)]
-        places = iter(range(len(encodings), len(encodings) + len(alone)))
+        place = {encoding.feature: position for position, encoding in enumerate(encodings)}
+        statistics: list[int | str] = []
+        for number, statistic in enumerate(info.get("ctrs") or ()):
+            encoding = _statistic(statistic, tables, categorical)
+            if isinstance(encoding, Encoding):
+                statistics.append(len(encodings))
+                encodings.append(encoding)
+            else:
+                statistics.append(encoding)
+            for border in _borders(statistic):
+                tests.append(("OnlineCtr", number, (border, statistic["target_border_idx"])))
         return cls(
-            (*encodings, *alone),
-            {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in numeric},
-            {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in categorical},
-            tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in tested),
-            (
-                *borders,
-                *(("OneHotFeature", feature, value) for feature, value, _ in tested),
-                *(
-                    ("OnlineCtr", number, (border, one["target_border_idx"]))
-                    for number, one in enumerate(info.get("ctrs") or ())
-                    for border in _borders(one)
-                ),
-            ),
-            tuple(next(places) if isinstance(one, Encoding) else one for one in statistics),
+            tuple(encodings),
+            {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in numeric},
+            {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in categorical},
+            tuple(category_sets),
+            tuple(tests),
+            tuple(statistics),
         )
 
-    def splits(self, found: list[dict[str, Any]]) -> Splits:
+    def splits(self, conditions: list[dict[str, Any]]) -> Splits:
         """Return the conditions of splits. Borders have single precision.
 
         CatBoost reads only ``split_index`` of a split. Refuse splits whose other fields differ from it.
         """
         borders = sum(kind == "FloatFeature" for kind, _, _ in self.tests)
         columns, thresholds, category_sets = [], [], []
-        for split in found:
+        for split in conditions:
             kind, number = split["split_type"], split["split_index"]
             CatBoost.refuse_unknown("splits", split, SPLIT)
-            known = type(number) is int and 0 <= number < len(self.tests)
+            in_range = type(number) is int and 0 <= number < len(self.tests)
             if kind == "FloatFeature":
                 said = kind, split["float_feature_index"], split["border"]
             elif kind == "OneHotFeature":
                 said = kind, split["cat_feature_index"], split["value"]
             elif kind == "OnlineCtr":  # the split does not name its statistic
                 value = split["border"], split["ctr_target_border_idx"]
-                said = kind, self.tests[number][1] if known else -1, value
+                said = kind, self.tests[number][1] if in_range else -1, value
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
-            if not known or self.tests[number] != said:
+            if not in_range or self.tests[number] != said:
                 raise RefusalError(
                     f"its trees cannot be read: split_index {number!s:.60} is not the test of its split"
                 )
@@ -408,18 +415,8 @@ def _borders(feature: Mapping[str, Any]) -> list[float]:
     return borders
 
 
-def _number_encoding(feature: Mapping[str, Any]) -> Encoding:
-    treatment = feature["nan_value_treatment"]
-    if treatment not in ("AsIs", "AsFalse", "AsTrue"):
-        raise RefusalError(f"its trees cannot be read: nan_value_treatment {treatment!s:.60} is not known")
-    missing = np.inf if treatment == "AsTrue" else -np.inf
-    return Encoding(feature["flat_feature_index"], single=True, missing=missing)
-
-
-def _hashed_encoding(feature: Mapping[str, Any]) -> Encoding:
-    categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
-    position = feature["flat_feature_index"]
-    return Encoding(position, categories=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
+def _category_encoding(column: int, numbers: Hashed, unseen: float) -> Encoding:
+    return Encoding(column, categories=numbers, unseen=unseen, missing=-np.inf, accepts_missing=False)
 
 
 def _statistic(
@@ -431,13 +428,16 @@ def _statistic(
     """
     CatBoost.refuse_unknown("target statistics", statistic, STATISTIC)
     elements = statistic["elements"]
-    named = {one["feature_index"]: one for one in categorical}
-    plain = all(set(one) == {"cat_feature_index", "combination_element"} for one in elements)
+    feature_at = {feature["feature_index"]: feature for feature in categorical}
+    plain = all(set(element) == {"cat_feature_index", "combination_element"} for element in elements)
     if len(elements) != 1 or not plain:
-        features = [named[one["cat_feature_index"]] for one in elements if "cat_feature_index" in one]
-        names = [repr(one.get("feature_id") or f"column {one['flat_feature_index']}") for one in features]
+        names = []
+        for element in elements:
+            if "cat_feature_index" in element:
+                feature = feature_at[element["cat_feature_index"]]
+                names.append(repr(feature.get("feature_id") or f"column {feature['flat_feature_index']}"))
         return f"combinations of {', '.join(names)}" + " and numbers" * (len(names) < len(elements))
-    feature = named[elements[0]["cat_feature_index"]]
+    feature = feature_at[elements[0]["cat_feature_index"]]
     if json.loads(statistic["identifier"]) != {"identifier": elements, "type": statistic["ctr_type"]}:
         raise RefusalError("its trees cannot be read: a target statistic has the table of another")
     table = tables[statistic["identifier"]]
@@ -457,14 +457,8 @@ def _statistic(
         raise RefusalError("its trees cannot be read: target statistics have other keys than hashes")
     hashes = (int(key) * inverse % 2**64 for key in keys)
     signed = (key - 2**64 if key >= 2**63 else key for key in hashes)
-    known = Hashed(dict(zip(signed, values[1:].tolist(), strict=True)))
-    return Encoding(
-        feature["flat_feature_index"],
-        categories=known,
-        unseen=float(values[0]),
-        missing=-np.inf,
-        accepts_missing=False,
-    )
+    statistics = Hashed(dict(zip(signed, values[1:].tolist(), strict=True)))
+    return _category_encoding(feature["flat_feature_index"], statistics, float(values[0]))
 
 
 def _statistic_values(statistic: Mapping[str, Any], counts: Floats, denominator: Any) -> Floats | None:
@@ -519,36 +513,31 @@ def _catboost_forest(model: Mapping[str, Any], columns: Columns) -> CatBoostFore
         real_numbers(name, chain.from_iterable(tree.get(name) or () for tree in trees))
     if (sizes == 0).any() or (sizes % 2**depths).any():  # before memory for all leaves is allocated
         raise RefusalError("its trees cannot be read: they have other leaves than their splits make")
-    found = np.unique(depths).tolist()
-    parts = [_symmetric_forest([trees[t] for t in np.flatnonzero(depths == d)], d, columns) for d in found]
-    starts = np.cumsum([0, *(len(part.column) for part in parts)])[:-1].tolist()
+    parts: list[CatBoostForest] = []
     roots = np.empty(len(trees), np.int64)
-    for depth, part, start in zip(found, parts, starts, strict=True):
-        roots[depths == depth] = part.roots + start
-    return CatBoostForest(
-        roots,
-        np.concatenate([part.column for part in parts]),
-        np.concatenate([part.threshold for part in parts]),
-        np.concatenate([part.category_set for part in parts]),
-        np.concatenate([part.left + start for part, start in zip(parts, starts, strict=True)]),
-        np.concatenate([part.right + start for part, start in zip(parts, starts, strict=True)]),
-        np.concatenate([part.value for part in parts]),
-        np.concatenate([part.cover for part in parts]),
-    )
+    start = 0
+    for depth in np.unique(depths).tolist():
+        of_depth = np.flatnonzero(depths == depth)
+        part = _symmetric_forest([trees[t] for t in of_depth], depth, start, columns)
+        roots[of_depth] = part.roots
+        parts.append(part)
+        start += len(part.column)
+    names = ("column", "threshold", "category_set", "left", "right", "value", "cover")
+    return CatBoostForest(roots, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _nested_forest(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
     """Return trees of nested nodes as arrays: the roots first, and every node after its parent."""
-    nodes, parents, leaves, found = [*trees], [], [], []
+    nodes, parents, leaves, conditions = [*trees], [], [], []
     for position, node in enumerate(nodes):  # the list grows during the loop
         CatBoost.refuse_unknown("nodes", node, NESTED)
         if "split" in node:
-            found.append(node["split"])
+            conditions.append(node["split"])
             parents.append(position)
             nodes += (node["left"], node["right"])
         else:
             leaves.append(position)
-    splits = columns.splits(found)
+    splits = columns.splits(conditions)
     column, threshold = np.full(len(nodes), LEAF, np.int64), np.zeros(len(nodes))
     category_set, left = np.full(len(nodes), -1, np.int64), np.zeros(len(nodes), np.int64)
     column[parents], threshold[parents], category_set[parents] = (
@@ -557,9 +546,10 @@ def _nested_forest(trees: list[dict[str, Any]], columns: Columns) -> CatBoostFor
         splits.category_set,
     )
     left[parents] = len(trees) + 2 * np.arange(len(parents))
-    held = [nodes[leaf]["value"] for leaf in leaves]
-    several = isinstance(held[0], list)
-    values = real_numbers("leaves", chain.from_iterable(held) if several else held).reshape(len(leaves), -1)
+    numbers = [nodes[leaf]["value"] for leaf in leaves]
+    if isinstance(numbers[0], list):
+        numbers = list(chain.from_iterable(numbers))
+    values = real_numbers("leaves", numbers).reshape(len(leaves), -1)
     value = np.zeros((len(nodes), values.shape[1]))
     value[leaves] = values
     cover = [node.get("weight", np.nan) for node in nodes]
@@ -571,16 +561,19 @@ def _nested_forest(trees: list[dict[str, Any]], columns: Columns) -> CatBoostFor
     return CatBoostForest(np.arange(len(trees)), column, threshold, category_set, left, right, value, weight)
 
 
-def _symmetric_forest(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
+def _symmetric_forest(
+    trees: list[dict[str, Any]], depth: int, start: int, columns: Columns
+) -> CatBoostForest:
     """Expand symmetric trees, with the same split at all nodes of a depth. Drop unreachable nodes.
 
     The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the lowest
-    bit of the leaf number. With the last split at the root, the leaves are in the order of CatBoost.
+    bit of the leaf number. With the last split at the root, the leaves are in the order of CatBoost. The
+    position of the first node is ``start``.
     """
     count, leaves = len(trees), 2**depth
     nodes, inner = 2 * leaves - 1, leaves - 1
-    found = [split for tree in trees for split in reversed(tree.get("splits") or ())]
-    splits = columns.splits(found).reshape(count, depth)
+    conditions = [split for tree in trees for split in reversed(tree.get("splits") or ())]
+    splits = columns.splits(conditions).reshape(count, depth)
     values = np.array([tree["leaf_values"] for tree in trees], dtype=np.float64).reshape(count, leaves, -1)
     value, cover = np.zeros((count, nodes, values.shape[2])), np.zeros((count, nodes))
     value[:, inner:] = values
@@ -592,12 +585,12 @@ def _symmetric_forest(trees: list[dict[str, Any]], depth: int, columns: Columns)
     tested = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
     below = ((0, 0), (0, leaves))
     return CatBoostForest(
-        reached[:, 0],
+        reached[:, 0] + start,
         np.pad(tested.column, below, constant_values=LEAF)[kept],
         np.pad(tested.threshold, below)[kept],
         np.pad(tested.category_set, below, constant_values=-1)[kept],
-        np.pad(reached[:, 1::2], below)[kept],
-        np.pad(reached[:, 2::2], below)[kept],
+        np.pad(reached[:, 1::2], below)[kept] + start,
+        np.pad(reached[:, 2::2], below)[kept] + start,
         value[kept],
         cover[kept],
     )
@@ -633,24 +626,20 @@ def _reachable_nodes(splits: Splits) -> Flags:
         here, left, right = _depth_slices(level)
         alive[:, left] = alive[:, right] = alive[:, here]
         path = np.arange(2**level)
-        for above in range(level):
-            went_right = (path >> (level - 1 - above)) % 2 == 1
-            stays_left, stays_right, turns_left = _implied_directions(splits.at(above), splits.at(level))
+        split = splits.at(level)
+        by_category = split.category_set >= 0
+        for level_above in range(level):
+            went_right = (path >> (level - 1 - level_above)) % 2 == 1
+            above = splits.at(level_above)
+            same, equal = above.column == split.column, above.category_set == split.category_set
+            # Left above implies left here, and right implies right. Right implies left for splits by
+            # different single categories of a column.
+            stays_left = same & np.where(by_category, equal, above.threshold <= split.threshold)
+            stays_right = same & np.where(by_category, equal, above.threshold >= split.threshold)
+            turns_left = same & by_category & ~equal
             alive[:, left] &= ~(stays_right[:, None] & went_right)
             alive[:, right] &= ~np.where(went_right, turns_left[:, None], stays_left[:, None])
     return alive
-
-
-def _implied_directions(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
-    """Return where left above implies left below, right implies right, and right implies left.
-
-    The last case is that of splits by different single categories of a column.
-    """
-    same = above.column == below.column
-    by_category, equal = below.category_set >= 0, above.category_set == below.category_set
-    stays_left = same & np.where(by_category, equal, above.threshold <= below.threshold)
-    stays_right = same & np.where(by_category, equal, above.threshold >= below.threshold)
-    return stays_left, stays_right, same & by_category & ~equal
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Floats, Integers
+from paribus._contracts import Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.libraries.library import Library
@@ -48,14 +48,27 @@ class Interpret(Library):
         base = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
         nodes = _Nodes(len(base))
         for features, scores in zip(model.term_features_, model.term_scores_, strict=True):
-            sizes = [min(len(axes[feature].by_size), len(features)) for feature in features]
-            own = [axes[feature].by_size[size - 1] for feature, size in zip(features, sizes, strict=True)]
-            nodes.add_term(own, np.asarray(scores, dtype=np.float64))
+            term_axes = []
+            for feature in features:
+                by_size = axes[feature].by_size
+                term_axes.append(by_size[min(len(by_size), len(features)) - 1])
+            nodes.add_term(term_axes, np.asarray(scores, dtype=np.float64))
+        classifies = name == "ExplainableBoostingClassifier"
         link = LINKS[model.link_]
-        if name == "ExplainableBoostingRegressor":
-            return nodes.ensemble(base, [one.encoding for one in axes], {"predict": link}, {})
-        links = {"decision_function": Link(), "predict_proba": link}
-        return nodes.ensemble(base, [one.encoding for one in axes], links, {"predict": LABELS})
+        return Ensemble(
+            roots=np.array(nodes.roots, np.int32),
+            column=np.array(nodes.column, np.int32),
+            threshold=np.array(nodes.threshold),
+            left=np.array(nodes.left, np.int32),
+            right=np.array(nodes.right, np.int32),
+            missing_left=np.zeros(len(nodes.column), dtype=bool),  # which splits at infinity test
+            value=np.array(nodes.value).reshape(-1, len(base)),
+            output=np.zeros(len(nodes.roots), np.int32),
+            base=base,
+            encodings=tuple(axis.encoding for axis in axes),
+            links={"decision_function": Link(), "predict_proba": link} if classifies else {"predict": link},
+            refused={"predict": LABELS} if classifies else {},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +78,8 @@ class _Spelled(Encoding):
     def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
         assert isinstance(self.categories, Mapping)
-        known = self.categories
-        numbers = [known.get(_category_text(value, column.name), self.unseen) for value in occurring]
+        number_of = self.categories
+        numbers = [number_of.get(_category_text(value, column.name), self.unseen) for value in occurring]
         return np.array(numbers, dtype=np.float64)[codes] if len(codes) else np.empty(0)
 
 
@@ -113,30 +126,28 @@ class _Axis:
 def _feature_axis(model: Any, feature: int) -> _Axis:
     kind, binnings = model.feature_types_in_[feature], model.bins_[feature]
     if kind == "continuous":
-        return _Axis(Encoding(feature), [_cut_bins(feature, np.asarray(cuts)) for cuts in binnings])
+        intervals = []
+        for cuts in map(np.asarray, binnings):
+            if cuts.ndim != 1 or cuts.dtype != np.float64 or not (np.diff(cuts) > 0).all():
+                raise RefusalError(f"the cuts of column {feature} are not rising numbers")
+            # A number equal to a cut belongs to the upper interval.
+            below = np.asarray(np.nextafter(cuts, -np.inf), dtype=np.float64)
+            intervals.append(_TermAxis(feature, below, np.arange(1, len(cuts) + 2), 0, len(cuts) + 3))
+        return _Axis(Encoding(feature), intervals)
     if kind not in ("nominal", "ordinal"):
         raise RefusalError(f"column {feature} is of the type {kind!r}, which is not known")
     names = list(dict.fromkeys(name for categories in binnings for name in categories))
     # As for the bins, missing is 0 and unknown categories come last.
     numbers = {name: float(number) for number, name in enumerate(names, 1)}
     encoding = _Spelled(feature, categories=numbers, unseen=len(names) + 1.0, missing=0.0)
-    return _Axis(encoding, [_category_bins(feature, names, categories) for categories in binnings])
-
-
-def _cut_bins(feature: int, cuts: Array) -> _TermAxis:
-    """Return the intervals between cuts. A number equal to a cut belongs to the upper interval."""
-    if cuts.ndim != 1 or cuts.dtype != np.float64 or not (np.diff(cuts) > 0).all():
-        raise RefusalError(f"the cuts of column {feature} are not rising numbers")
-    below = np.asarray(np.nextafter(cuts, -np.inf), dtype=np.float64)
-    return _TermAxis(feature, below, np.arange(1, len(cuts) + 2), 0, len(cuts) + 3)
-
-
-def _category_bins(feature: int, names: Sequence[str], categories: Mapping[str, int]) -> _TermAxis:
-    """Return intervals for missing values, for each category and for unknown categories."""
-    size = max(categories.values(), default=0) + 2
-    bins = [0, *(categories.get(name, size - 1) for name in names), size - 1]
-    halves = np.arange(len(bins) - 1, dtype=np.float64) + 0.5
-    return _TermAxis(feature, np.asarray(halves, dtype=np.float64), np.array(bins), None, size)
+    # Between missing values, each category and unknown categories.
+    halves = np.asarray(np.arange(len(names) + 1) + 0.5, dtype=np.float64)
+    intervals = []
+    for categories in binnings:
+        size = max(categories.values(), default=0) + 2
+        bins = [0, *(categories.get(name, size - 1) for name in names), size - 1]
+        intervals.append(_TermAxis(feature, halves, np.array(bins), None, size))
+    return _Axis(encoding, intervals)
 
 
 @dataclass
@@ -192,26 +203,3 @@ class _Nodes:
         self.right.append(0)
         self.value.append(np.zeros(self.margins) if value is None else value)
         return len(self.column) - 1
-
-    def ensemble(
-        self,
-        base: Floats,
-        encodings: Sequence[Encoding],
-        links: Mapping[str, Link],
-        refused: Mapping[str, str],
-    ) -> Ensemble:
-        """Return the ensemble. Missing values go right, which is tested by splits at infinity."""
-        return Ensemble(
-            roots=np.array(self.roots, np.int32),
-            column=np.array(self.column, np.int32),
-            threshold=np.array(self.threshold),
-            left=np.array(self.left, np.int32),
-            right=np.array(self.right, np.int32),
-            missing_left=np.zeros(len(self.column), dtype=bool),
-            value=np.array(self.value).reshape(-1, self.margins),
-            output=np.zeros(len(self.roots), np.int32),
-            base=base,
-            encodings=tuple(encodings),
-            links=links,
-            refused=refused,
-        )

@@ -143,13 +143,12 @@ class Library(ABC):
         return f"{cls.title} {version}"
 
     @classmethod
-    def refuse_unknown(cls, what: str, found: Iterable[str], known: Collection[str]) -> None:
+    def refuse_unknown(cls, what: str, fields: Iterable[str], known: Collection[str]) -> None:
         """Refuse unknown fields: in a new release they may affect predictions."""
-        unknown = sorted(set(found).difference(known))
+        unknown = ", ".join(map(repr, sorted(set(fields).difference(known))))
         if unknown:
-            fields = ", ".join(map(repr, unknown))
             raise RefusalError(
-                f"{cls.release()} writes {what} with {fields:.200}, which the reader of its trees does not "
+                f"{cls.release()} writes {what} with {unknown:.200}, which the reader of its trees does not "
                 "know and which may decide predictions"
             )
 
@@ -190,8 +189,8 @@ def whole_numbers(what: str, values: Iterable[Any]) -> None:
 
 def real_numbers(what: str, values: Iterable[Any]) -> Floats:
     """Return finite numbers, or refuse other values, such as booleans and text."""
-    found = list(values)
-    numbers = np.array(found, dtype=np.float64) if set(map(type, found)) <= {int, float} else None
+    items = list(values)
+    numbers = np.array(items, dtype=np.float64) if set(map(type, items)) <= {int, float} else None
     if numbers is None or not np.isfinite(numbers).all():
         raise RefusalError(f"its trees cannot be read: {what} are not all finite numbers")
     return numbers

@@ -135,7 +135,13 @@ def read(estimator: Any) -> Ensemble:
     ``predict`` but not in its raw score. Hence leaves hold the average, and the link of
     ``decision_function`` multiplies by the number of iterations.
     """
-    _refuse_custom_predict(estimator)
+    for method in ("predict", "predict_proba", "decision_function"):
+        home = getattr(getattr(estimator, method, None), "__module__", "lightgbm")
+        if home.split(".")[0] != "lightgbm":
+            raise RefusalError(f"its {method} is not LightGBM's own but one defined in {home}")
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    if str(parameters.get("pred_early_stop", False)).lower() not in ("false", "0", "none"):
+        raise RefusalError("it is set to stop predicting early (pred_early_stop), so not every tree counts")
     booster = getattr(estimator, "booster_", estimator)
     lists = [_plain_categories(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
@@ -147,19 +153,23 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     links, refused = _links(estimator, text)
     if not set(text.lines["is_linear"]) <= {"0"}:  # any other number means linear trees
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
-    _refuse_counts(text)
+    # Counts of numbers are checked before the numbers are parsed.
+    n_trees, n_leaves, n_sizes = len(text.lines["Tree"]), text.count("leaf_value"), text.count("num_leaves")
+    if n_trees != n_sizes:
+        raise RefusalError(
+            f"its trees cannot be read: num_leaves has {n_sizes:,} numbers for {n_trees:,} trees"
+        )
+    for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child"):
+        if text.count(name) != n_leaves - n_trees:
+            raise RefusalError(f"its trees cannot be read: {name} has other nodes than leaf_value")
     sizes = text.integers("num_leaves")
     values = text.numbers("leaf_value")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
         raise RefusalError("its trees cannot be read: they have other leaves than they say")
     tests = _Tests.of(text)
     layout = _Layout.of(sizes)
-    margins = counted(
-        "a number of margins",
-        whole("num_tree_per_iteration", text.header["num_tree_per_iteration"]),
-        1,
-        MOST_MARGINS,
-    )
+    margins = whole("num_tree_per_iteration", text.header["num_tree_per_iteration"])
+    counted("a number of margins", margins, 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
@@ -171,26 +181,16 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         left=layout.spread(layout.children(text.integers("left_child", -(2**31))), 0, np.int32),
         right=layout.spread(layout.children(text.integers("right_child", -(2**31))), 0, np.int32),
         missing_left=layout.spread(tests.missing_left, False, np.bool_),
-        value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
+        value=layout.spread([], values / iterations, np.float64)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
         encodings=_lightgbm_encodings(codes, tests, _pandas_categories(lists, text)),
         category_set=layout.spread(category_set, -1, np.int32),
         category_sets=category_sets,
-        cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
+        cover=layout.spread(text.numbers("internal_count"), text.numbers("leaf_count", "0"), np.float64),
         links={**links, **raw},
         refused=refused,
     )
-
-
-def _refuse_counts(text: LightGBMText) -> None:
-    """Refuse missing lines and wrong counts of numbers, before the numbers are parsed."""
-    trees, leaves, sizes = len(text.lines["Tree"]), text.count("leaf_value"), text.count("num_leaves")
-    if trees != sizes:
-        raise RefusalError(f"its trees cannot be read: num_leaves has {sizes:,} numbers for {trees:,} trees")
-    for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child"):
-        if text.count(name) != leaves - trees:
-            raise RefusalError(f"its trees cannot be read: {name} has other nodes than leaf_value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,13 +268,12 @@ class _Layout:
         tree = np.repeat(np.arange(len(sizes)), sizes - 1)
         return cls(sizes, first, np.flatnonzero(is_inner), np.flatnonzero(~is_inner), tree)
 
-    def spread(self, inner: Any, leaf: Any, dtype: Any, leaves: Any = None) -> Array:
-        """Return an array over all nodes; ``leaf`` fills the leaves unless ``leaves`` has their values."""
-        spread = np.full(len(self.inner) + len(self.leaves), leaf, dtype=dtype)
+    def spread(self, inner: Any, leaf: Any, dtype: Any) -> Array:
+        """Return an array over all nodes, with zeros if there are no values ``inner``."""
+        spread = np.zeros(len(self.inner) + len(self.leaves), dtype=dtype)
         if len(inner):
             spread[self.inner] = inner
-        if leaves is not None:
-            spread[self.leaves] = leaves
+        spread[self.leaves] = leaf
         return spread
 
     def children(self, child: Integers) -> Integers:
@@ -390,19 +389,19 @@ def _lightgbm_category_sets(
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
     first = np.cumsum(counts) - counts
-    own = tests.threshold[by_category]  # number of the set within its tree
-    if not ((own >= 0) & (own < counts[layout.tree[by_category]])).all() or len(listed) != counts.sum():
+    within_tree = tests.threshold[by_category]  # number of the set within its tree
+    tree = layout.tree[by_category]
+    if not ((within_tree >= 0) & (within_tree < counts[tree])).all() or len(listed) != counts.sum():
         raise RefusalError("its trees cannot be read: sets of categories out of range")
-    which = first[layout.tree[by_category]] + own.astype(np.int64)
-    known: dict[bytes, int] = {}
+    number_of: dict[bytes, int] = {}
     sets: list[CategorySet] = []
     numbers = np.empty(len(listed), np.int64)
     for at, positions in enumerate(listed):
         categories = positions - starts[at] * 32
-        numbers[at] = known.setdefault(categories.tobytes(), len(known))
-        if len(known) > len(sets):
+        numbers[at] = number_of.setdefault(categories.tobytes(), len(number_of))
+        if len(number_of) > len(sets):
             sets.append(CategorySet(categories))
-    chosen[by_category] = numbers[which]
+    chosen[by_category] = numbers[first[tree] + within_tree.astype(np.int64)]
     return chosen, tuple(sets)
 
 
@@ -419,7 +418,13 @@ def _pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[in
         return {}
     infos = text.header["feature_infos"].split(" ")
     largest = np.array([len(categories) - 1 for categories in lists])
-    fits = [_fitting_lists(*_range_of(info), largest) for info in infos]
+    fits = []  # as bits, the lists that are long enough for the range of each feature in the training data
+    for info in infos:
+        seen = [0.0] if info == "none" else [float(number) for number in info.strip("[]").split(":")]
+        low, high = (seen[0], seen[1]) if info.startswith("[") else (0.0, max(seen))
+        are_codes = low >= 0 and low.is_integer() and high.is_integer()
+        long_enough = np.flatnonzero(largest >= high).tolist() if are_codes else []
+        fits.append(sum(1 << position for position in long_enough))
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
     ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
     by_category = set(range(len(infos))) - unused - ordered
@@ -458,25 +463,9 @@ def _list_of_each_feature(fits: list[int], lists: int, plain: set[int], category
         possible = before[feature] & fit & (after[feature + 1] >> 1)
         without = feature not in category and before[feature] & after[feature + 1]
         if possible:
-            positions[feature] = (
-                possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
-            )
+            unique = possible.bit_count() == 1 and not without
+            positions[feature] = possible.bit_length() - 1 if unique else -1
     return positions
-
-
-def _range_of(info: str) -> tuple[float, float]:
-    """Return the smallest and largest training value of a feature, zeros for an unused one."""
-    if info == "none":
-        return 0.0, 0.0
-    seen = [float(number) for number in info.strip("[]").split(":")]
-    return (seen[0], seen[1]) if info.startswith("[") else (0.0, max(seen))
-
-
-def _fitting_lists(low: float, high: float, largest: Integers) -> int:
-    """Return as bits the lists of categories that are long enough for the range of a feature."""
-    if low < 0 or not (low.is_integer() and high.is_integer()):
-        return 0
-    return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
 def _plain_categories(categories: list[Any]) -> list[Any]:
@@ -513,7 +502,12 @@ def _link_of(objective: list[str]) -> Link:
     if name in EXP:
         return Link("exp")
     if name in SIGMOID:
-        return Link("sigmoid", _sigmoid_steepness(objective))
+        steepness = next(part for part in objective if part.startswith("sigmoid:")).removeprefix("sigmoid:")
+        if len(steepness.partition("e")[0].replace(".", "").strip("0")) >= SIGMOID_DIGITS:
+            raise RefusalError(
+                f"its parameter sigmoid is written as {steepness:.60}, which may be rounded; use fewer digits"
+            )
+        return Link("sigmoid", float(steepness))
     if name == "multiclass":
         return Link("softmax")
     if name == "cross_entropy":
@@ -521,25 +515,3 @@ def _link_of(objective: list[str]) -> Link:
     if name == "cross_entropy_lambda":
         return Link("softplus")
     raise RefusalError(f"its objective {name!r:.60} is not one whose outputs paribus knows")
-
-
-def _sigmoid_steepness(objective: list[str]) -> float:
-    """Return the steepness of the sigmoid, or refuse if the text may have rounded it."""
-    written = next(part for part in objective if part.startswith("sigmoid:")).removeprefix("sigmoid:")
-    digits = written.partition("e")[0].replace(".", "").strip("0")
-    if len(digits) >= SIGMOID_DIGITS:
-        raise RefusalError(
-            f"its parameter sigmoid is written as {written:.60}, which may be rounded; use fewer digits"
-        )
-    return float(written)
-
-
-def _refuse_custom_predict(estimator: Any) -> None:
-    """Refuse a model with a custom ``predict``, or one that stops before the last tree."""
-    for method in ("predict", "predict_proba", "decision_function"):
-        home = getattr(getattr(estimator, method, None), "__module__", "lightgbm")
-        if home.split(".")[0] != "lightgbm":
-            raise RefusalError(f"its {method} is not LightGBM's own but one defined in {home}")
-    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    if str(parameters.get("pred_early_stop", False)).lower() not in ("false", "0", "none"):
-        raise RefusalError("it is set to stop predicting early (pred_early_stop), so not every tree counts")

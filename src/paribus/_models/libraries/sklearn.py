@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -83,8 +83,8 @@ class Sklearn(Library):
     def has_types(self, model: Any) -> bool:
         """Return whether a model consists of trees and may store categories."""
         bases = [base.__module__ for base in type(model).__mro__]
-        own = any(base.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in bases)
-        return own and hasattr(model, "is_categorical_")
+        has_trees = any(base.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in bases)
+        return has_trees and hasattr(model, "is_categorical_")
 
     def categories(self, model: Any) -> Mapping[int, Any] | None:
         """Return the categories of the encoder, which histogram gradient boosting holds in a step."""
@@ -122,82 +122,51 @@ def read(estimator: Any) -> Ensemble:
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _Forest:
-    """Concatenated nodes of all trees; ``sizes (t,)`` are the numbers of nodes."""
-
-    sizes: Integers
-    column: Nodes
-    threshold: Floats
-    left: Nodes
-    right: Nodes
-    missing_left: Flags
-    cover: Floats
-    category_set: Nodes
-    category_sets: tuple[CategorySet, ...]
-
-    def ensemble(
-        self,
-        value: Floats,
-        base: Floats,
-        encodings: Sequence[Encoding],
-        links: Mapping[str, Link],
-        refused: Mapping[str, str],
-    ) -> Ensemble:
-        """Return the ensemble. Trees with one value per leaf belong to the margins in turn."""
-        roots = _roots(self.sizes)
-        turns = len(base) if value.shape[1] == 1 else 1
-        return Ensemble(
-            roots=roots.astype(np.int32),
-            column=self.column,
-            threshold=self.threshold,
-            left=self.left,
-            right=self.right,
-            missing_left=self.missing_left,
-            value=value,
-            output=(np.arange(len(roots)) % turns).astype(np.int32),
-            base=base,
-            encodings=tuple(encodings),
-            links=links,
-            refused=refused,
-            category_set=self.category_set,
-            category_sets=self.category_sets,
-            cover=self.cover,
-        )
-
-
-def _roots(sizes: Integers) -> Integers:
-    return np.cumsum(sizes) - sizes
-
-
 def join_trees(
-    trees: Sequence[Any], features: Sequence[Integers] | None = None, *, by_category: bool = False
-) -> _Forest:
-    """Concatenate single trees; ``features`` has the columns of the table that each tree received.
+    trees: Sequence[Any],
+    value: Floats,
+    base: Floats,
+    encodings: Sequence[Encoding],
+    links: Mapping[str, Link],
+    refused: Mapping[str, str],
+    *,
+    features: Sequence[Integers] | None = None,
+    by_category: bool = False,
+) -> Ensemble:
+    """Return the ensemble of single trees. Trees with one value per leaf belong to the margins in turn.
 
-    ``by_category`` means that the caller encodes categories. Otherwise categorical splits are refused.
+    ``features`` has the columns of the table that each tree received. ``by_category`` means that the caller
+    encodes categories. Otherwise categorical splits are refused.
     """
     parts = [tree.tree_ for tree in trees]
     category_set, category_sets = _sklearn_category_sets(parts)
     if category_sets and not by_category:
         raise RefusalError("its trees split by categories, which is read of single trees and forests only")
     sizes = np.array([part.node_count for part in parts], dtype=np.int64)
+    roots = np.cumsum(sizes) - sizes
+    first = np.repeat(roots, sizes).astype(np.int32)
     left = _concatenated((part.children_left for part in parts), np.int32)
     right = _concatenated((part.children_right for part in parts), np.int32)
     tested = [part.feature for part in parts]
     if features is not None:
-        tested = [given[np.maximum(own, 0)] for given, own in zip(features, tested, strict=True)]
-    first = np.repeat(_roots(sizes), sizes).astype(np.int32)
-    return _Forest(
-        sizes=sizes,
+        tested = [given[np.maximum(feature, 0)] for given, feature in zip(features, tested, strict=True)]
+    turns = len(base) if value.shape[1] == 1 else 1
+    return Ensemble(
+        roots=roots.astype(np.int32),
         column=np.where(left < 0, np.int32(LEAF), _concatenated(tested, np.int32)),
         threshold=np.concatenate([part.threshold for part in parts]),
         left=left + first,
         right=right + first,
         missing_left=np.concatenate([part.missing_go_to_left for part in parts]) != 0,
-        cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
+        value=value,
+        output=(np.arange(len(roots)) % turns).astype(np.int32),
+        base=base,
+        encodings=tuple(encodings),
+        links=links,
+        refused=refused,
         category_set=category_set,
         category_sets=category_sets,
+        cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
     )
 
 
@@ -214,26 +183,22 @@ def _sklearn_category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategoryS
     tests, bits = [], [np.empty((0, 8), "<u4")]
     for part, state in zip(parts, states, strict=True):
         nodes = state["nodes"][: part.node_count]
+        fields = nodes.dtype.names or ()
         by_bits = np.zeros(part.node_count, dtype=bool)
-        if "left_cat_bitset" in (nodes.dtype.names or ()):
-            by_bits = _tests_categories(part, nodes)
+        if "left_cat_bitset" in fields:
+            inner = nodes["left_child"] >= 0
+            if "split_kind" not in fields:  # in older versions the column decides
+                by_bits = inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0)
+            elif np.isin(nodes["split_kind"], (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():
+                by_bits = inner & (nodes["split_kind"] == BY_BITS)
+            else:
+                raise RefusalError(
+                    f"{Sklearn.release()} splits nodes in ways that are not read, by a hash of the category "
+                    "for example"
+                )
             bits.append(nodes["left_cat_bitset"][by_bits])
         tests.append(by_bits)
     return _distinct_category_sets(np.concatenate(tests), np.concatenate(bits))
-
-
-def _tests_categories(part: Any, nodes: Array) -> Flags:
-    """Return which nodes have categorical splits: by ``split_kind``, or by the column in older versions."""
-    inner = nodes["left_child"] >= 0
-    if "split_kind" not in (nodes.dtype.names or ()):
-        return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
-    kinds = nodes["split_kind"]
-    if not np.isin(kinds, (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():
-        raise RefusalError(
-            f"{Sklearn.release()} splits nodes in ways that are not read, by a hash of the category for "
-            "example"
-        )
-    return np.asarray(inner & (kinds == BY_BITS))
 
 
 def _distinct_category_sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
@@ -241,9 +206,9 @@ def _distinct_category_sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[Cat
     category_set = np.full(len(tests), -1, dtype=np.int32)
     if not len(bits):
         return category_set, ()
-    found: dict[bytes, int] = {}
-    category_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
-    distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
+    number_of: dict[bytes, int] = {}
+    category_set[tests] = [number_of.setdefault(row.tobytes(), len(number_of)) for row in bits.astype("<u4")]
+    distinct = np.frombuffer(b"".join(number_of), np.uint8).reshape(len(number_of), -1)
     flags = np.unpackbits(distinct, axis=1, bitorder="little")
     return category_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
 
@@ -281,15 +246,17 @@ def _mean_of_trees(estimator: Any) -> Ensemble:
     value = np.concatenate([_leaf_values(tree) for tree in trees]) / len(trees)
     encodings = single_precision(estimator.n_features_in_, accepts_missing(trees[0]))
     encoder = getattr(estimator, "_categorical_encoder", None)
-    own = [getattr(tree, "_categorical_encoder", None) for tree in trees if tree is not estimator]
-    if any(one is not None for one in own):
+    if any(
+        getattr(tree, "_categorical_encoder", None) is not None for tree in trees if tree is not estimator
+    ):
         raise RefusalError("its trees encode the categories of a column differently")
     if encoder is not None:
-        for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
-            categories = _category_numbers(int(column), found)
-            encodings[column] = replace(encodings[column], single=False, categories=categories)
-    forest = join_trees(trees, by_category=encoder is not None)
-    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
+        nominal = np.flatnonzero(estimator.is_categorical_)
+        for column, categories in zip(nominal, encoder.categories_, strict=True):
+            numbers = _category_numbers(int(column), categories)
+            encodings[column] = replace(encodings[column], single=False, categories=numbers)
+    base, links = np.zeros(value.shape[1]), _mean_links(estimator)
+    return join_trees(trees, value, base, encodings, *links, by_category=encoder is not None)
 
 
 def _mean_links(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
@@ -303,18 +270,19 @@ def _bagged_trees(estimator: Any) -> Ensemble:
     columns = estimator.n_features_in_
     features = [np.arange(columns)[given] for given in estimator.estimators_features_[:count]]
     values = [_leaf_values(tree) for tree in trees]
-    if hasattr(estimator, "classes_"):
-        values = [
-            _probabilities_of_all_classes(v, t.classes_, estimator.n_classes_)
-            for v, t in zip(values, trees, strict=True)
-        ]
+    for number, tree in enumerate(trees):
+        if hasattr(estimator, "classes_") and len(tree.classes_) != estimator.n_classes_:
+            # The tree was fitted on some of the classes.
+            spread = np.zeros((len(values[number]), estimator.n_classes_))
+            spread[:, tree.classes_] = values[number]
+            values[number] = spread
     value = np.concatenate(values) / count
     # A column that no tree received may hold any values, because only the trees check them.
     given = np.isin(np.arange(columns), np.concatenate(features))
     strict = single_precision(columns, accepts_missing(trees[0]))
     encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
-    forest = join_trees(trees, features)
-    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_mean_links(estimator))
+    base, links = np.zeros(value.shape[1]), _mean_links(estimator)
+    return join_trees(trees, value, base, encodings, *links, features=features)
 
 
 def _isolation_forest(estimator: Any) -> Ensemble:
@@ -331,7 +299,7 @@ def _isolation_forest(estimator: Any) -> Ensemble:
     encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
     links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
     refused = {"predict": "predict returns whether a row is an outlier, which no sum over leaves gives"}
-    return join_trees(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
+    return join_trees(trees, value, np.zeros(1), encodings, links, refused, features=features)
 
 
 def _path_length(rows: Array) -> Floats:
@@ -339,15 +307,6 @@ def _path_length(rows: Array) -> Floats:
     n = np.maximum(rows, 3).astype(np.float64)
     length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
     return np.where(rows <= 1, 0.0, np.where(rows == 2, 1.0, length))
-
-
-def _probabilities_of_all_classes(value: Floats, classes: Integers, n_classes: int) -> Floats:
-    """Return class probabilities of a tree, with zeros for classes that it was not fitted on."""
-    if len(classes) == n_classes:
-        return value
-    spread = np.zeros((len(value), n_classes))
-    spread[:, classes] = value
-    return spread
 
 
 def _only_trees(estimator: Any, members: Sequence[Any]) -> list[Any]:
@@ -376,7 +335,7 @@ def _adaboost(estimator: Any) -> Ensemble:
         value, link = value[:, 1:] - value[:, :1], Link("sigmoid")
     encodings = single_precision(estimator.n_features_in_, accepts_missing=False)
     links = {"decision_function": Link(), "predict_proba": link}
-    return join_trees(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
+    return join_trees(trees, value, np.zeros(value.shape[1]), encodings, links, LABELS)
 
 
 def _gradient_boosting(estimator: Any) -> Ensemble:
@@ -384,7 +343,7 @@ def _gradient_boosting(estimator: Any) -> Ensemble:
     trees = list(estimator.estimators_.ravel())  # by iteration, then by class
     value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
     encodings = single_precision(estimator.n_features_in_, accepts_missing=False)
-    return join_trees(trees).ensemble(value, base, encodings, *boosting_links(estimator))
+    return join_trees(trees, value, base, encodings, *boosting_links(estimator))
 
 
 def initial_margins(estimator: Any) -> Floats:
@@ -422,56 +381,45 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
         Sklearn.refuse_unknown("nodes of histogram boosting", tree.nodes.dtype.names, HIST_NODES)
     sizes = np.array([len(tree.nodes) for tree in trees], dtype=np.int64)
     nodes = np.concatenate([tree.nodes for tree in trees])
-    first = np.repeat(_roots(sizes), sizes)
+    roots = np.cumsum(sizes) - sizes
+    first = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"].astype(bool)
-    category_set, category_sets = _bitset_categories(trees, sizes, nodes)
-    forest = _Forest(
-        sizes=sizes,
+    # Sets of 256 bits each. Categories that are not in the training data are encoded as NaN, so that they
+    # belong to no set.
+    by_category = (nodes["is_categorical"] != 0) & ~leaf
+    bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
+    counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
+    rows = nodes["bitset_idx"] + np.repeat(np.cumsum(counts) - counts, sizes)
+    category_set, category_sets = _distinct_category_sets(by_category, bits[rows[by_category]])
+    columns = np.arange(estimator.n_features_in_)
+    encodings = [Encoding(int(column)) for column in columns]
+    if estimator._preprocessor is not None:  # it puts categorical columns first
+        nominal = estimator.is_categorical_
+        encoder = estimator._preprocessor.named_transformers_["encoder"]
+        encodings = [
+            Encoding(int(column), categories=_category_numbers(int(column), categories))
+            for column, categories in zip(columns[nominal], encoder.categories_, strict=True)
+        ]
+        encodings += [Encoding(int(column)) for column in columns[~nominal]]
+    links, refused = boosting_links(estimator)
+    base = np.ravel(estimator._baseline_prediction).astype(np.float64)
+    return Ensemble(
+        roots=roots.astype(np.int32),
         column=np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
         threshold=nodes["num_threshold"].copy(),
         left=(nodes["left"] + first).astype(np.int32),
         right=(nodes["right"] + first).astype(np.int32),
         missing_left=nodes["missing_go_to_left"].astype(bool),
-        cover=nodes["count"].astype(np.float64),
+        value=nodes["value"][:, None].copy(),
+        output=(np.arange(len(roots)) % len(base)).astype(np.int32),
+        base=base,
+        encodings=tuple(encodings),
+        links=links,
+        refused=refused,
         category_set=category_set,
         category_sets=category_sets,
+        cover=nodes["count"].astype(np.float64),
     )
-    value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
-    encodings, (links, refused) = _hist_encodings(estimator), boosting_links(estimator)
-    return forest.ensemble(value, base, encodings, links, refused)
-
-
-def _bitset_categories(
-    trees: Sequence[Any], sizes: Integers, nodes: Array
-) -> tuple[Nodes, tuple[CategorySet, ...]]:
-    """Return the set that each node tests, and the sets of categories that go left, from 256 bits each.
-
-    Categories that are not in the training data are encoded as NaN, so that they belong to no set.
-    """
-    tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
-    if not tests.any():
-        return _distinct_category_sets(tests, np.empty((0, 8)))
-    bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
-    counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
-    rows = nodes["bitset_idx"] + np.repeat(_roots(counts), sizes)
-    return _distinct_category_sets(tests, bits[rows[tests]])
-
-
-def _hist_encodings(estimator: Any) -> list[Encoding]:
-    """Return the encodings: categorical columns come first, numbered by the encoder."""
-    columns = np.arange(estimator.n_features_in_)
-    if estimator._preprocessor is None:
-        return [Encoding(int(column)) for column in columns]
-    nominal = estimator.is_categorical_
-    encoder = estimator._preprocessor.named_transformers_["encoder"]
-    categories = zip(columns[nominal], encoder.categories_, strict=True)
-    return [
-        *(
-            Encoding(int(column), categories=_category_numbers(int(column), found))
-            for column, found in categories
-        ),
-        *(Encoding(int(column)) for column in columns[~nominal]),
-    ]
 
 
 def _category_numbers(column: int, categories: Array) -> dict[Any, float]:

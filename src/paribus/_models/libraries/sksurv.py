@@ -46,17 +46,25 @@ class ScikitSurvival(Sklearn):
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees whose leaves sum to the risk score."""
-        if type(model).__name__ == BOOSTING:
-            return _boosted_trees(model)
-        return _mean_of_trees(model, "predict", _risks)
+        if type(model).__name__ != BOOSTING:
+            return _mean_of_trees(model, "predict", _risks)
+        loss = type(model._loss).__name__
+        if loss not in LINKS:
+            raise RefusalError(f"its loss {loss} is not known")
+        trees = list(model.estimators_.ravel())
+        # With dropout, each tree has a weight.
+        weights = model.learning_rate * getattr(model, "_scale", np.ones(len(trees)))
+        value = np.concatenate([w * tree.tree_.value[:, 0] for w, tree in zip(weights, trees, strict=True)])
+        encodings = single_precision(model.n_features_in_, accepts_missing=False)
+        return join_trees(trees, value, initial_margins(model), encodings, {"predict": LINKS[loss]}, {})
 
     def read_trees_at(self, model: Any, response: str, times: tuple[float, ...]) -> Ensemble:
         """Return the trees of a forest, whose leaves have a value for each time."""
 
         def values(tree: Any) -> Floats:
             at = times_before(tree.unique_times_, times)
-            found = tree.tree_.value[:, at, LEAF_COLUMN[response]]
-            return np.where(at < 0, START[response], found)
+            at_times = tree.tree_.value[:, at, LEAF_COLUMN[response]]
+            return np.where(at < 0, START[response], at_times)
 
         return _mean_of_trees(model, response, values)
 
@@ -69,23 +77,10 @@ def _mean_of_trees(model: Any, response: str, values: Callable[[Any], Floats]) -
     trees = [model] if name in TREES else model.estimators_
     value = np.concatenate([values(tree) for tree in trees]) / len(trees)
     encodings = single_precision(model.n_features_in_, accepts_missing(trees[0]))
-    base = np.zeros(value.shape[1])
-    return join_trees(trees).ensemble(value, base, encodings, {response: Link()}, {})
+    return join_trees(trees, value, np.zeros(value.shape[1]), encodings, {response: Link()}, {})
 
 
 def _risks(tree: Any) -> Floats:
     """Return the sum of the cumulative hazards at all event times, which is stored with low memory."""
     value: Floats = tree.tree_.value[:, :, 0]
     return value if tree.low_memory else value[:, tree.is_event_time_].sum(axis=1, keepdims=True)
-
-
-def _boosted_trees(model: Any) -> Ensemble:
-    """Return the trees of gradient boosting; with dropout, each of them has a weight."""
-    loss = type(model._loss).__name__
-    if loss not in LINKS:
-        raise RefusalError(f"its loss {loss} is not known")
-    trees = list(model.estimators_.ravel())
-    weights = model.learning_rate * getattr(model, "_scale", np.ones(len(trees)))
-    value = np.concatenate([w * tree.tree_.value[:, 0] for w, tree in zip(weights, trees, strict=True)])
-    encodings = single_precision(model.n_features_in_, accepts_missing=False)
-    return join_trees(trees).ensemble(value, initial_margins(model), encodings, {"predict": LINKS[loss]}, {})

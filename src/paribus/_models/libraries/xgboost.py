@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._contracts import Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes, within
 from paribus._models.libraries.library import (
@@ -75,11 +75,6 @@ KNOWN = {
 }
 
 
-def _logit(score: Singles) -> Singles:
-    # In single precision as in XGBoost: close to 0 and 1 the result differs much from the exact logit.
-    return np.asarray(-np.log(ONE / np.clip(score, TINY, ONE - TINY) - ONE))
-
-
 # Link of predict by objective, None where predict returns labels.
 OBJECTIVES: dict[str, Link | None] = {
     "reg:squarederror": Link(),
@@ -103,8 +98,6 @@ OBJECTIVES: dict[str, Link | None] = {
     "rank:ndcg": Link(),
     "rank:map": Link(),
 }
-# Function from the stored base score to a margin by the name of the link; for other links they are equal.
-TO_MARGIN: dict[str, Callable[[Singles], Singles]] = {"sigmoid": _logit, "exp": np.log}
 
 
 class XGBoost(Library):
@@ -141,9 +134,9 @@ class XGBoost(Library):
         if not callable(config):
             return {}
         objective = json.loads(config()).get("learner", {}).get("objective", {})
-        found = {"objective": objective.get("name")}
+        settings = {"objective": objective.get("name")}
         power = objective.get("tweedie_regression_param", {}).get("tweedie_variance_power")
-        return found if power is None else found | {"tweedie_variance_power": float(power)}
+        return settings if power is None else settings | {"tweedie_variance_power": float(power)}
 
     def native_predictor(self, model: Any, keywords: Mapping[str, Any]) -> Predictor:
         """Return the predictor of a booster, which converts tables to a ``DMatrix``."""
@@ -165,14 +158,18 @@ class XGBoost(Library):
         with self.reading():
             # Only this part is parsed, because the trees after it take long.
             stored = json.JSONDecoder().raw_decode(text)[0]["enc"]
-            found = {position: _stored_categories(stored[position]) for position in coded if stored}
-        return found if found and all(found.values()) else None
+            categories = {position: _stored_categories(stored[position]) for position in coded if stored}
+        return categories if categories and all(categories.values()) else None
 
     def importance(self, model: Any) -> Any:
         """Return the importance of a wrapper, or the gain of a booster. Linear boosters are refused."""
         if is_linear_booster(model):
             raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
-        return _gains(model) if self.is_native(model) else super().importance(model)
+        if not self.is_native(model):
+            return super().importance(model)
+        gains = model.get_score(importance_type="gain")  # only columns with splits
+        names = model.feature_names or [f"f{j}" for j in range(model.num_features())]
+        return np.array([gains.get(name, 0.0) for name in names])
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
@@ -223,12 +220,6 @@ def _as_dmatrix(booster: Any, table: Any) -> Any:
     return xgboost.DMatrix(table, feature_names=names, enable_categorical=True)
 
 
-def _gains(booster: Any) -> Array:
-    gains = booster.get_score(importance_type="gain")  # only columns with splits
-    names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
-    return np.array([gains.get(name, 0.0) for name in names])
-
-
 @dataclass(frozen=True, eq=False)
 class Categories(Encoding):
     """Encoding of a categorical column by its categories. Values of other columns are the codes themselves.
@@ -254,31 +245,6 @@ class Categories(Encoding):
         return codes
 
 
-@dataclass(frozen=True, eq=False)
-class XGBoostForest:
-    """Concatenated nodes of all trees in the order of XGBoost; children are numbered within a tree."""
-
-    first: Integers
-    feature: Integers
-    left: Integers
-    right: Integers
-    condition: Singles
-    missing_left: Flags
-    category_set: Nodes
-    category_sets: tuple[CategorySet, ...]
-    cover: Floats | None
-
-    @property
-    def leaf(self) -> Flags:
-        """Which nodes are leaves, including pruned nodes."""
-        return np.asarray(self.left == -1)
-
-    @property
-    def tree(self) -> Integers:
-        """Tree of each node."""
-        return np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.left)))
-
-
 def read(estimator: Any) -> Ensemble:
     """Return the trees of a wrapper or of a native booster, or raise `RefusalError`."""
     booster = _booster(estimator)
@@ -293,18 +259,66 @@ def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
     best = getattr(estimator, "best_iteration", None) if is_wrapper else None
     objective = _objective_in(learner)
     links, refused = _xgboost_links(estimator, objective)
-    model, weights = _trees_and_weights(learner["gradient_booster"])
+    booster = learner["gradient_booster"]
+    if booster["name"] not in ("gbtree", "dart"):
+        raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
+    model = booster.get("gbtree", booster)["model"]
     _refuse_unknown(learner, model)
     rounds = model["iteration_indptr"]
     trees = model["trees"][: int(rounds[-1] if best is None else rounds[: best + 2][-1])]
-    forest = _xgboost_forest(trees)
-    encodings = _xgboost_encodings(learner, model.get("cats", {}), forest, accepts_infinite=is_wrapper)
+    # Nodes of all trees. Children are numbered within a tree, and leaves include pruned nodes.
+    sizes = [len(tree["left_children"]) for tree in trees]
+    first = np.array([0, *accumulate(sizes)], np.int64)
+    tree_of_node = np.repeat(np.arange(len(trees)), sizes)
+    category_set, category_sets = _xgboost_category_sets(trees, first)
+    feature = _joined_lists(trees, "split_indices", np.int64)
+    left = _joined_lists(trees, "left_children", np.int64)
+    right = _joined_lists(trees, "right_children", np.int64)
+    condition = _joined_lists(trees, "split_conditions", np.float32)
+    missing_left = _joined_flags(trees, "default_left")
+    cover = None
+    if all("sum_hessian" in tree for tree in trees):
+        cover = _joined_lists(trees, "sum_hessian", np.float32).astype(np.float64)
+    leaf = left == -1
+    by_category = category_set >= 0
+    compares = ~leaf & ~by_category
+    encodings = _xgboost_encodings(
+        learner, model.get("cats", {}), feature[by_category], feature[compares], accepts_infinite=is_wrapper
+    )
     base = _base_margins(learner["learner_model_param"], OBJECTIVES[objective])
-    value = _leaf_contributions(trees, forest, weights)
+    value = _leaf_contributions(trees, condition, right, leaf, tree_of_node)
+    weights = model.get("weight_drop", booster.get("weight_drop", ()))  # of trees, for dart
+    if len(weights):
+        scale = np.ones(len(trees))
+        given = np.array(weights[: len(trees)], np.float32)
+        scale[: len(given)] = given
+        value = value * scale[tree_of_node][:, None]
+    if np.isneginf(condition[compares]).any():
+        raise RefusalError("it has a threshold of minus infinity, which no number can be below")
+    for children in (left, right):
+        within("children", children[~leaf], 0, len(leaf))
+    # The position of each node without pruned ones.
+    kept = feature != DELETED
+    position = np.cumsum(kept) - 1
+    start = first[tree_of_node]
     info = np.array(model["tree_info"][: len(trees)], np.int32)
-    output = info if value.shape[1] == 1 else np.zeros_like(info)
-    return _ensemble(
-        forest, value, output=output, base=base, encodings=encodings, links=links, refused=refused
+    return Ensemble(
+        roots=position[first[:-1]].astype(np.int32),
+        column=np.where(leaf, LEAF, feature)[kept].astype(np.int32),
+        threshold=np.nextafter(condition.astype(np.float64), -np.inf)[kept],
+        left=position[np.where(leaf, 0, left + start)][kept].astype(np.int32),
+        right=position[np.where(leaf, 0, right + start)][kept].astype(np.int32),
+        missing_left=missing_left[kept],
+        value=value[kept],
+        output=info if value.shape[1] == 1 else np.zeros_like(info),
+        base=base,
+        encodings=encodings,
+        links=links,
+        refused=refused,
+        category_set=category_set[kept],
+        category_sets=category_sets,
+        cover=None if cover is None else cover[kept],
+        single_sum=True,
     )
 
 
@@ -329,8 +343,8 @@ def _refuse_unknown(learner: Json, model: Json) -> None:
         "trees": model["trees"],
         "tree_param": [tree["tree_param"] for tree in model["trees"]],
     }
-    for what, found in parts.items():
-        for part in found:
+    for what, of_kind in parts.items():
+        for part in of_kind:
             XGBoost.refuse_unknown(what, part, KNOWN[what])
 
 
@@ -341,14 +355,6 @@ def _refuse_missing_value(estimator: Any) -> None:
             f"it was made with missing={missing!r}, so that this number is a missing value; "
             "it is only read with missing=nan"
         )
-
-
-def _trees_and_weights(booster: Json) -> tuple[Json, Sequence[float]]:
-    """Return the model section with the trees, and the tree weights of DART."""
-    if booster["name"] not in ("gbtree", "dart"):
-        raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
-    model: Json = booster.get("gbtree", booster)["model"]
-    return model, model.get("weight_drop", booster.get("weight_drop", ()))
 
 
 def _xgboost_links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
@@ -375,53 +381,38 @@ def _base_margins(parameters: Json, link: Link | None) -> Floats:
         1, whole("num_class", parameters["num_class"]), whole("num_target", parameters.get("num_target", "1"))
     )
     counted("a number of margins", margins, 1, MOST_MARGINS)
-    if link is not None and link.name in TO_MARGIN:
+    if link is not None and link.name == "sigmoid":
+        # In single precision as in XGBoost: close to 0 and 1 the result differs much from the exact logit.
+        score = -np.log(ONE / np.clip(score, TINY, ONE - TINY) - ONE)
+    elif link is not None and link.name == "exp":
         with np.errstate(divide="ignore"):
-            score = TO_MARGIN[link.name](score)
+            score = np.log(score)
     return np.broadcast_to(score.astype(np.float64), margins).copy()
 
 
 def _joined_lists(trees: Iterable[Json], key: str, dtype: Any) -> Any:
     """Return the lists of all trees as one array. Refuse other types of numbers than XGBoost writes."""
     is_whole = np.dtype(dtype).kind == "i"
-    found = list(chain.from_iterable(tree[key] for tree in trees))
-    if not set(map(type, found)) <= ({int} if is_whole else {int, float}):
+    numbers = list(chain.from_iterable(tree[key] for tree in trees))
+    if not set(map(type, numbers)) <= ({int} if is_whole else {int, float}):
         raise RefusalError(
             f"its trees cannot be read: {key} are not all {'integers' if is_whole else 'numbers'}"
         )
-    return np.array(found, dtype)
+    return np.array(numbers, dtype)
 
 
 def _joined_flags(trees: Iterable[Json], key: str) -> Flags:
     """Return the lists of all trees, of items that are 0 or 1. Older versions wrote booleans."""
-    found = np.concatenate([np.empty(0, np.int64), *(np.asarray(tree[key]) for tree in trees)])
-    if found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
+    flags = np.concatenate([np.empty(0, np.int64), *(np.asarray(tree[key]) for tree in trees)])
+    if flags.dtype.kind not in "biu" or not np.isin(flags, (0, 1)).all():
         raise RefusalError(f"its trees cannot be read: {key} are not all 0 or 1")
-    return found.astype(bool)
-
-
-def _xgboost_forest(trees: Sequence[Json]) -> XGBoostForest:
-    sizes = [len(tree["left_children"]) for tree in trees]
-    first = np.array([0, *accumulate(sizes)], np.int64)
-    category_set, category_sets = _xgboost_category_sets(trees, first)
-    has_cover = all("sum_hessian" in tree for tree in trees)
-    return XGBoostForest(
-        first=first[:-1],
-        feature=_joined_lists(trees, "split_indices", np.int64),
-        left=_joined_lists(trees, "left_children", np.int64),
-        right=_joined_lists(trees, "right_children", np.int64),
-        condition=_joined_lists(trees, "split_conditions", np.float32),
-        missing_left=_joined_flags(trees, "default_left"),
-        category_set=category_set,
-        category_sets=category_sets,
-        cover=_joined_lists(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
-    )
+    return flags.astype(bool)
 
 
 def _xgboost_category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return the set that each node tests, and the distinct sets. Listed categories go right."""
     category_set = np.full(first[-1], -1, np.int32)
-    known: dict[tuple[int, ...], int] = {}
+    number_of: dict[tuple[int, ...], int] = {}
     for tree, start in zip(trees, first.tolist(), strict=False):
         names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
         categories, *parts = (tree[name] for name in names)
@@ -431,53 +422,47 @@ def _xgboost_category_sets(trees: Sequence[Json], first: Integers) -> tuple[Node
             raise RefusalError("its trees cannot be read: sets of categories have more than are listed")
         for node, begin, size in zip(*parts, strict=True):
             listed = tuple(categories[begin : begin + size])
-            if node < 0 or len(listed) != size or not all(0 <= one < MOST_CATEGORIES for one in listed):
+            if node < 0 or len(listed) != size or not all(0 <= code < MOST_CATEGORIES for code in listed):
                 raise RefusalError("its trees cannot be read: sets of categories out of range")
-            category_set[start + node] = known.setdefault(listed, len(known))
+            category_set[start + node] = number_of.setdefault(listed, len(number_of))
     if not np.array_equal(_joined_flags(trees, "split_type"), category_set >= 0):
         raise RefusalError(
             "its trees cannot be read: split_type and sets of categories are of different nodes"
         )
-    together = np.fromiter(chain.from_iterable(known), np.int64)
-    ends = pairwise(accumulate(map(len, known), initial=0))
+    together = np.fromiter(chain.from_iterable(number_of), np.int64)
+    ends = pairwise(accumulate(map(len, number_of), initial=0))
     return category_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
-def _leaf_contributions(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
+def _leaf_contributions(
+    trees: Sequence[Json], condition: Singles, right: Integers, leaf: Flags, tree_of_node: Integers
+) -> Floats:
     """Return the values of leaves: one number, or one per margin if trees have vector leaves."""
     widths = (whole("size_leaf_vector", tree["tree_param"]["size_leaf_vector"]) for tree in trees)
     width = max(widths, default=1)
     if width <= 1:
-        value = forest.condition.astype(np.float64)[:, None]
-    elif "leaf_weights" in trees[0]:
-        vectors = _joined_lists(trees, "leaf_weights", np.float32).astype(np.float64).reshape(-1, width)
-        before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
-        leaf = forest.leaf
-        value = np.zeros((len(leaf), width))
-        within("leaves", forest.right[leaf], 0, len(vectors))
-        value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
-    else:
-        value = _joined_lists(trees, "base_weights", np.float32).astype(np.float64).reshape(-1, width)
-    if len(weights):
-        scale = np.ones(len(trees))
-        given = np.array(weights[: len(trees)], np.float32)
-        scale[: len(given)] = given
-        value = value * scale[forest.tree][:, None]
+        return condition.astype(np.float64)[:, None]
+    key = "leaf_weights" if "leaf_weights" in trees[0] else "base_weights"
+    vectors: Floats = _joined_lists(trees, key, np.float32).astype(np.float64).reshape(-1, width)
+    if key == "base_weights":  # one vector per node
+        return vectors
+    before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
+    value = np.zeros((len(leaf), width))
+    within("leaves", right[leaf], 0, len(vectors))
+    value[leaf] = vectors[right[leaf] + np.array(before, np.int64)[tree_of_node[leaf]]]
     return value
 
 
 def _xgboost_encodings(
-    learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
+    learner: Json, cats: Json, nominal: Integers, compared: Integers, *, accepts_infinite: bool
 ) -> tuple[Encoding, ...]:
-    """Return the encoding of each column. XGBoost compares in single precision."""
+    """Return the encoding of each column. Nodes test the categories of ``nominal`` columns."""
     columns = whole("num_feature", learner["learner_model_param"]["num_feature"])
     counted("a number of columns", columns, 0, MOST_COLUMNS)
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
     categorical[: len(types)] = [kind == "c" for kind in types]
-    of_categories = forest.category_set >= 0
-    categorical[forest.feature[of_categories]] = True
-    compared = forest.feature[~forest.leaf & ~of_categories]
+    categorical[nominal] = True
     if categorical[compared].any():
         raise RefusalError("it compares the codes of a category column with a threshold")
     stored = cats.get("enc") or [{}] * columns
@@ -500,31 +485,3 @@ def _stored_categories(stored: Json) -> dict[Any, float]:
         text = np.array(values, np.int8).tobytes()
         values = [text[begin:end].decode() for begin, end in pairwise(stored["offsets"])]
     return {category: float(code) for code, category in enumerate(values)}
-
-
-def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
-    """Return the ensemble without pruned nodes, with children renumbered by position."""
-    leaf, kept = forest.leaf, forest.feature != DELETED
-    if np.isneginf(forest.condition[~leaf & (forest.category_set < 0)]).any():
-        raise RefusalError("it has a threshold of minus infinity, which no number can be below")
-    for children in (forest.left, forest.right):
-        within("children", children[~leaf], 0, len(leaf))
-    position = np.cumsum(kept) - 1
-    start = forest.first[forest.tree]
-    left = position[np.where(leaf, 0, forest.left + start)]
-    right = position[np.where(leaf, 0, forest.right + start)]
-    threshold = np.nextafter(forest.condition.astype(np.float64), -np.inf)
-    return Ensemble(
-        roots=position[forest.first].astype(np.int32),
-        column=np.where(leaf, LEAF, forest.feature)[kept].astype(np.int32),
-        threshold=threshold[kept],
-        left=left[kept].astype(np.int32),
-        right=right[kept].astype(np.int32),
-        missing_left=forest.missing_left[kept],
-        value=value[kept],
-        category_set=forest.category_set[kept],
-        category_sets=forest.category_sets,
-        cover=None if forest.cover is None else forest.cover[kept],
-        single_sum=True,
-        **others,
-    )

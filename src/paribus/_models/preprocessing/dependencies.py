@@ -57,8 +57,11 @@ class StandIn(NDArrayOperatorsMixin):
         raise NotByNumberError(name)
 
     def _as_numbers(self, dtype: Any) -> StandIn:
-        # Conversion to categories or text may depend on other rows.
-        if not (isinstance(dtype, (str, type, np.dtype)) and _is_number(dtype)):
+        try:
+            converts_to_numbers = isinstance(dtype, (str, type, np.dtype)) and np.dtype(dtype).kind in "fiub"
+        except TypeError:  # a dtype that numpy does not know
+            converts_to_numbers = False
+        if not converts_to_numbers:  # conversion to categories or text may depend on other rows
             self._refused("astype")
         return self
 
@@ -75,8 +78,8 @@ class StandIn(NDArrayOperatorsMixin):
     def _with(self, name: str, inputs: tuple[Any, ...]) -> StandIn:
         """Return the result of an elementwise operation with numbers and results from the same table."""
         for value in inputs:
-            own = type(value) is StandIn and value.__dict__["opened"] is self.__dict__["opened"]
-            if not own and not (value is None or isinstance(value, (bool, int, float, np.number))):
+            same_table = type(value) is StandIn and value.__dict__["opened"] is self.__dict__["opened"]
+            if not same_table and not (value is None or isinstance(value, (bool, int, float, np.number))):
                 self._refused(name)
         return self
 
@@ -97,13 +100,6 @@ class StandIn(NDArrayOperatorsMixin):
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         self._refused("__array__")
-
-
-def _is_number(dtype: Any) -> bool:
-    try:
-        return np.dtype(dtype).kind in "fiub"
-    except TypeError:  # a dtype that numpy does not know
-        return False
 
 
 def by_number(function: Callable[..., Any], kind: type, options: dict[str, Any]) -> bool:
@@ -180,7 +176,10 @@ class Dependencies:
         self.owners, self.joined = self._follow(steps, Rehearsal.of(sample, range(columns)), first)
         if self.joined:
             # Once more with joined columns permuted together, to show that no other column matters.
-            together = _group_numbers([{feature, *met} for feature, (_, met) in self.joined.items()], columns)
+            together = list(range(columns))  # a number per column, equal for joined ones
+            for feature, (_, met) in self.joined.items():
+                same = {together[column] for column in (feature, *met)}
+                together = [min(same) if number in same else number for number in together]
             self._follow(steps, Rehearsal.of(sample, together), first)
 
     def _follow(
@@ -206,20 +205,16 @@ class Dependencies:
             return tables, owners
         inside = self._inside(step, tables, owners)
         made = self._rehearsal.through(step, tables)
-        found = self._outputs(step, tables[0], shape_of(made[0])[1], owners) if inside is None else inside
-        name = title_of(step)
-        if len(found) != shape_of(made[0])[1]:
-            raise RefusalError(
-                f"{name} returns {shape_of(made[0])[1]} columns and accounts for {len(found)}",
-                RefusalCode.UNSUPPORTED,
-                name,
-            )
-        self._rehearsal.check(step, tables, made, found)
-        for owner in set(found):
+        width, name = shape_of(made[0])[1], title_of(step)
+        made_of = self._outputs(step, tables[0], width, owners) if inside is None else inside
+        if len(made_of) != width:
+            raise _step_refusal(step, f"returns {width} columns and accounts for {len(made_of)}")
+        self._rehearsal.check(step, tables, made, made_of)
+        for owner in set(made_of):
             for feature in owner if len(owner) > 1 else ():
                 first, met = self._joined.get(feature, (name, frozenset()))
                 self._joined[feature] = first, met | (owner - {feature})
-        return made, found
+        return made, made_of
 
     def _inside(self, step: Any, tables: list[Any], owners: Owners) -> Owners | None:
         """Return the owners of the outputs of a step with nested steps, None for other steps."""
@@ -228,9 +223,12 @@ class Dependencies:
         if type(step).__name__ == "ColumnTransformer":
             return self._of_branches(step, tables, owners)
         if type(step).__name__ == "FeatureUnion":
-            parts = [one for _, one in step.transformer_list if not (isinstance(one, str) and one == "drop")]
-            made = (self._through(part, [copied(table) for table in tables], owners) for part in parts)
-            return tuple(owner for _, found in made for owner in found)
+            owners_of_outputs: list[frozenset[int]] = []
+            for _, part in step.transformer_list:
+                if not (isinstance(part, str) and part == "drop"):
+                    _, made_of = self._through(part, [copied(table) for table in tables], owners)
+                    owners_of_outputs += made_of
+            return tuple(owners_of_outputs)
         return None
 
     def _of_branches(self, step: Any, tables: list[Any], owners: Owners) -> Owners:
@@ -245,35 +243,34 @@ class Dependencies:
                     None if table is None else _columns_of_native(table, positions, single)
                     for table in tables
                 ]
-                _, found = self._through(branch, parts, tuple(owners[j] for j in positions))
-                if len(found) != places.stop - places.start:
-                    raise RefusalError(
-                        f"{title_of(branch)} accounts for {len(found)} of the {places.stop - places.start} "
-                        f"columns that {title_of(step)} puts together",
-                        RefusalCode.UNSUPPORTED,
-                        title_of(branch),
-                    )
-                outputs.update(zip(range(places.start, places.stop), found, strict=True))
+                _, made_of = self._through(branch, parts, tuple(owners[j] for j in positions))
+                width = places.stop - places.start
+                if len(made_of) != width:
+                    joined_by = f"columns that {title_of(step)} puts together"
+                    raise _step_refusal(branch, f"accounts for {len(made_of)} of the {width} {joined_by}")
+                outputs.update(zip(range(places.start, places.stop), made_of, strict=True))
         return tuple(outputs[place] for place in sorted(outputs))
 
     def _outputs(self, step: Any, table: Any, width: int, owners: Owners) -> Owners:
         name = type(step).__name__
-        every: frozenset[int] = frozenset().union(*owners)
+        together: frozenset[int] = frozenset().union(*owners)
         if isinstance(step, ColumnSubset):
             return tuple(owners[column] for column in step.columns)
-        if len(every) <= 1 or not is_own(step):  # one input, or an unknown step
-            return (every,) * width
+        if len(together) <= 1 or not is_own(step):  # one input, or an unknown step
+            return (together,) * width
         support = attribute(step, "get_support")
         if callable(support):  # a feature selector
             return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
         if name == "TableVectorizer":
             return _skrub_owners(step, table, owners)
         if name == "FunctionTransformer":
-            return owners if _treats_numbers(step, table) else (every,) * width
+            kind = np.ndarray if step.validate and not hasattr(table, "tocsr") else type(table)
+            elementwise = step.func is None or by_number(step.func, kind, step.kw_args or {})
+            return owners if elementwise else (together,) * width
         if name in NAMED:
             inputs = _inputs_by_name(step, len(owners))
-            return tuple(frozenset().union(*(owners[j] for j in some)) for some in inputs)
-        return (every,) * width
+            return tuple(frozenset().union(*(owners[j] for j in positions)) for positions in inputs)
+        return (together,) * width
 
 
 def is_own(step: Any) -> bool:
@@ -283,9 +280,8 @@ def is_own(step: Any) -> bool:
 
 def is_pipeline(model: Any) -> bool:
     """Return whether an object is a pipeline of scikit-learn or imbalanced-learn, with unchanged methods."""
-    own = package_of(model) in ("sklearn", "imblearn")
-    whole = own and type(model).__name__ == "Pipeline" and bool(steps_of(model))
-    return whole and replaced_method(model, ("transform", *METHODS)) is None
+    is_class = package_of(model) in ("sklearn", "imblearn") and type(model).__name__ == "Pipeline"
+    return is_class and bool(steps_of(model)) and replaced_method(model, ("transform", *METHODS)) is None
 
 
 def acting_steps(pipeline: Any) -> list[Any]:
@@ -302,25 +298,6 @@ def is_passthrough(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def _group_numbers(groups: list[set[int]], columns: int) -> list[int]:
-    """Return a number per column, equal for columns that are connected by groups."""
-    numbers = list(range(columns))
-    for group in groups:
-        same = {numbers[column] for column in group}
-        numbers = [min(same) if number in same else number for number in numbers]
-    return numbers
-
-
-def _treats_numbers(step: Any, table: Any) -> bool:
-    """Return whether a FunctionTransformer is provably elementwise."""
-    if step.func is None:
-        return True
-    kind = type(table)
-    if step.validate and not hasattr(table, "tocsr"):
-        kind = np.ndarray
-    return by_number(step.func, kind, step.kw_args or {})
-
-
 def _inputs_by_name(step: Any, columns: int) -> Iterator[list[int]]:
     """Yield the inputs of each output, which its name contains."""
     renamed = copy.copy(step)
@@ -329,9 +306,9 @@ def _inputs_by_name(step: Any, columns: int) -> Iterator[list[int]]:
     if hasattr(renamed, "feature_name_combiner"):
         renamed.feature_name_combiner = "concat"  # a function may omit the name of the input
     for name in renamed.get_feature_names_out([f"\u27e6{j}\u27e7" for j in range(columns)]):
-        found = [int(position) for position in TOKEN.findall(str(name))]
+        inputs = [int(position) for position in TOKEN.findall(str(name))]
         # Only the constant of a polynomial has no input. Otherwise all inputs are assumed.
-        yield found if found or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
+        yield inputs if inputs or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
 
 
 def _skrub_owners(step: Any, table: Any, owners: Owners) -> Owners:
@@ -340,11 +317,7 @@ def _skrub_owners(step: Any, table: Any, owners: Owners) -> Owners:
     names, made = attribute(step, "all_outputs_"), attribute(step, "output_to_input_")
     by_name = dict(zip(map(str, header), owners, strict=False))
     if not isinstance(names, list) or not isinstance(made, dict) or not set(made.values()) <= set(by_name):
-        raise RefusalError(
-            f"{title_of(step)} does not report what it makes of each column",
-            RefusalCode.UNSUPPORTED,
-            title_of(step),
-        )
+        raise _step_refusal(step, "does not report what it makes of each column")
     return tuple(by_name[made[name]] for name in names)
 
 
@@ -397,13 +370,13 @@ SINGLE, DOUBLE = 1e-5, 1e-9
 class Rehearsal:
     """Tables of sampled rows: all rows, every second row, a single row, and rows with permuted columns.
 
-    ``some`` and ``alone`` are the rows of the second and third table, ``orders (p, i)`` the permutations of
-    columns. Two disturbed tables follow: all rows with a distant and an empty row, and the empty row alone.
-    They are None if steps refuse them.
+    ``alternate`` and ``alone`` are the rows of the second and third table, ``orders (p, i)`` the permutations
+    of columns. Two disturbed tables follow: all rows with a distant and an empty row, and the empty row
+    alone. They are None if steps refuse them.
     """
 
     tables: list[Any]
-    some: Integers
+    alternate: Integers
     alone: Integers
     orders: Integers
 
@@ -422,11 +395,10 @@ class Rehearsal:
         orders = np.stack([sampled[number] for number in numbers])
         index = orders[list(cells)].T[None]
         mixed = sample.stack(1, ScratchBuffer()).at(cells, index)
-        some, alone = rows[::2], rows[len(rows) // 2 :][:1]
-        fewer = [sample.keep(np.isin(rows, kept)).native for kept in (some, alone)]
-        return cls(
-            [copied(sample.native), *fewer, mixed, *_disturbed_tables(sample.native)], some, alone, orders
-        )
+        alternate, alone = rows[::2], rows[len(rows) // 2 :][:1]
+        fewer = [sample.keep(np.isin(rows, kept)).native for kept in (alternate, alone)]
+        tables = [copied(sample.native), *fewer, mixed, *_disturbed_tables(sample.native)]
+        return cls(tables, alternate, alone, orders)
 
     def through(self, step: Any, tables: list[Any]) -> list[Any]:
         """Return the outputs of a step for the tables, None for refused disturbed tables."""
@@ -442,18 +414,10 @@ class Rehearsal:
                 if position >= DISTURBED:
                     made.append(None)
                     continue
-                raise RefusalError(
-                    f"{title_of(step)} failed on rows of X: {failure(error)}",
-                    RefusalCode.UNSUPPORTED,
-                    title_of(step),
-                ) from error
+                raise _step_refusal(step, f"failed on rows of X: {failure(error)}") from error
             shape = shape_of(made[-1])
             if shape[0] != shape_of(table)[0] or shape[1] != shape_of(made[0])[1]:
-                raise RefusalError(
-                    f"{title_of(step)} does not return one row per row, of the same columns",
-                    RefusalCode.UNSUPPORTED,
-                    title_of(step),
-                )
+                raise _step_refusal(step, "does not return one row per row, of the same columns")
         return made
 
     def check(
@@ -461,7 +425,7 @@ class Rehearsal:
     ) -> None:
         """Refuse a step that depends on other rows, is random, or depends on columns beyond ``owners``."""
         whole, scale = made[0], _column_rounding(made[0])
-        compared = [(made[1], whole, self.some), (made[2], whole, self.alone)]
+        compared = [(made[1], whole, self.alternate), (made[2], whole, self.alone)]
         if made[-2] is not None:
             still = np.arange(DISTURBED_ROWS, len(self.orders[0]))
             compared.append((_rows_of_matrix(made[-2], still), whole, still))
@@ -473,21 +437,18 @@ class Rehearsal:
                 why = "transforms a row differently together with other rows"
                 if not _equal_tables(again, whole, scale):
                     why = "transforms the same rows differently each time"
-                raise RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED, title_of(step))
+                raise _step_refusal(step, why)
         # Outputs of several features with different permutations are not compared.
         source = [min(owner, default=-1) for owner in owners]
-        known = [len({self.orders[feature].tobytes() for feature in owner}) <= 1 for owner in owners]
-        expected = self._exchanged(whole, source)
-        places = np.flatnonzero(known).tolist()
-        rounding = scale[places] if len(scale) == len(owners) else scale
-        if not _equal_tables(
-            _columns_of_matrix(made[3], places), _columns_of_matrix(expected, places), rounding
-        ):
-            raise RefusalError(
-                f"{title_of(step)} makes columns that change with others than they are made of",
-                RefusalCode.UNSUPPORTED,
-                title_of(step),
-            )
+        comparable = [
+            column
+            for column, owner in enumerate(owners)
+            if len({self.orders[feature].tobytes() for feature in owner}) <= 1
+        ]
+        mixed = _columns_of_matrix(made[3], comparable)
+        expected = _columns_of_matrix(self._exchanged(whole, source), comparable)
+        if not _equal_tables(mixed, expected, scale[comparable] if len(scale) == len(owners) else scale):
+            raise _step_refusal(step, "makes columns that change with others than they are made of")
 
     def _exchanged(self, made: Any, source: list[int]) -> Any:
         """Return a table whose columns are permuted like the features in ``source``."""
@@ -526,6 +487,11 @@ def title_of(step: Any) -> str:
     if type(step).__name__ != "FunctionTransformer" or function is None:
         return type(step).__name__
     return f"FunctionTransformer({getattr(function, '__name__', type(function).__name__)})"
+
+
+def _step_refusal(step: Any, why: str) -> RefusalError:
+    """Return a refusal that names a step."""
+    return RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED, title_of(step))
 
 
 def shape_of(table: Any) -> tuple[int, int]:
@@ -576,18 +542,18 @@ def _column_rounding(table: Any) -> Floats:
     return np.asarray(largest * (SINGLE if values.dtype == np.float32 else DOUBLE), dtype=np.float64)
 
 
-def _equal_tables(one: Any, two: Any, rounding: Floats) -> bool:
+def _equal_tables(table: Any, other: Any, rounding: Floats) -> bool:
     """Return whether two tables have equal values up to rounding, in any format."""
-    if _is_sparse(one) and _is_sparse(two):
-        *places, data = _stored_entries(one)
-        *other_places, other = _stored_entries(two)
+    if _is_sparse(table) and _is_sparse(other):
+        *places, data = _stored_entries(table)
+        *other_places, other_data = _stored_entries(other)
         same = all(map(np.array_equal, places, other_places))
-        return same and _equal_tables(data[:, None], other[:, None], rounding)
-    one, two = (table.toarray() if _is_sparse(table) else _as_matrix(table) for table in (one, two))
-    if one.shape != two.shape:
+        return same and _equal_tables(data[:, None], other_data[:, None], rounding)
+    left, right = (t.toarray() if _is_sparse(t) else _as_matrix(t) for t in (table, other))
+    if left.shape != right.shape:
         return False
-    if one.dtype.kind not in "fiub" or two.dtype.kind not in "fiub":
-        gaps, other_gaps = (missing_objects(table.astype(object).ravel()) for table in (one, two))
-        pairs = zip(one.ravel()[~gaps], two.ravel()[~other_gaps], strict=False)
+    if left.dtype.kind not in "fiub" or right.dtype.kind not in "fiub":
+        gaps, other_gaps = (missing_objects(matrix.astype(object).ravel()) for matrix in (left, right))
+        pairs = zip(left.ravel()[~gaps], right.ravel()[~other_gaps], strict=False)
         return np.array_equal(gaps, other_gaps) and all(np.array_equal(*pair) for pair in pairs)
-    return bool(np.isclose(one, two, rtol=0.0, atol=rounding, equal_nan=True).all())
+    return bool(np.isclose(left, right, rtol=0.0, atol=rounding, equal_nan=True).all())

@@ -88,14 +88,6 @@ class StoredEntries:
         return _numeric_column(self.names[column], self.values)
 
 
-def _bytes_of(made: Any) -> int:
-    """Return the memory of the output of a step."""
-    if hasattr(made, "tocsc"):
-        compressed = made.tocsc()
-        return int(compressed.data.nbytes + compressed.indices.nbytes + compressed.indptr.nbytes)
-    return int(max(FLOAT * np.size(made), getattr(made, "nbytes", 0)))
-
-
 def _numeric_column(name: str, values: Array) -> Column:
     missing = np.isnan(values)
     return Column(name, "numeric", values[~missing], missing)
@@ -103,9 +95,9 @@ def _numeric_column(name: str, values: Array) -> Column:
 
 def spread(rows: Integers, entries: Array, count: int) -> Array:
     """Return the entries of ``count`` rows: ``rows`` have their entries, others the last entry."""
-    every = np.full(count, entries[-1] if len(entries) else 0, entries.dtype)
-    every[rows] = entries[: len(rows)]
-    return every
+    values = np.full(count, entries[-1] if len(entries) else 0, entries.dtype)
+    values[rows] = entries[: len(rows)]
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +135,12 @@ class Preparation:
         made, largest = copied(self.context.native), 0
         for step in self.steps:
             made = step.transform(made)
-            largest = max(largest, _bytes_of(made))
+            if hasattr(made, "tocsc"):
+                compressed = made.tocsc()
+                size = compressed.data.nbytes + compressed.indices.nbytes + compressed.indptr.nbytes
+            else:
+                size = max(FLOAT * np.size(made), getattr(made, "nbytes", 0))
+            largest = max(largest, int(size))
         return self.context.row_bytes + 3 * -(-largest // max(1, len(self.context)))
 
     @property
@@ -292,7 +289,8 @@ class JoinedPreparation:
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Number of columns of each source."""
-        return tuple(len(self.context.names) if one is None else len(one.owners) for one in self.sources)
+        raw = len(self.context.names)
+        return tuple(raw if source is None else len(source.owners) for source in self.sources)
 
     @cached_property
     def first(self) -> Integers:
@@ -313,20 +311,20 @@ class JoinedPreparation:
     def owners(self) -> tuple[int, ...]:
         """Raw column of each prepared column."""
         raw = tuple(range(len(self.context.names)))
-        return tuple(owner for one in self.sources for owner in (raw if one is None else one.owners))
+        return tuple(owner for source in self.sources for owner in (raw if source is None else source.owners))
 
     def table(self, native: Any) -> JoinedTable:
         """Return the outputs of all sources for a native table."""
-        tables = tuple(table_of(native) if one is None else one.table(native) for one in self.sources)
-        return JoinedTable(tables, self.first)
+        tables = (table_of(native) if source is None else source.table(native) for source in self.sources)
+        return JoinedTable(tuple(tables), self.first)
 
     def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[JoinedTable]:
         """Return for each request the outputs if a feature takes each of some values."""
-        own = [
-            [_Values(cells) for _, cells in requests] if one is None else one.values(requests)
-            for one in self.sources
+        tables_of_sources = [
+            [_Values(cells) for _, cells in requests] if source is None else source.values(requests)
+            for source in self.sources
         ]
-        return [JoinedTable(tables, self.first) for tables in zip(*own, strict=True)]
+        return [JoinedTable(tables, self.first) for tables in zip(*tables_of_sources, strict=True)]
 
     def refuse_joined(self, features: Any) -> None:
         """Refuse features that a step combines with others in one column."""
@@ -347,14 +345,14 @@ def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyP
     for preparation in preparations:
         for source in sources_of(preparation):
             sources.setdefault(_source_key(source), source)
-    every = JoinedPreparation(tuple(sources.values()), context)
-    first = dict(zip(sources, every.first, strict=True))
-    width = dict(zip(sources, every.widths, strict=True))
+    together = JoinedPreparation(tuple(sources.values()), context)
+    first = dict(zip(sources, together.first, strict=True))
+    width = dict(zip(sources, together.widths, strict=True))
     positions = []
     for preparation in preparations:
         keys = [_source_key(source) for source in sources_of(preparation)]
         positions.append(np.concatenate([first[key] + np.arange(width[key]) for key in keys]))
-    return every.sources[0] if len(sources) == 1 else every, positions
+    return together.sources[0] if len(sources) == 1 else together, positions
 
 
 def sources_of(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:

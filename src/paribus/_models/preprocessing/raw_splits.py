@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -45,41 +44,58 @@ class RawSplits:
             if encoding.feature == self.feature and here.any():
                 if encoding.zero_is_missing:  # numbers close to zero are missing
                     thresholds = np.append(thresholds, [-np.nextafter(ZERO, 1.0), ZERO])
-                known = np.unique(thresholds[np.isfinite(thresholds)])
-                lenient = replace(encoding, accepts_missing=True, accepts_infinite=True)
-                tested.append((replace(lenient, zero_is_missing=False), known))
+                lenient = replace(
+                    encoding, accepts_missing=True, accepts_infinite=True, zero_is_missing=False
+                )
+                tested.append((lenient, np.unique(thresholds[np.isfinite(thresholds)])))
         return tested
 
     def sides(self) -> Array:
         """Return the last number before each split and the first one after it, sorted."""
         occurring = self._occurring()
         ranks = self._checked(occurring)
-        column, cut, before = _crossed_thresholds(ranks)
+        # The crossed thresholds between adjacent values.
+        column_of_step, before_step = np.nonzero(np.diff(ranks, axis=1))
+        first, last = ranks[column_of_step, before_step], ranks[column_of_step, before_step + 1]
+        crossed = np.abs(last - first)
+        step = np.repeat(np.arange(len(crossed)), crossed)
+        place = np.arange(len(step)) - np.repeat(np.cumsum(crossed) - crossed, crossed)
+        column, before = column_of_step[step], before_step[step]
+        cut = np.minimum(first, last)[step] + place
         low, high = occurring[before], occurring[before + 1]
         rises = ranks[column, -1] > ranks[column, 0]
         while (wide := high - low > 1).any():
-            points = _points_between(low[wide], high[wide])
-            found = self._ranks(points.ravel())[
-                np.repeat(column[wide], points.shape[1]), np.arange(points.size)
-            ]
-            if (found == MISSING).any():
+            # Several points between each pair, because a call of a transformer is expensive.
+            low_wide, high_wide = low[wide, None], high[wide, None]
+            sections = np.uint64(max(2, min(64, MOST // len(low_wide))))
+            width = np.maximum(np.uint64(1), (high_wide - low_wide) // sections)
+            points = low_wide + width * np.arange(1, sections, dtype=np.uint64)
+            points = np.minimum(points, high_wide - np.uint64(1))
+            columns = np.repeat(column[wide], points.shape[1])
+            point_ranks = self._ranks(points.ravel())[columns, np.arange(points.size)]
+            if (point_ranks == MISSING).any():
                 raise self._refusal()
-            after = (found.reshape(points.shape) > cut[wide, None]) == rises[wide, None]
-            low[wide], high[wide] = _narrowed_intervals(low[wide], high[wide], points, after)
+            after = (point_ranks.reshape(points.shape) > cut[wide, None]) == rises[wide, None]
+            first_after = np.where(after.any(axis=1), after.argmax(axis=1), points.shape[1])
+            line = np.concatenate([low_wide, points, high_wide], axis=1)
+            rows = np.arange(len(line))
+            # The last point before the split, and the first one after it.
+            low[wide], high[wide] = line[rows, first_after], line[rows, first_after + 1]
         self._checked(np.unique(np.concatenate([occurring, low, high])))
         return _numbers_from_keys(np.unique(np.concatenate([low, high])), self._dtype)
 
     def _occurring(self) -> Keys:
         """Return keys of some observed values, including the extremes."""
         summary, dtype = self.summary, self._dtype
-        known: list[Array] = [np.asarray(summary.extremes).astype(dtype)]
+        extremes = np.asarray(summary.extremes).astype(dtype)
+        observed = extremes[:0]
         if summary.ordered is not None and len(summary.ordered):
             chosen = np.linspace(0, len(summary.ordered) - 1, min(len(summary.ordered), MOST)).astype(int)
-            known.append(summary.ordered[chosen].astype(dtype))
+            observed = summary.ordered[chosen].astype(dtype)
         elif summary.deciles is not None:
             inner = np.rint(summary.deciles) if dtype.kind != "f" else summary.deciles
-            known.append(inner[1:-1].astype(dtype))
-        keys, ends = np.unique(_ordered_keys(np.concatenate(known))), _ordered_keys(known[0])
+            observed = inner[1:-1].astype(dtype)
+        keys, ends = np.unique(_ordered_keys(np.append(extremes, observed))), _ordered_keys(extremes)
         return np.asarray(keys[(keys >= ends[0]) & (keys <= ends[1])])
 
     @property
@@ -103,22 +119,19 @@ class RawSplits:
         values = _numbers_from_keys(keys, self._dtype)
         if self.summary.unit is not None:
             values = values.view(self.summary.unit)
-        numbers_of = self._transformed(values)
-        ranks = np.empty((len(self.tested), len(keys)), np.int64)
-        for position, (encoding, thresholds) in enumerate(self.tested):
-            numbers = numbers_of(encoding)
-            ranks[position] = np.where(np.isnan(numbers), MISSING, np.searchsorted(thresholds, numbers))
-        return ranks
-
-    def _transformed(self, values: Array) -> Callable[[Encoding], Floats]:
         cells = self.like.cells(self.feature, values)
         try:
-            return self.ensemble.values([(self.feature, cells)])[0]
+            numbers_of = self.ensemble.values([(self.feature, cells)])[0]
         except Exception as error:  # of any class
             raise RefusalError(
                 f"its preprocessing fails at values between those of {self.summary.name!r}: {failure(error)}",
                 RefusalCode.UNSUPPORTED,
             ) from error
+        ranks = np.empty((len(self.tested), len(keys)), np.int64)
+        for position, (encoding, thresholds) in enumerate(self.tested):
+            numbers = numbers_of(encoding)
+            ranks[position] = np.where(np.isnan(numbers), MISSING, np.searchsorted(thresholds, numbers))
+        return ranks
 
     def _refusal(self) -> RefusalError:
         return RefusalError(
@@ -138,32 +151,6 @@ def split_sides(ensemble: Ensemble, like: Table, feature: int, summary: Summary)
     ensemble.preparation.refuse_joined((feature,))
     splits = RawSplits(ensemble, like, feature, summary)
     return splits.sides() if splits.tested else np.empty(0, summary.dtype)
-
-
-def _crossed_thresholds(ranks: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the crossed thresholds between adjacent values: column, rank, position of the value before."""
-    column, before = np.nonzero(np.diff(ranks, axis=1))
-    first, last = ranks[column, before], ranks[column, before + 1]
-    lower, times = np.minimum(first, last), np.abs(last - first)
-    each = np.repeat(np.arange(len(column)), times)
-    place = np.arange(len(each)) - np.repeat(np.cumsum(times) - times, times)
-    return column[each], lower[each] + place, before[each]
-
-
-def _points_between(low: Keys, high: Keys) -> Keys:
-    """Return several keys between each pair, because a call of a transformer is expensive."""
-    sections = np.uint64(max(2, min(64, MOST // len(low))))
-    step = np.maximum(np.uint64(1), (high - low) // sections)
-    points = low[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
-    return np.asarray(np.minimum(points, high[:, None] - np.uint64(1)))
-
-
-def _narrowed_intervals(low: Keys, high: Keys, points: Keys, after: Flags) -> tuple[Keys, Keys]:
-    """Return for each row of points the last key before the split, and the first one after it."""
-    first = np.where(after.any(axis=1), after.argmax(axis=1), points.shape[1])
-    line = np.concatenate([low[:, None], points, high[:, None]], axis=1)
-    each = np.arange(len(line))
-    return line[each, first], line[each, first + 1]
 
 
 def _ordered_keys(values: Array) -> Keys:

@@ -56,7 +56,13 @@ def loss_of(estimator: Any, loss: Any, target: Array, table: Table, response_met
         for ``log_loss``, and the default of `adapt` for a function.
     """
     check_choice("response_method", response_method, ("auto", *METHODS))
-    name = _default_loss(estimator, target) if loss is None else loss
+    name = loss
+    if loss is None and hasattr(estimator, "predict_proba"):
+        name = "log_loss"
+    elif loss is None and has_classes(estimator):
+        name = "error_rate"
+    elif loss is None:
+        name = "log_loss" if target.dtype.kind in "OUST" else "squared_error"
     names = get_args(LossName)
     if name not in names:
         meant = did_you_mean(name, names) if isinstance(name, str) else ""
@@ -68,21 +74,6 @@ def loss_of(estimator: Any, loss: Any, target: Array, table: Table, response_met
         return _error_rate(estimator, target, table, response_method)
     if name == "log_loss":
         return _log_loss(estimator, target, table, response_method)
-    return _numeric_loss(name, estimator, target, table, response_method)
-
-
-def _default_loss(estimator: Any, target: Array) -> LossName:
-    if hasattr(estimator, "predict_proba"):
-        return "log_loss"
-    if has_classes(estimator):
-        return "error_rate"
-    return "log_loss" if target.dtype.kind in "OUST" else "squared_error"
-
-
-def _numeric_loss(
-    name: LossName, estimator: Any, target: Array, table: Table, response_method: str
-) -> RowLoss:
-    """Return a loss of numbers, the mean over outputs."""
     function, lowest = NUMERIC[name]
     if response_method == "auto" and hasattr(estimator, "predict"):
         response_method = "predict"
@@ -144,7 +135,16 @@ def _log_loss(estimator: Any, target: Array, table: Table, response_method: str)
             f"loss='log_loss' needs probabilities, and {model.response} of {model.name} returns numbers from "
             f"{np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another loss or response_method"
         )
-    classes = known_classes(estimator) or _labels_of_outputs(estimator, target, max(2, model.n_outputs))
+    classes, outputs = known_classes(estimator), max(2, model.n_outputs)
+    if not classes:  # of a function: integers, or the sorted labels in y
+        labels = sorted(set(target.tolist()))
+        integers = tuple(range(outputs))
+        classes = integers if set(labels) <= set(integers) else tuple(labels)
+        if len(classes) != outputs:
+            raise InputError(
+                f"y holds {len(labels)} labels, and {describe(estimator)} gives the probabilities of "
+                f"{outputs}; code y as integers from 0 to {outputs - 1}"
+            )
     return RowLoss("log_loss", model, Outcome(model.n_outputs, classes).numbers(target), log_losses)
 
 
@@ -164,19 +164,6 @@ def right_classes(observed: Floats, predicted: Floats) -> Floats:
     else:
         right = predicted.argmax(axis=1) == observed.argmax(axis=1)
     return np.where(np.isfinite(predicted).all(axis=1), right, np.nan)
-
-
-def _labels_of_outputs(estimator: Any, target: Array, outputs: int) -> tuple[Any, ...]:
-    """Return the label of each probability of a function: integers, or the sorted labels in ``y``."""
-    labels = sorted(set(target.tolist()))
-    if set(labels) <= set(range(outputs)):
-        return tuple(range(outputs))
-    if len(labels) != outputs:
-        raise InputError(
-            f"y holds {len(labels)} labels, and {describe(estimator)} gives the probabilities of {outputs}; "
-            f"code y as integers from 0 to {outputs - 1}"
-        )
-    return tuple(labels)
 
 
 def _refuse_several_targets(name: str, estimator: Any, target: Array) -> None:

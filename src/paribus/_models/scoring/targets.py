@@ -24,24 +24,6 @@ def target_of(y: Any, rows: Rows) -> Array:
     Any object that numpy reads is accepted: arrays, lists, series of pandas and polars, Arrow columns. Rows
     of weight zero may have a missing target.
     """
-    array = _read_target(y)
-    if array.ndim not in (1, 2) or len(array) != len(rows):
-        size = count(len(rows), "row")
-        raise InputError(f"y has shape {array.shape} and X has {size}; give one value per row")
-    counted = np.arange(len(rows)) if rows.weights is None else np.flatnonzero(rows.weights)
-    array = array[counted]
-    unusable = _unusable(array)
-    if unusable.any():
-        position = int(np.flatnonzero(unusable)[0])
-        shown = array[position].tolist() if isinstance(array[position], np.ndarray) else array[position]
-        raise InputError(
-            f"y[{counted[position]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
-            "drop such rows from X and y, or set their weights to zero"
-        )
-    return _typed_target(array)
-
-
-def _read_target(y: Any) -> Array:
     if y is None:
         raise InputError("y is needed to compare predictions with; pass the target of each row of X")
     if np.ma.is_masked(y):
@@ -50,23 +32,28 @@ def _read_target(y: Any) -> Array:
         array = np.asarray(y)
     except ValueError as error:
         raise InputError(f"y cannot be read as one value per row: {error}") from error
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def _unusable(array: Array) -> Flags:
-    """Return which rows have a missing or infinite value."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2) or len(array) != len(rows):
+        size = count(len(rows), "row")
+        raise InputError(f"y has shape {array.shape} and X has {size}; give one value per row")
+    counted = np.arange(len(rows)) if rows.weights is None else np.flatnonzero(rows.weights)
+    array = array[counted]
+    unusable: Flags = np.zeros(array.shape, dtype=bool)
     if array.dtype.kind == "f":
-        flags = ~np.isfinite(array)
+        unusable = np.asarray(~np.isfinite(array))
     elif array.dtype.kind in "OT":
-        flags = missing_objects(array.ravel()).reshape(array.shape)
-    else:
-        flags = np.zeros(array.shape, dtype=bool)
-    return np.asarray(flags if flags.ndim == 1 else flags.any(axis=1))
-
-
-def _typed_target(array: Array) -> Array:
-    """Return numbers of dtype object with a numeric dtype. Labels stay unchanged."""
-    if array.dtype.kind == "O":
+        unusable = missing_objects(array.ravel()).reshape(array.shape)
+    if array.ndim == 2:
+        unusable = np.asarray(unusable.any(axis=1))
+    if unusable.any():
+        position = int(np.flatnonzero(unusable)[0])
+        shown = array[position].tolist() if isinstance(array[position], np.ndarray) else array[position]
+        raise InputError(
+            f"y[{counted[position]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
+            "drop such rows from X and y, or set their weights to zero"
+        )
+    if array.dtype.kind == "O":  # numbers get a numeric dtype, and labels stay
         try:
             array = typed("y", array, kind_of_objects("y", array.ravel()))
         except FeatureError as error:
@@ -101,8 +88,8 @@ def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
 
 def label_positions(labels: Array, classes: Sequence[Any]) -> Integers:
     """Return the position of each label among the classes, -1 for unknown labels."""
-    known = {label: position for position, label in enumerate(classes)}
-    return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
+    position_of = {label: position for position, label in enumerate(classes)}
+    return np.fromiter((position_of.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 
 @dataclass(frozen=True)
@@ -231,7 +218,12 @@ def family_of(estimator: Any) -> Family | None:
     if name not in powers:
         return None
     power = powers[name]
-    return Family(power) if power is not None else _family_of_power(_tweedie_power(settings, option))
+    if power is not None:
+        return Family(power)
+    if option.startswith("variance_power="):  # after the loss of CatBoost
+        return _family_of_power(float(option.partition("=")[2]))
+    chosen = settings.get("tweedie_variance_power")
+    return _family_of_power(TWEEDIE_POWER if chosen is None else float(chosen))
 
 
 def _objective_name(settings: dict[str, Any]) -> str:
@@ -272,16 +264,8 @@ def predicts_probability(estimator: Any) -> bool:
 
 def _family_of_power(power: Any) -> Family | None:
     """Return the family of a power from 1 to 2, whose deviance is defined for all positive numbers."""
-    known = isinstance(power, (int, float)) and (power == 1 or 1 < power <= 2)
-    return Family(float(power)) if known else None
-
-
-def _tweedie_power(settings: dict[str, Any], option: str) -> Any:
-    """Return the Tweedie power of a boosting model, or the default."""
-    if option.startswith("variance_power="):  # after the loss of CatBoost
-        return float(option.partition("=")[2])
-    given = settings.get("tweedie_variance_power")
-    return TWEEDIE_POWER if given is None else float(given)
+    has_deviance = isinstance(power, (int, float)) and 1 <= power <= 2
+    return Family(float(power)) if has_deviance else None
 
 
 def _fit_settings(estimator: Any) -> dict[str, Any]:
@@ -289,11 +273,11 @@ def _fit_settings(estimator: Any) -> dict[str, Any]:
     params, library = attribute(estimator, "get_params"), library_for(estimator)
     if callable(params):
         try:
-            found = dict(params())
+            settings = dict(params())
         except Exception:  # of any class, if parameters cannot be read
             return {}
-        return found if library is None else found | library.unreported_settings(estimator)
-    own = attribute(estimator, "params")
-    if isinstance(own, dict):
-        return dict(own)
+        return settings if library is None else settings | library.unreported_settings(estimator)
+    settings_of_booster = attribute(estimator, "params")
+    if isinstance(settings_of_booster, dict):
+        return dict(settings_of_booster)
     return {} if library is None else library.unreported_settings(estimator)
