@@ -270,6 +270,13 @@ class Grid:
             return points[:, None]
         return np.stack(np.unravel_index(points, self.shape), axis=1)
 
+    def nearest_point(self, column: Column) -> Integers:
+        """Return the point nearest to each row of the feature of a single axis, -1 for none."""
+        (axis,) = self.axes
+        point_of_cell = np.unique(axis.cell_of_point, return_index=True)[1].astype(np.int64)
+        points = np.append(point_of_cell, -1)[axis.nearest(column)]
+        return np.where(column.missing, len(axis) if self.includes_missing else -1, points)
+
     @property
     def replacements(self) -> dict[int, CellValues]:
         """The cells of each column that this grid replaces."""

@@ -174,6 +174,14 @@ class NoteCode(StrEnum):
         "them alone; pass {remedy} among the features to set them together",
         LAST,
     )
+    REPEATED_UNITS = (
+        "PAR122",
+        "tip",
+        "a column looks like an identifier of units that have several rows",
+        "{feature} looks like an identifier of units, with {rows} rows each on average: rows of a unit may "
+        "depend on each other; pass units={remedy} for standard errors that allow for it",
+        LAST,
+    )
     FILES_SKIPPED = (
         "PAR201",
         "issue",
@@ -333,16 +341,10 @@ class NoteCode(StrEnum):
         "an effect differs between regions of the data",
         "the effect of {feature} differs between {count:region} of the data: {regions}",
     )
-    NO_STANDARD_ERROR = (
-        "PAR502",
-        "tip",
-        "there is no standard error without individual curves",
-        "{what} have no standard error; {remedy}",
-    )
     ERROR_BASIS = (
         "PAR504",
         "tip",
-        "basis of a difference: its standard error, and curves between grid values",
+        "basis of standard errors, and of curves between grid values",
         "{reason}<; {grids}>",
     )
     METRIC_LEFT_OUT = (

@@ -25,7 +25,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import paribus
 from ale_examples import mixed, mixed_model
-from paribus._data.rows import uniform
+from paribus._data.samples import uniform
 from paribus._data.scan import parquet
 from paribus._executors.checkpoint import KeptStates
 from paribus.errors import InputError, OptionError

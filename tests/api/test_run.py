@@ -118,7 +118,7 @@ def test_passes_that_do_not_fit_together_are_read_one_after_another():
 @pytest.mark.parametrize("verb", VERBS)
 def test_functions_are_methods_of_an_explainer(verb):
     X = table()
-    y = {"y": X["y"]} if verb == "marginal" else {}
+    y = {"y": X["y"]} if verb in ("marginal", "h_statistic") else {}
     function = getattr(paribus, verb)(model(), X[[*NAMES, "kind"]], **y, **QUIET)
     same_bits(function, getattr(explained("held", False), verb)())
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
-from paribus._data.rows import sample_numbers, uniform
+from paribus._data.samples import sample_numbers, uniform
 from paribus._display.compose.axis import whole_of
 from paribus._executors import progress
 from paribus.errors import OptionError

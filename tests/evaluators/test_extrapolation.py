@@ -15,7 +15,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import paribus
 from paribus._data.read import table_of
-from paribus._data.rows import rows_of, sample_numbers
+from paribus._data.rows import rows_of
+from paribus._data.samples import sample_numbers
 from paribus._evaluators import occupancy
 from paribus._evaluators.occupancy import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus._kernels import compiled, reference

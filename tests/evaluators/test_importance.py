@@ -25,7 +25,7 @@ from interaction_examples import (
     naive_of,
     product_of_three,
 )
-from paribus._data.rows import sample_numbers
+from paribus._data.samples import sample_numbers
 from statistic_of import statistic_of
 
 # What libraries say of themselves.

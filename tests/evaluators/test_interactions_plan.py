@@ -29,7 +29,8 @@ from interaction_examples import (
     product_of_three,
 )
 from paribus._data.read import table_of
-from paribus._data.rows import rows_of, sample_numbers
+from paribus._data.rows import rows_of
+from paribus._data.samples import sample_numbers
 from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._models import adapt

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
@@ -18,6 +19,7 @@ from paribus._api.options import MarginalOptions
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._data.read import table_of
 from paribus._data.rows import rows_of
+from paribus._evaluators.cell_means import PredictionEstimate
 from paribus._evaluators.performance import measure
 from paribus._evaluators.performance.measure import PerformanceMeasure, RowLosses, wilson_interval
 from paribus._executors import LocalExecutor
@@ -233,7 +235,8 @@ def folded(model, X, y, weights, size, threads=1, family=None):
     own = PerformanceMeasure(adapted, outcome, RowLosses(1, outcome.bounded, outcome.bounded, family))
     blocks = type(rows)(rows.table, rows.weights, rows.weight_scale, np.asarray(y)).blocks(size)
     state = LocalExecutor(threads, False).fold(own, blocks, Keyed({}))
-    return own.finish(unpacked(packed(state), known_states()))
+    independent = PredictionEstimate(len(X), float(len(X)), *np.empty((3, 1)), *[None] * 4)
+    return own.finish(unpacked(packed(state), known_states()), independent)
 
 
 def test_any_cut_gives_the_numbers_and_any_number_of_threads_the_bits(rows):
@@ -568,9 +571,10 @@ def test_calibration_of_classes_has_binomial_intervals():
     assert table.observed[[0, -1]].tolist() == [0, 1]
     assert (table.observed_low <= table.observed).all()
     assert (table.observed <= table.observed_high).all()
-    # z² / (n + z²), for a group without an event
-    assert table.observed_high[0] == pytest.approx(1.96**2 / (200 + 1.96**2), rel=1e-4)
-    assert table.observed_low[-1] == pytest.approx(200 / (200 + 1.96**2), rel=1e-4)
+    # t² / (n + t²), for a group without an event
+    t = scipy.stats.t.ppf(0.975, len(X) - 1)
+    assert table.observed_high[0] == pytest.approx(t**2 / (200 + t**2), rel=1e-4)
+    assert table.observed_low[-1] == pytest.approx(200 / (200 + t**2), rel=1e-4)
     assert (table.observed_high - table.observed_low > 0.01).all()
 
 
@@ -578,11 +582,11 @@ def test_wilson_interval_holds_the_probability_as_often_as_it_says():
     rng = np.random.default_rng(0)
     for probability in (0.01, 0.1, 0.5):
         share = rng.binomial(200, probability, 20_000) / 200
-        low, high = wilson_interval(share, np.full(len(share), 200.0))
+        low, high = wilson_interval(share, np.full(len(share), 200.0), 1.96)
         assert 0.93 < np.mean((low <= probability) & (probability <= high)) < 0.99
     weights = rng.choice([1.0, 5.0], (4_000, 200))
     share = np.average(rng.random((4_000, 200)) < 0.1, axis=1, weights=weights)
-    low, high = wilson_interval(share, weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1))
+    low, high = wilson_interval(share, weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1), 1.96)
     assert 0.92 < np.mean((low <= 0.1) & (high >= 0.1)) < 0.98
 
 

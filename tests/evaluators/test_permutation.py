@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPRegressor
 
 import paribus
 from conftest import numbers
-from paribus._data.rows import sample_numbers
+from paribus._data.samples import sample_numbers
 from paribus._evaluators import permutation
 from paribus._evaluators.permutation import RowChanges, donors_of
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
@@ -199,7 +199,7 @@ def test_permutation_standard_error_is_that_of_another_sample(repeats, weighted)
 
 
 def test_error_is_not_below_that_of_shuffles():
-    tally = RowChanges(4, None)
+    tally = RowChanges(4, None, None)
     for sign in (1.0, -1.0):  # the roles of each row cancel, and only the repeats differ
         tally.add(np.array([1.0, 1.0, 1.0, 1.0]) * sign, np.arange(4))
     assert tally.finish().standard_error == pytest.approx(np.sqrt(2) / np.sqrt(2))

@@ -11,7 +11,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import paribus
 from paribus._api.statistics import region_statistic
 from paribus._data.read import table_of
-from paribus._data.rows import Block, sample_numbers, uniform
+from paribus._data.rows import Block
+from paribus._data.samples import sample_numbers, uniform
 from paribus._data.summary import edges_of
 from paribus._evaluators.region_search import (
     CUT_BINS,
@@ -79,36 +80,38 @@ def model_of(seed, X, y):
 
 
 def points_of(column, weight):
-    """Return the grid points of a column, and the share of the weight nearest to each; missing comes last."""
-    known = column.notna().to_numpy() & (weight > 0)
-    total, missing = weight.sum(), weight[column.isna().to_numpy()].sum()
+    """Return the grid points of a column, and the point nearest to each row; missing comes last."""
+    missing = column.isna().to_numpy()
+    known = ~missing & (weight > 0)
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = [one for one in column.cat.categories if (weight[(column == one).to_numpy()] > 0).any()]
-        shares = [weight[(column == one).to_numpy()].sum() for one in values]
+        places = sum(place * (column == one).to_numpy() for place, one in enumerate(values))
     else:
         numbers = column.to_numpy()[known]
         order = np.argsort(numbers, kind="stable")
         equal = None if (weight == 1).all() else weight[known][order]
-        values = edges_of(numbers[order], equal, POINTS)
-        nearest = np.searchsorted((values[:-1] + values[1:]) / 2, numbers)
-        shares = [weight[known][nearest == place].sum() for place in range(len(values))]
-        values = list(values)
-    if missing:
-        values, shares = [*values, np.nan], [*shares, missing]
-    return values, np.array(shares) / total
+        edges = edges_of(numbers[order], equal, POINTS)
+        places = np.searchsorted((edges[:-1] + edges[1:]) / 2, column)
+        values = list(edges)
+    return [*values, np.nan] if weight[missing].sum() else values, np.where(missing, len(values), places)
 
 
 def curves_of(predict, X, feature, weight):
-    """Return the centered curves ``(n, o, g)`` of all rows, and the shares of the points."""
-    values, shares = points_of(X[feature], weight)
+    """Return the centered curves ``(n, o, g)`` of all rows, the weight of each point, and the points of rows."""
+    values, places = points_of(X[feature], weight)
+    support = np.array([weight[places == place].sum() for place in range(len(values))])
     curves = []
     for value in values:
         moved = X.copy()
         column = pd.Series([value] * len(X), index=X.index)
         moved[feature] = column.astype(X[feature].dtype)
         curves.append(predict(moved))
-    curves = np.stack(curves, axis=-1)
-    return curves - (curves * shares).sum(axis=-1, keepdims=True), shares
+    return centered(np.stack(curves, axis=-1), support / support.sum()), support, places
+
+
+def centered(curves, shares):
+    """Return curves ``(n, o, g)`` apart from their levels."""
+    return curves - (curves * shares).sum(axis=-1, keepdims=True)
 
 
 def heterogeneity(curves, shares, weight):
@@ -116,7 +119,7 @@ def heterogeneity(curves, shares, weight):
     if not weight.sum():
         return 0.0
     mean = np.einsum("i,iog->og", weight, curves) / weight.sum()
-    return float(np.einsum("i,iog,g->", weight, (curves - mean) ** 2, shares))
+    return np.einsum("i,iog,g->", weight, (curves - mean) ** 2, shares)
 
 
 def possible(column, weight, among):
@@ -160,16 +163,25 @@ def naive_split(X, curves, shares, weight, here, half, candidates):
     return best
 
 
-def naive_error(curves, shares, weight, here, left, half):
-    """Return the standard error of a gain, from the contribution of each row that measures."""
+def naive_error(curves, support, places, weight, here, left, half):
+    """Return the standard error of a gain, from the influences of each row: of its curve, and of its value."""
+    parts = here & half, here & half & left, here & half & ~left
+
+    def gain(support):
+        shares = support / support.sum()
+        apart = centered(curves, shares)
+        whole, *inner = (heterogeneity(apart[rows], shares, weight[rows]) for rows in parts)
+        return (whole - sum(inner)) / weight[half].sum()
+
     distances = []
-    for rows in (here & half, here & half & left, here & half & ~left):
+    for rows in parts:
         mean = np.einsum("i,iog->og", weight[rows], curves[rows]) / weight[rows].sum()
-        distances.append(np.einsum("iog,g->i", (curves - mean) ** 2, shares))
-    gains = np.where(here, weight * (distances[0] - np.where(left, distances[1], distances[2])), 0.0)[half]
-    own = weight[half]
-    residual = gains - own * gains.sum() / own.sum()
-    return np.sqrt((residual**2).sum() * len(own) / (len(own) - 1)) / own.sum()
+        distances.append(np.einsum("iog,g->i", (curves - mean) ** 2, support / support.sum()))
+    gains = np.where(here, distances[0] - np.where(left, distances[1], distances[2]), 0.0)
+    of_curves = np.where(half, weight * (gains - gain(support)), 0.0) / weight[half].sum()
+    slopes = [gain(support + 1e-30j * point).imag / 1e-30 for point in np.eye(len(support))]  # complex steps
+    influences = of_curves + weight * np.append(slopes, 0.0)[places]
+    return np.sqrt((influences**2).sum() * half.sum() / (half.sum() - 1))
 
 
 def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
@@ -177,8 +189,8 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
 
     The sums of squared distances of all rows and of each region follow, divided by their weights.
     """
-    curves, shares = curves_of(predict, X, feature, weight)
-    counted = weight > 0
+    curves, support, places = curves_of(predict, X, feature, weight)
+    shares, counted = support / support.sum(), weight > 0
     half = np.zeros(len(X), bool)  # rows of weight zero are left out first
     half[counted] = uniform(np.arange(counted.sum()), HALVES) > 0.5
     predictions = predict(X)[counted]
@@ -194,7 +206,7 @@ def naive_regions(predict, X, feature, weight, candidates, max_depth=2):
             continue
         _, values, left, gain = best
         whole = heterogeneity(curves[here & half], shares, weight[here & half])
-        error = naive_error(curves, shares, weight, here, left, half)
+        error = naive_error(curves, support, places, weight, here, left, half)
         large = gain >= LOOSE["min_gain"] * whole and gain >= LEAST_VARIANCE * variance * total
         if large and gain / total > LEAST_ERRORS * error:
             found.append((node, values, gain / total, error, gain / whole))

@@ -33,7 +33,7 @@ from interaction_examples import (
     hist,
 )
 from paribus._api import run
-from paribus._data.rows import sample_numbers
+from paribus._data.samples import sample_numbers
 from paribus._evaluators.interactions import tree_passes
 from paribus._kernels import reference
 

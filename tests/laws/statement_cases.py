@@ -225,6 +225,7 @@ def rare_cases():
         "RARE_CATEGORIES": Case(lambda t: t["a"], streets, None),
         "TIME_ZONE": Case(lambda t: t["a"], times, None),
         "SMALL_GROUP": Case(lambda t: t["a"] * t["b"], X, y, None, {"by": few}),
+        "REPEATED_UNITS": Case(lambda t: t["a"], X.assign(customer=np.arange(200) // 4), None),
         "COLUMNS_IGNORED": Case(Ridge().fit(X, y), X.assign(id=np.arange(200)), y),
         "PAIRS_CHOSEN": Case(lambda t: t["x0"] * t["x1"] + t["x2"], wide, None),
         "NOT_FINITE": Case(lambda t: np.where(t["a"] > 2, np.inf, t["a"]), X, None),

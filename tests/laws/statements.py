@@ -7,17 +7,16 @@ by the names that they have in the note or sentence.
 import re
 from functools import cached_property
 from itertools import combinations, pairwise
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from paribus.notes import NoteCode
 
 CROSSED = 420  # most rows that are crossed with each other here
 BIN_ROWS = 4_096  # rows that give bins and associations
 ERROR_ROWS = 1_024  # rows that errors of curves always use
-NORMAL = NormalDist()
 
 
 def mean_error(values, weights):
@@ -240,6 +239,12 @@ def nearly_constant(rows, values):
         float(values["value"]) == value if not rows.nominal(values["feature"]) else values["value"] == value
     )
     return {"share": shares[value] if shares[value] >= 0.95 else 0.0}
+
+
+def repeated_units(rows, values):
+    column = rows.case.X[values["feature"]]
+    assert values["remedy"] == repr(values["feature"])
+    return {"rows": len(column) / column.nunique()}
 
 
 def single_value(rows, values):
@@ -487,7 +492,7 @@ def cell_differs(rows, values):
         "difference": (abs(residual), error),
         "size": abs(residual),
         "errors": abs(residual) / error,
-        "bound": -NORMAL.inv_cdf((1 - NORMAL.cdf(3.0)) / known),
+        "bound": scipy.stats.t.isf(scipy.stats.norm.sf(3.0) / known, len(rows.X) - 1),
         "cells": known,
     }
 
@@ -500,7 +505,8 @@ def poor_calibration(rows, values):
 
 def no_skill(rows, values):
     value, error, constant = metric(rows, values["metric"], output_of(rows, values.get("output")))
-    assert value - constant <= 2 * error * (1 + 1e-6)
+    errors = max(2, scipy.stats.t.ppf(0.975, len(rows.X) - 1))
+    assert value - constant <= errors * error * (1 + 1e-6)
     return {"estimate": (value, error)}
 
 
@@ -625,16 +631,24 @@ def groups_differ(rows, values):
     name, o = values["feature"], output_of(rows, values.get("output"))
     points = len(rows.grid(name))
     known = rows.inside(name)
-    shares = np.array([rows.weights[known == g].sum() for g in range(points)])
-    shares, at = shares / shares.sum(), rows.grid(name).tolist().index(values["value"])
-    means, errors = [], []
-    for group in (values["group"], values["reference"]):
+    support = np.array([rows.weights[known == g].sum() for g in range(points)])
+    shares, at = support / support.sum(), rows.grid(name).tolist().index(values["value"])
+    means, squares, apart = [], [], 0.0
+    for group, sign in ((values["group"], 1), (values["reference"], -1)):
         chosen = rows.groups == group
         curves = rows.curves(name)[o][:points, chosen]
         mean, error = mean_error(curves[at] - shares @ curves, rows.weights[chosen])
         means.append(mean)
-        errors.append(error)
-    size, error = abs(means[0] - means[1]), np.hypot(*errors)
+        squares.append(error**2)
+        apart = apart + sign * np.average(curves, axis=1, weights=rows.weights[chosen])
+    influence = np.zeros(len(rows.X))  # of the value of each row on the average over the data
+    for g, point in enumerate(np.eye(points)):
+        perturbed = support + 1e-30j * point
+        influence[known == g] = (perturbed / perturbed.sum() @ apart).imag / 1e-30
+    for group in np.unique(rows.groups):
+        chosen = rows.groups == group
+        squares.append((deviation(influence[chosen], rows.weights[chosen]) * rows.weights[chosen]) ** 2)
+    size, error = abs(means[0] - means[1]), np.sqrt(sum(map(np.sum, squares)))
     if len(rows.X) > ERROR_ROWS:  # then errors of trees are of fewer rows
         np.testing.assert_allclose(values["difference"][1], error, rtol=0.1)
         error = values["difference"][1]
@@ -738,12 +752,12 @@ def extrapolation(rows, values):
 RECOMPUTED = {
     NoteCode[function.__name__.upper()]: function
     for function in (
-        extrapolation, missing_values, nearly_constant, single_value, no_value, infinite_values, lone_extremes,
-        rare_categories, time_zone, outside_grid, category_order, thin_support, target_among_features,
-        small_group, one_hot_columns, columns_ignored, rows_sampled, pairs_chosen, not_finite, row_dependent,
-        constant_prediction, single_row, probability_scale, cell_differs, poor_calibration, no_skill, group_bias,
-        ale_differs, unreliable_h, direction_violated, direction_reversed, hidden_interaction, no_effect,
-        groups_differ, regions_found, metric_left_out,
+        extrapolation, missing_values, nearly_constant, single_value, no_value, infinite_values,
+        lone_extremes, rare_categories, time_zone, outside_grid, category_order, thin_support,
+        target_among_features, small_group, one_hot_columns, repeated_units, columns_ignored, rows_sampled,
+        pairs_chosen, not_finite, row_dependent, constant_prediction, single_row, probability_scale,
+        cell_differs, poor_calibration, no_skill, group_bias, ale_differs, unreliable_h, direction_violated,
+        direction_reversed, hidden_interaction, no_effect, groups_differ, regions_found, metric_left_out,
     )
 }  # fmt: skip
 
@@ -755,8 +769,7 @@ NOT_IN_EXPLANATIONS = {
     NoteCode.FEATURE_SKIPPED: "a reason in words, of a column that cannot be read",
     NoteCode.TRAINING_PATHS: "a method that was requested; it has no values",
     NoteCode.EMPTY_CELLS: "cells of two features, or of custom values; explanations have neither",
-    NoteCode.NO_STANDARD_ERROR: "a transformation of a curve; words only",
-    NoteCode.ERROR_BASIS: "a difference of two results; words only",
+    NoteCode.ERROR_BASIS: "the basis of standard errors; words only",
 }
 
 # Values that a hash or a simulation decides: other tests are about them.

@@ -11,9 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import paribus
 from paribus._kernels import compiled, reference
 from paribus._states import CurveProducts
+from paribus._states.student import student_quantile
 from paribus.errors import InputError, OptionError
 from paribus.results import Contrast
-from paribus.results.refits import student_quantile
 
 QUIET = {"progress": False}
 ROWS = 600
@@ -59,6 +59,17 @@ def naive(differences, weights):
     return mean, np.sqrt(n / (n - 1) * squares) / w.sum()
 
 
+def share_error(statistic, support, weights):
+    """Return the error ``(o,)`` of a statistic of the data at the points that is due to their weights.
+
+    The influence of a row is the derivative by the weight of its point, here a complex step.
+    """
+    total, w = support.sum(), np.ones(ROWS) if weights is None else weights
+    influences = [statistic(support + 1e-30j * total * point).imag / 1e-30 for point in np.eye(len(support))]
+    squares = support / total @ np.square(influences)
+    return np.sqrt(squares * (w**2).sum()) / w.sum()
+
+
 def close(found, estimate, error):
     np.testing.assert_allclose(found.estimate, estimate, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.standard_error, error, rtol=1e-10, atol=1e-12)
@@ -77,13 +88,17 @@ def test_contrast_and_slope_are_those_of_the_rows(name, kind, weights):
     at = {value: predicted(model, X, value) for value in GRID["a"]}
     close(effect.contrast(-0.2, 2), *naive(at[2.0] - at[-0.2], weights))
     close(effect.contrast(0.5, 0.5), 0.0, 0.0)
-    s = effect.support
-    p = np.array([s[0] + s[1] / 2, s[1] / 2 + s[2] / 2, s[2] / 2 + s[3]]) / s.sum()
-    steps = [
-        share * (at[high] - at[low]) / (high - low)
-        for share, low, high in zip(p, GRID["a"][:-1], GRID["a"][1:], strict=True)
-    ]
-    close(effect.slope(), *naive(sum(steps), weights))
+
+    def slopes(s):
+        p = np.array([s[0] + s[1] / 2, s[1] / 2 + s[2] / 2, s[2] / 2 + s[3]]) / s.sum()
+        return sum(
+            share * (at[high] - at[low]) / (high - low)
+            for share, low, high in zip(p, GRID["a"][:-1], GRID["a"][1:], strict=True)
+        )
+
+    mean, error = naive(slopes(effect.support), weights)
+    of_shares = share_error(lambda s: naive(slopes(s), weights)[0], effect.support, weights)
+    close(effect.slope(), mean, np.hypot(error, of_shares))
 
 
 def test_error_is_paired_and_not_that_of_independent_rows():
@@ -230,8 +245,10 @@ def test_ale_contrast_adds_up_bins(weights):
     close(effect.contrast(edges[2], edges[6]), mean[2:6].sum(), np.sqrt((error[2:6] ** 2).sum()))
     middle = (edges[3] + edges[4]) / 2  # curves are linear between edges
     close(effect.contrast(edges[3], middle), mean[3] / 2, error[3] / 2)
-    p = np.array([w[own == k].sum() for k in range(len(mean))]) / w.sum() / np.diff(edges)
-    close(effect.slope(), (p * mean).sum(), np.sqrt(((p * error) ** 2).sum()))
+    support = np.array([w[own == k].sum() for k in range(len(mean))])
+    p = support / w.sum() / np.diff(edges)
+    of_shares = share_error(lambda s: (s / s.sum() / np.diff(edges)) @ mean, support, weights)
+    close(effect.slope(), (p * mean).sum(), np.sqrt(((p * error) ** 2).sum() + of_shares**2))
     with pytest.raises(OptionError, match="stop=99 is not within the values of a"):
         effect.contrast(0, 99)
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import xgboost
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.metrics import r2_score, roc_auc_score
 
 import paribus
@@ -663,7 +663,7 @@ def test_standard_error_of_a_metric_on_the_same_rows_is_paired():
         assert metrics[name].standard_error == pytest.approx(jackknife(statistic, y, f, g), rel=0.06), name
         parts = [one.performance[name].standard_error for one in (old, new)]
         assert metrics[name].standard_error < 0.5 * sum(parts)
-    assert "R² and AUC are of differences row by row" in old.compare(new).notes[0]
+    assert "R², AUC and ratios are of differences row by row" in old.compare(new).notes[0]
     itself = {one.name: one for one in old.compare(old).metrics}
     assert itself["R²"].standard_error == pytest.approx(0, abs=1e-9)
 
@@ -684,7 +684,26 @@ def test_standard_error_of_scores_of_classes_on_the_same_rows_is_paired():
         assert metrics[name].paired
         want = jackknife(statistic, target, f, g)
         assert metrics[name].standard_error == pytest.approx(want, rel=0.06), name
-    assert not metrics["observed / predicted"].paired
+    # That of a ratio is of both, at least those of outcomes with these probabilities, and their correlation.
+    ratio = metrics["observed / predicted"]
+    correlation = np.corrcoef(*(target - target.mean() / part.mean() * part for part in (f, g)))[0, 1]
+    one, two = (part.performance[ratio.name].standard_error for part in (old, new))
+    assert ratio.paired
+    assert ratio.standard_error == pytest.approx(np.sqrt(one**2 + two**2 - 2 * correlation * one * two))
+
+
+def test_standard_error_of_a_ratio_on_the_same_rows_is_paired_and_of_a_deviance_is_not():
+    table, y, *_ = scored(0.3, n=150)
+    target = np.exp(y).round()
+    models = [PoissonRegressor().fit(table[:size], target[:size]) for size in (150, 40)]
+    old, new = (explained(model, table, target) for model in models)
+    f, g = (model.predict(table) for model in models)
+    metrics = {one.name: one for one in old.compare(new).metrics}
+    ratio = metrics["observed / predicted"]
+    assert ratio.paired
+    want = jackknife(lambda y, f: np.mean(y) / np.mean(f), target, f, g)
+    assert ratio.standard_error == pytest.approx(want, rel=0.06)
+    assert not metrics["mean Poisson deviance"].paired
 
 
 def test_metric_that_gets_worse_counts_beyond_its_bound_and_its_error():

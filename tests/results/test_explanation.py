@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import paribus
-from paribus._data.rows import sample_numbers
+from paribus._data.samples import sample_numbers
 from paribus._text import plain_value
 from paribus.results.feature_table import _widest_curve, sparkline
 

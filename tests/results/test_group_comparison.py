@@ -38,8 +38,8 @@ def test_difference_is_of_curves_centered_over_the_data_of_all_groups(weighted, 
     assert {difference.group, difference.reference} == {"a", "b"}
 
     values = np.arange(4.0)
-    share = np.array([weights[X["x"] == value].sum() for value in values])
-    share /= share.sum()
+    support = np.array([weights[X["x"] == value].sum() for value in values])
+    share = support / support.sum()
     apart, variance = 0.0, 0.0
     for label, sign in ((difference.group, 1), (difference.reference, -1)):
         of_group = (X["group"] == label).to_numpy()
@@ -49,6 +49,15 @@ def test_difference_is_of_curves_centered_over_the_data_of_all_groups(weighted, 
         mean = w @ curves / w.sum()
         apart += sign * mean
         variance += n / (n - 1) * (w**2 @ (curves - mean) ** 2) / w.sum() ** 2
+    # The level of the difference also varies with the values of the rows of each group.
+    influence = np.zeros(len(X))
+    for value, point in zip(values, np.eye(len(values)), strict=True):
+        perturbed = support + 1e-30j * point
+        influence[X["x"] == value] = (perturbed / perturbed.sum() @ apart).imag / 1e-30
+    for label in SIZES:
+        w, own = (part[(X["group"] == label).to_numpy()] for part in (weights, influence))
+        squares = w @ (own - w @ own / w.sum()) ** 2 / w.sum()
+        variance += squares * (w**2).sum()
     at = int(np.argmax(np.abs(apart)))
     assert difference.value == values[at]
     assert difference.difference == pytest.approx(apart[at])

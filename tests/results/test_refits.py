@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 import paribus
 from paribus._display.figure import Band, Line, Points
+from paribus._states.student import student_quantile
 from paribus.results.partial_dependence import central_points
-from paribus.results.refits import student_quantile
 from selection import nightly
 
 QUIET = {"progress": False}

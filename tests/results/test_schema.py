@@ -261,6 +261,8 @@ def test_file_of_every_type_is_kept():
     assert results["partial_dependence-extrapolation"].extrapolation.mask is None
     assert results["partial_dependence-grid_extrapolation"].extrapolation.mask.any()
     assert results["partial_dependence-durations"].grid_values[0].dtype.kind == "m"
+    assert results["partial_dependence-average_of_units"].share_covariance is not None
+    assert results["partial_dependence-both_of_units"].row_units is not None
     assert '"zlib": ' in (SAVED / "1" / "partial_dependence.json").read_text()
 
 

@@ -74,7 +74,7 @@ def test_centered_effect_is_relative_to_one_of_its_points(feature, kind):
             np.testing.assert_allclose(centered.standard_error, want, rtol=1e-9, atol=1e-12)
         assert str(centered.provenance.scale).count("relative to") == 1
         codes = [note.code for note in centered.notes]
-        assert (paribus.notes.NoteCode.NO_STANDARD_ERROR in codes) == (kind == "average")
+        assert (paribus.notes.NoteCode.ERROR_BASIS in codes) == (kind == "average")
 
 
 def test_centered_effect_at_missing_is_relative_to_the_same_point():

@@ -19,7 +19,7 @@ import fuzz_checkpoints as fuzz
 import paribus
 from package_classes import changeable, comparing_arrays, dataclasses_of
 from paribus._data.kinds import Steps
-from paribus._data.rows import PrioritySample
+from paribus._data.samples import PrioritySample, UnitRows
 from paribus._data.scan import parquet
 from paribus._evaluators.support import KeptRows
 from paribus._evaluators.survey import (
@@ -45,6 +45,7 @@ from paribus._states import (
     RankedRows,
     RowCurves,
     SampledRows,
+    UnitSums,
     Variances,
     known_states,
 )
@@ -95,6 +96,10 @@ def states():
         "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
         "variances": Variances.of(rng.normal(size=(30, 2)), weights),
         "ranked": RankedRows.of(x, rng.normal(size=(2, 30)), weights, 9),
+        "sums of units": UnitSums.of(rng.normal(size=(2, 30)), weights, np.arange(30) % 7),
+        "rows of units": UnitRows.of(np.arange(30), np.arange(30) % 7, None, 0, 99),
+        "some rows of units": UnitRows.of(np.arange(30), np.arange(30) % 7, weights, 0, 9, x[None]),
+        "cells of dependent rows": CellMoments.of(x[None], np.arange(30) % 4, weights, 5, np.arange(30) % 7),
         "sampled rows": SampledRows.of(np.arange(30), rng.normal(size=(2, 30)), weights, 9),
         "thinned": thinned,
         "kept": kept,

@@ -9,7 +9,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from paribus._data.rows import Block, PrioritySample, sample_of
+from paribus._data.rows import Block
+from paribus._data.samples import PrioritySample, sample_of
 from paribus._data.scan.listing import ROWS, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.summary import quantiles

@@ -71,6 +71,11 @@ def results():
     named["partial_dependence-models"] = paribus.partial_dependence(
         [_model, _turning], frame, "gap", **options
     )
+    units = np.arange(len(frame)) // 2
+    for kind in ("average", "both"):
+        named[f"partial_dependence-{kind}_of_units"] = paribus.partial_dependence(
+            _model, frame, "gap", kind=kind, units=units, **options
+        )
     return (
         {type(result).stored: result for result in found}
         | named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from paribus._data.grouping import (
     distinct_texts,
 )
 from paribus._data.rows import Block, Rows
+from paribus._data.samples import distinct
 from paribus._data.scan.open import Background, ScannedRows
 from paribus._data.scan.reading import TableReader
 from paribus._data.summary import Summary, SummarySpec, summarize_column
@@ -136,7 +137,9 @@ def _column_data(context: RunContext) -> OutOfCoreData:
     assert by is not None
 
     def surveyed() -> OutOfCoreData:
-        column = TableReader(reading.source, (by.name,), (by.name,), reading.weight, by=by.name)
+        column = TableReader(
+            reading.source, (by.name,), (by.name,), reading.weight, by=by.name, units=reading.units
+        )
         own = OutOfCoreData(column, data.on_error, survey_name="survey-groups")
         memory = context.memory if context.memory_was_given else None
         survey = SurveyRequest(({0: _spec(by)},), (), context.threads or 1, memory)
@@ -165,11 +168,27 @@ def group_contexts(context: RunContext, grouping: Grouping, seeds: tuple[int, ..
             raise state
         assert isinstance(one.evaluator, GroupTotals)
         groups = one.evaluator.finish(state, rows)
+    shared_units = _units_in_several(groups.values())
     shared[seeds] = {
-        group: context.group(f"{grouping.name} = {grouping.labels[group]}", own, len(groups))
-        for group, own in groups.items()
+        group: context.group(
+            f"{grouping.name} = {grouping.labels[group]}", group_rows, len(groups), shared_units
+        )
+        for group, group_rows in groups.items()
     }
     return shared[seeds]
+
+
+def _units_in_several(groups: Iterable[Background]) -> bool:
+    """Return whether some unit has rows in several groups; of out-of-core rows, among the sampled units.
+
+    Samples of groups have the first units in one order, so that they have the same ones.
+    """
+    keys = [
+        distinct(rows.units[rows.counted]) if isinstance(rows, Rows) else next(iter(rows.units.values())).keys
+        for rows in groups
+        if rows.units is not None
+    ]
+    return bool(keys) and len(distinct(np.concatenate(keys))) < sum(map(len, keys))
 
 
 def _groups_in_memory(rows: Rows, grouping: Grouping) -> dict[int, Rows]:

@@ -55,6 +55,7 @@ def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
         strength_from="points" if "points" in bases else "rows",
         strength_by_model=strengths,
         covariance=covariance,
+        share_covariance=estimates[0].share_covariance,
     )
 
 
@@ -103,7 +104,8 @@ def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionS
 
 def _mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
     """Return mean squares, shares and errors averaged over models; the mean error is an upper bound."""
-    arrays = ("numerator", "denominator", "numerator_error", "ratio_error", "share")
+    arrays = ["numerator", "denominator", "numerator_error", "ratio_error", "share"]
+    arrays += ["added_error"] * (ratios[0].added_error is not None)
     means = {name: _mean([getattr(one, name) for one in ratios]) for name in arrays}
     return Ratio(**{("mean_share" if name == "share" else name): array for name, array in means.items()})
 
@@ -139,6 +141,7 @@ def combine_facts(
         "refusals": _joined_refusals([one["refusals"] for one in facts]),
         "predictions": sum(one["predictions"] for one in facts),
         "standard_error_rows": min(one["standard_error_rows"] for one in facts),
+        "standard_error_units": facts[0]["standard_error_units"],
         **{name: max(one[name] for one in facts) for name in ("block_rows", "threads")},
     }
     if facts[0].get("verified_difference") is not None:

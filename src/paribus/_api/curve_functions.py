@@ -33,6 +33,7 @@ def partial_dependence(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     percentiles: tuple[float, float] | None = None,
     grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
@@ -82,6 +83,9 @@ def partial_dependence(
         ``predict``. Binary classifiers report the positive class.
     by : str, array of shape (n,) or mapping, optional
         Groups of rows, for `GroupedResults`: a column of X, a value for each row, or ``{name: cut points}``.
+    units : str or array of shape (n,), optional
+        Units whose rows depend on each other, such as customers, for standard errors: a column of X, or a
+        value for each row.
     percentiles : (float, float) or None
         Quantiles between which the grid is evenly spaced. None: the whole range; of joint effects alone, 0.05
         to 0.95.
@@ -94,19 +98,16 @@ def partial_dependence(
     kind : {"average", "individual", "both"}
         The average, the individual (ICE) curves, or both. Lists of models support averages only.
     quantiles : bool or sequence of float, optional
-        Probabilities of quantiles of the ICE curves at each grid point; True means 0.1, 0.25, 0.5, 0.75 and
-        0.9. Lists of models do not support them.
+        Probabilities of quantiles of the ICE curves; True means 0.1, 0.25, 0.5, 0.75 and 0.9. Not for lists.
     method : {"auto", "exact", "brute", "recursion"}
         ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact one;
         ``"brute"`` is brute force. ``"recursion"`` is a different estimand; see Notes.
     subsample : int, optional
-        Number of rows to use, if predictions are expensive; every row by default. Grid, support and errors
-        are then of these rows.
+        Number of rows to use for everything, if predictions are expensive; every row by default.
     random_state : int, Generator, RandomState or None
         Seed of the subsample; None means 0. A smaller sample is part of a larger one.
     n_jobs : int, optional
-        Number of threads, -1 for all cores. By default all cores, but one for predictions, because models may
-        use threads themselves. Results do not depend on it.
+        Number of threads, -1 for all cores; by default all cores, but one for predictions.
     progress : bool, optional
         Whether to show a progress bar; by default if more than two seconds are expected.
 
@@ -118,11 +119,11 @@ def partial_dependence(
 
     Notes
     -----
-    Other options of the run (memory, cluster, checkpoint, verification, times of survival models, names of
-    columns and outputs) are arguments of `Explainer`.
+    Memory, cluster, checkpoint, verification and other options of the run are arguments of `Explainer`.
+    Recursion averages along the paths of training data.
 
     Partial dependence evaluates the model at combinations of values that may not exist; ``extrapolation`` is
-    their share. Then use `accumulated_local_effects`. Recursion averages along the paths of training data.
+    their share. Then use `accumulated_local_effects`.
 
     The guide explains :doc:`grids, missing values, quantiles </effects>`, :doc:`grouped columns </models>`,
     :doc:`groups of rows </report>`, :doc:`lists of models </interpret>` and :doc:`data files </large-data>`.
@@ -142,6 +143,7 @@ def partial_dependence(
         categorical_features=categorical_features,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -167,6 +169,7 @@ def effects(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     percentiles: tuple[float, float] | None = None,
     grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
@@ -198,8 +201,8 @@ def effects(
     features : sequence or mapping, optional
         Names, positions and tuples of them, one effect each; all columns by default. A mapping has one effect
         for each entry: ``{"city": ["city_A", "city_B"], "age": "age"}``.
-    sample_weight, categorical_features, response_method, by, percentiles, grid_resolution, custom_values, \
-kind, quantiles, method, subsample, random_state, n_jobs, progress
+    sample_weight, categorical_features, response_method, by, units, percentiles, grid_resolution, \
+custom_values, kind, quantiles, method, subsample, random_state, n_jobs, progress
         As for `partial_dependence`.
 
     Returns
@@ -230,6 +233,7 @@ kind, quantiles, method, subsample, random_state, n_jobs, progress
         categorical_features=categorical_features,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -255,6 +259,7 @@ def accumulated_local_effects(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     grid_resolution: int | None = None,
     custom_values: Mapping[Any, Any] | None = None,
     method: Method = "auto",
@@ -293,7 +298,7 @@ def accumulated_local_effects(
     features : str, int, tuple, sequence or mapping, optional
         Names, positions and pairs of them, one effect each; all columns by default. At least one feature of a
         pair must be numeric or a date. A mapping groups columns.
-    sample_weight, categorical_features, response_method, by
+    sample_weight, categorical_features, response_method, by, units
         As for `partial_dependence`.
     grid_resolution : int, optional
         Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each of
@@ -348,6 +353,7 @@ def accumulated_local_effects(
         categorical_features=categorical_features,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -371,6 +377,7 @@ def marginal(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     percentiles: tuple[float, float] | None = None,
     grid_resolution: GridResolution = 50,
     custom_values: Mapping[Any, Any] | None = None,
@@ -410,7 +417,7 @@ def marginal(
     y : array of shape (n,) or (n, n_outputs), or str, optional
         The target: numbers, or class labels for a classifier with probabilities. Or the name of its column in
         X, or a list of names, one for each output.
-    sample_weight, categorical_features, response_method, by
+    sample_weight, categorical_features, response_method, by, units
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
         As for `partial_dependence`.
@@ -455,6 +462,7 @@ def marginal(
         categorical_features=categorical_features,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )

@@ -16,6 +16,7 @@ from paribus._data.column_groups import GroupedTable
 from paribus._data.features import Header
 from paribus._data.read import source_of, table_of
 from paribus._data.rows import Rows, rows_of
+from paribus._data.samples import unit_keys
 from paribus._data.summary import Summary, SummarySpec, summarize
 from paribus._data.table import Column, Table, read_array
 from paribus._models import as_model_list
@@ -51,11 +52,12 @@ def open_data(
     runner: Runner,
     y: Any = None,
     by: Any = None,
+    units: Any = None,
 ) -> tuple[ExplainerData, Any]:
     """Return the data, in memory or out of core, and the target ``y``.
 
     The target of in-memory data is an array in the order of the rows, also if ``y`` names columns. ``by``
-    defines groups of rows.
+    defines groups of rows, and ``units`` units of dependent rows.
     """
     check_choice("on_error", on_error, OnError)
     source = source_of(X, on_error)
@@ -68,7 +70,10 @@ def open_data(
         if grouped is not None and grouped.values is not None:
             raise OptionError("X is out of core, so by must be the name of a column, or {name: cut points}")
         column = None if grouped is None else grouped.name
-        reading = _table_reader(estimator, source, sample_weight, names, on_error, runner, columns, column)
+        if units is not None and not isinstance(units, str):
+            raise OptionError("X is out of core, so units must be the name of a column")
+        others = columns, column, units
+        reading = _table_reader(estimator, source, sample_weight, names, on_error, runner, *others)
         return OutOfCoreData(reading, on_error, by=grouped), y
     if runner.checkpoint is not None:
         raise OptionError(
@@ -81,11 +86,16 @@ def open_data(
     apart = {*target, *weight}
     if grouped is not None and grouped.name in every and grouped.named:
         apart |= _unless_feature(estimator, grouped.name, len(every) - len(apart))
+    keys = None
+    if units is not None:
+        keys = unit_keys(_units_in_memory(units, X, whole, every))
+        if isinstance(units, str):
+            apart |= _unless_feature(estimator, units, len(every) - len(apart))
     table, header = aligned(estimator, whole, named=names is not None, apart=apart)
     if not table.names:
         raise TableError("X has only the columns of y and sample_weight; pass the features as well")
     weights = _column_values(whole, every, weight) if weight else by_label("sample_weight", sample_weight, X)
-    rows = replace(rows_of(table, weights), aligned=header, given=whole)
+    rows = replace(rows_of(table, weights), aligned=header, given=whole, units=keys)
     data = InMemoryData(rows, named=names is not None or table.backend != "numpy", by=grouped)
     return data, _column_values(whole, every, target) if target else by_label("y", y, X)
 
@@ -146,6 +156,23 @@ def _by_in_memory(by: Any, X: Any, whole: Any, every: tuple[str, ...]) -> By:
     if size != len(whole):
         raise OptionError(f"by has {count(size, 'value')}, and X has {count(len(whole), 'row')}")
     return grouped
+
+
+def _units_in_memory(units: Any, X: Any, whole: Any, every: tuple[str, ...]) -> Column:
+    """Return the argument ``units``: a column of X, or values for each row."""
+    if isinstance(units, str):
+        _named_column("units", units, every)
+        named: Column = whole.column(every.index(units))
+        return named
+    values = by_label("units", units, X)
+    if np.ndim(values) != 1 or len(values) != len(whole):
+        raise OptionError(
+            f"units has shape {np.shape(values)} and X has {count(len(whole), 'row')}; give the name of a "
+            "column, or one value for each row"
+        )
+    column = By.of(values).values
+    assert column is not None
+    return column
 
 
 def _text_column(values: Array) -> Column:
@@ -222,6 +249,7 @@ def _table_reader(
     runner: Runner,
     y: Any,
     by: str | None,
+    units: str | None,
 ) -> TableReader:
     """Return the reader of the fitted (or all) columns, the weights and the target."""
     from paribus._data.categories import content_of
@@ -234,9 +262,10 @@ def _table_reader(
     checked_names(every, len(every), "the header of X")
     target = _target_out_of_core(y, every)
     apart = {*_named_column("sample_weight", sample_weight, every), *target}
-    if by is not None:
-        _named_column("by", by, every)
-        apart |= _unless_feature(estimator, by, len(every) - len(apart))
+    for argument, column in (("by", by), ("units", units)):
+        if column is not None:
+            _named_column(argument, column, every)
+            apart |= _unless_feature(estimator, column, len(every) - len(apart))
     alignment = Alignment.of(
         estimator, every, lambda position: content_of(source.schema.field(position).type), apart
     )
@@ -251,7 +280,7 @@ def _table_reader(
             f"checkpoint= needs a source with random access; X is {source.label}. Write it to "
             "Parquet and pass the folder, or omit checkpoint"
         )
-    reading = TableReader(source, columns, shown, sample_weight, target=target, by=by)
+    reading = TableReader(source, columns, shown, sample_weight, target=target, by=by, units=units)
     reading = replace(
         reading, source=source.project(reading.read, on_error), aligned=Header(shown, given, unused)
     )
@@ -557,7 +586,15 @@ class OutOfCoreData:
             raise state
         kept = state.parts["sample", 0]
         block, scale = rows.reading.block(kept.rows, 0, 0), rows.weight_scale
-        held = Rows(block.table, block.weights, scale, block.target, rows.header, origin=kept.numbers)
+        held = Rows(
+            block.table,
+            block.weights,
+            scale,
+            block.target,
+            rows.header,
+            origin=kept.numbers,
+            units=block.units,
+        )
         by = None if self.by is None else replace(self.by, values=block.by)
         return InMemoryData(held, self.named, by)
 

@@ -100,6 +100,8 @@ class Explainer:
         default, or ``"predict_cumulative_hazard_function"``.
     by : str, array of shape (n,) or mapping, optional
         As for `partial_dependence`. Every method returns a `GroupedResults`; `explain` compares groups.
+    units : str or array of shape (n,), optional
+        As for `partial_dependence`.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     target_names : sequence of str, optional
@@ -159,6 +161,7 @@ class Explainer:
         category_names: Mapping[Any, Any] | None = None,
         response_method: ResponseMethod = "auto",
         by: Any = None,
+        units: Any = None,
         feature_names: Any = None,
         target_names: Any = None,
         times: Any = None,
@@ -174,7 +177,9 @@ class Explainer:
         self._threads = None if n_jobs is None else _budget.threads(n_jobs)
         self._max_memory = None if max_memory is None else _budget.memory(max_memory)
         self._runner = Runner.of(progress, executor, checkpoint)
-        data, target = open_data(estimator, X, sample_weight, feature_names, on_error, self._runner, y, by)
+        data, target = open_data(
+            estimator, X, sample_weight, feature_names, on_error, self._runner, y, by, units
+        )
         if max_memory is not None and isinstance(data, InMemoryData):
             data.rows = replace(data.rows, keeps=False)
         grouped = data.by

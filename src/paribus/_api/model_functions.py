@@ -28,9 +28,11 @@ def h_statistic(
     X: Any,
     features: Any = None,
     *,
+    y: Any = None,
     sample_weight: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     overall: bool = True,
     threeway: int = 0,
     method: Method = "auto",
@@ -67,7 +69,10 @@ def h_statistic(
     features : sequence or mapping, optional
         Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
         columns, as for `effects`.
-    sample_weight, by
+    y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
+        The target of held-out rows, for ``p_values``: whether y has interactions of each feature with all
+        others, or only the model.
+    sample_weight, by, units
         As for `partial_dependence`.
     response_method
         As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
@@ -123,9 +128,11 @@ def h_statistic(
     explainer = Explainer(
         estimator,
         X,
+        y=y,
         sample_weight=sample_weight,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -148,6 +155,7 @@ def feature_importance(
     sample_weight: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     kind: ImportanceKind = "effect",
     loss: LossName | None = None,
     n_repeats: int = 5,
@@ -186,7 +194,7 @@ def feature_importance(
         jointly. A mapping groups columns, as for `effects`.
     y : array of shape (n,), or str, optional
         The target, or the name of its column in X; for permutation only.
-    sample_weight, response_method, by
+    sample_weight, response_method, by, units
         As for `partial_dependence`.
     kind : {"effect", "permutation", "model"}
         Definition of importance. A list of models has the mean of theirs; ``"model"`` requires a single
@@ -233,6 +241,7 @@ def feature_importance(
         sample_weight=sample_weight,
         response_method=response_method,
         by=by,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -256,6 +265,7 @@ def regions(
     min_gain: float = 0.2,
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
+    units: Any = None,
     subsample: int | str | None = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -290,7 +300,7 @@ def regions(
         Names or positions of features. By default the five whose individual curves differ most.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows, used in all sums. For out-of-core data the name of a column.
-    categorical_features, response_method
+    categorical_features, response_method, units
         As for `partial_dependence`.
     max_depth : int
         Maximum number of splits that lead to a region.
@@ -338,6 +348,7 @@ def regions(
         sample_weight=sample_weight,
         categorical_features=categorical_features,
         response_method=response_method,
+        units=units,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -360,6 +371,7 @@ def explain(
     categorical_features: Any = None,
     response_method: ResponseMethod = "auto",
     by: Any = None,
+    units: Any = None,
     target_names: Any = None,
     monotone: Any = None,
     percentiles: tuple[float, float] | None = None,
@@ -396,7 +408,7 @@ def explain(
     features : list of str or int, or mapping, optional
         Features to explain; all by default. A mapping groups columns, as for `effects`:
         ``{"city": ["city_A", "city_B"], "age": "age"}``.
-    sample_weight, categorical_features, response_method, by
+    sample_weight, categorical_features, response_method, by, units
         As for `partial_dependence`.
     target_names : sequence of str, optional
         Names of the outputs.
@@ -455,6 +467,7 @@ def explain(
         categorical_features=categorical_features,
         response_method=response_method,
         by=by,
+        units=units,
         target_names=target_names,
         n_jobs=n_jobs,
         progress=progress,

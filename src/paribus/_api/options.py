@@ -377,6 +377,7 @@ class HStatisticOptions(StatisticOptions["HStatistics"]):
             method=self.method,
             verify=subject.verify,
             every=self.every,
+            estimators=subject.estimators,
         )
 
 
@@ -415,7 +416,9 @@ class ImportanceOptions(StatisticOptions["Importance"]):
             return interactions
         groups = tuple((feature,) for feature in interactions.features)
         axes = subject.axes(self.features, groups, GridOptions(), None)
-        return StrengthStatistic(EffectsStatistic(groups, axes), replace(interactions, varied=VARIED))
+        return StrengthStatistic(
+            EffectsStatistic(groups, axes), replace(interactions, varied=VARIED, with_importance=True)
+        )
 
     def interactions(self, subject: Subject) -> InteractionStatistic:
         """Return the statistic of the interactions of each feature with all others."""

@@ -15,6 +15,7 @@ from paribus._api.model_facts import recorded
 from paribus._api.runner import Pass, Runner, digest
 from paribus._contracts import Evaluator
 from paribus._data.rows import Rows
+from paribus._data.samples import Sample
 from paribus._data.summary import SEED, SummarySpec
 from paribus._data.table import Table
 from paribus._evaluators.planner import Plan, Request, choose, reads_trees
@@ -31,6 +32,7 @@ from paribus.results import Provenance
 if TYPE_CHECKING:
     from paribus._data.scan.open import Background
 
+SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
 COUNTED_ROWS = 16_384  # rows per block of a pass that only counts
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 STRONGEST_PAIRS = "strongest pairs"  # name of a fact: pairs of positions in the table, strongest first
@@ -100,7 +102,8 @@ class RunContext:
 
     ``threads=None`` lets the evaluator choose. ``memory_was_given`` is True if the user set ``max_memory``.
     ``several`` is True if the user passed a list of models. The context of a group has that of all rows as
-    ``parent``, and its ``label``; ``n_groups`` is the number of groups. If the rows are a sample by ``seed``,
+    ``parent``, and its ``label``; ``n_groups`` is the number of groups, and ``shared_units`` says that units
+    have rows in several of them. If the rows are a sample by ``seed``,
     ``sampled_from`` is the context of all of them. With ``of_sample``, passes over sampled rows in memory do
     not read X.
     """
@@ -118,6 +121,7 @@ class RunContext:
     parent: RunContext | None = None
     label: str | None = None
     n_groups: int = 1
+    shared_units: bool = False
     of_sample: bool = False
     sampled_from: RunContext | None = None
     seed: int | None = None
@@ -138,11 +142,17 @@ class RunContext:
         """The context of all rows, from which grids, bins and the order of categories come."""
         return self.parent or self
 
-    def group(self, label: str, rows: Background, n_groups: int) -> RunContext:
-        """Return the context of one of several groups of the rows."""
+    def group(self, label: str, rows: Background, n_groups: int, shared_units: bool) -> RunContext:
+        """Return the context of one of several groups of the rows, which may share units."""
         assert not isinstance(self.data, GroupData)
-        data = GroupData(self.data, rows)
-        return replace(self, data=data, parent=self, label=label, n_groups=n_groups)
+        return replace(
+            self,
+            data=GroupData(self.data, rows),
+            parent=self,
+            label=label,
+            n_groups=n_groups,
+            shared_units=shared_units,
+        )
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, called once for all statistics that share the object ``key``."""
@@ -167,7 +177,13 @@ class RunContext:
             "weighted": rows.weighted,
             "out_of_core": not rows.in_memory,
             "memory_was_given": self.memory_was_given,
+            "dependent": rows.units is not None,
         }
+
+    def unit_sample(self) -> Sample | None:
+        """Return the sampled units of dependent rows, None if rows are independent."""
+        rows = self.rows
+        return None if rows.units is None else self.once(rows, lambda: rows.sample(SAMPLE, SEED))
 
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
         """Return the record of a statistic; ``target`` says that it used the target."""
@@ -176,6 +192,7 @@ class RunContext:
             "executor": self.runner.where,
             "max_memory": self.memory,
             "group": self.label,
+            "shared_units": self.shared_units,
         }
         every, rows = self.whole.rows, self.rows
         if self.sampled_from is not None:
@@ -271,6 +288,9 @@ class ModelEstimates:
             "refusals": self.plans[0].refusals,
             "predictions": sum(one.predictions for one in evaluators),
             "standard_error_rows": min(one.error_rows for one in evaluators),
+            "standard_error_units": min(
+                (one.error_units for one in evaluators if one.error_units is not None), default=None
+            ),
             "block_rows": max(one.block_rows for one in evaluators),
             "threads": max(plan.threads for plan in self.plans),
         }

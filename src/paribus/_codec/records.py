@@ -81,7 +81,7 @@ def _reader_of_type(hint: Any) -> Callable[[Any, Format], Any]:
         return lambda body, form: form.read_array(body, dtype)
     if origin is tuple and arms[-1] is Ellipsis:
         item = _reader_of_type(arms[0])
-        return lambda body, form: tuple(item(one, form) for one in _of_type(list, body))
+        return lambda body, form: tuple(item(part, form) for part in _of_type(list, body))
     if origin is tuple:
         return lambda body, form: tuple(
             decode(arm, item, form) for arm, item in zip(arms, _of_type(list, body), strict=True)

@@ -178,8 +178,13 @@ def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if "values" in body:
         return _numbers_of_dtype(_of_size(body["values"], shape), stored).reshape(shape)
     size = math.prod(shape) * stored.itemsize
-    data = _transposed_bytes(_decompressed(body["zlib"], size), size // stored.itemsize)
-    return array_of(stored, shape, bytearray(data))
+    packed = b64decode(body["zlib"], validate=True)
+    if size > RATIO * len(packed):
+        raise ValueError("an array that would be far larger than the file")
+    data = zlib.decompressobj().decompress(packed, size + 1)
+    if not len(data) == size > 0:
+        raise ValueError("an array whose bytes are not as many as its shape says")
+    return array_of(stored, shape, bytearray(_transposed_bytes(data, size // stored.itemsize)))
 
 
 def array_of(dtype: np.dtype[Any], shape: Sequence[int], data: bytearray | memoryview) -> Array:
@@ -207,9 +212,9 @@ def _as_json(flat: Array) -> list[Any]:
 
 def _numbers_of_dtype(values: list[Any], dtype: np.dtype[Any]) -> Array:
     """Return an array of a dtype; raise for values that would be written differently."""
-    own = {"f": (int, float, str), "b": (bool,)}.get(dtype.kind, (int,))
+    types = {"f": (int, float, str), "b": (bool,)}.get(dtype.kind, (int,))
     ticks = np.dtype(f"{dtype.str[0]}i8") if dtype.kind in "mM" else dtype
-    if not all(type(value) in own for value in values):
+    if not all(type(value) in types for value in values):
         raise ValueError(f"an array of dtype {dtype} holds something else")
     with np.errstate(over="ignore"):
         array = np.array(values, dtype=ticks).view(dtype)
@@ -221,14 +226,3 @@ def _numbers_of_dtype(values: list[Any], dtype: np.dtype[Any]) -> Array:
 def _transposed_bytes(data: bytes, width: int) -> bytes:
     """Return bytes, given in rows of a width, column by column."""
     return np.frombuffer(data, np.uint8).reshape(-1, width).T.tobytes()
-
-
-def _decompressed(text: str, size: int) -> bytes:
-    """Return the decompressed bytes of an array; raise if their number differs from ``size``."""
-    packed = b64decode(text, validate=True)
-    if size > RATIO * len(packed):
-        raise ValueError("an array that would be far larger than the file")
-    data = zlib.decompressobj().decompress(packed, size + 1)
-    if not len(data) == size > 0:
-        raise ValueError("an array whose bytes are not as many as its shape says")
-    return data

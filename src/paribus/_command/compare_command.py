@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from paribus._text import multiple, number, with_error
 from paribus.errors import OptionError
 
 if TYPE_CHECKING:
-    from paribus.results.drift import Change, Drift
+    from paribus.results.drift import Drift
 
 DESCRIPTION = """\
 Compare two explanations: of two models on the same rows, or of one model on rows of two periods.
@@ -96,10 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     old, new = (read_explanation(path) for path in (arguments.old, arguments.new))
     drift = old.compare(new, independent=arguments.independent)
-    verdicts = [
-        *_exceeded_changes(drift, arguments.fail_above, arguments.fail_rows),
-        *_worse(drift, arguments.fail_metric),
-    ]
+    verdicts = []
+    if arguments.fail_above is not None or arguments.fail_rows is not None:
+        verdicts.append(_exceeded_changes(drift, arguments.fail_above, arguments.fail_rows))
+    if arguments.fail_metric is not None:
+        verdicts.append(_worse(drift, arguments.fail_metric))
     if arguments.save is not None:
         drift.save(arguments.save)
     report(repr(drift))
@@ -108,10 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if any(failed for failed, _ in verdicts) else 0
 
 
-def _exceeded_changes(drift: Drift, above: float | None, rows: float | None) -> Iterator[tuple[bool, str]]:
-    """Yield whether changes exceed their bounds, and the sentence on it."""
-    if above is None and rows is None:
-        return
+def _exceeded_changes(drift: Drift, above: float | None, rows: float | None) -> tuple[bool, str]:
+    """Return whether changes exceed their bounds, and the sentence on it."""
     from paribus.results.drift import rows_bound
 
     tolerated = math.inf if above is None else above
@@ -124,26 +122,21 @@ def _exceeded_changes(drift: Drift, above: float | None, rows: float | None) -> 
     bound = " or ".join(bounds)
     if not drift.same_data:
         bound += f" and {drift.threshold:.2g} standard errors"
-    if failed:
-        names = ", ".join(_failure(drift, change) for change in failed[:NAMED])
-        more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
-        yield True, f"failed: above {bound}: {names}{more}"
-        return
-    unseen = ["predictions of rows"] * (drift.rows is None) + list(drift.not_compared)
-    yield False, f"passed: no change above {bound}" + f"; not compared: {', '.join(unseen)}" * bool(unseen)
+    if not failed:
+        unseen = ["predictions of rows"] * (drift.rows is None) + list(drift.not_compared)
+        not_compared = f"; not compared: {', '.join(unseen)}" if unseen else ""
+        return False, f"passed: no change above {bound}{not_compared}"
+    texts = []
+    for change in failed[:NAMED]:
+        output = f" on {change.output}" if len(drift.output_names) > 1 else ""
+        size = "unknown" if math.isnan(change.size) else multiple(change.size)
+        texts.append(f"{change.name}{output} ({size})")
+    more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
+    return True, f"failed: above {bound}: {', '.join(texts)}{more}"
 
 
-def _failure(drift: Drift, change: Change) -> str:
-    """Return a change that exceeds its bound, with its size."""
-    output = f" on {change.output}" if len(drift.output_names) > 1 else ""
-    size = "unknown" if math.isnan(change.size) else multiple(change.size)
-    return f"{change.name}{output} ({size})"
-
-
-def _worse(drift: Drift, bound_text: str | None) -> Iterator[tuple[bool, str]]:
-    """Yield whether a metric is worse by more than its bound, and the sentence on it."""
-    if bound_text is None:
-        return
+def _worse(drift: Drift, bound_text: str) -> tuple[bool, str]:
+    """Return whether a metric is worse by more than its bound, and the sentence on it."""
     name, _, written = bound_text.rpartition("=")
     try:
         bound = float(written)
@@ -153,10 +146,9 @@ def _worse(drift: Drift, bound_text: str | None) -> Iterator[tuple[bool, str]]:
         ) from None
     failed = drift.worse(bound, name or None)
     if not failed:
-        yield False, f"passed: {drift.gated_metric(name or None)} is not worse by more than {number(bound)}"
-        return
+        return False, f"passed: {drift.gated_metric(name or None)} is not worse by more than {number(bound)}"
     losses = ", ".join(
         f"{with_error(loss.worse, loss.standard_error)}" + (f" on {loss.output}" if len(failed) > 1 else "")
         for loss in failed[:NAMED]
     )
-    yield True, f"failed: {failed[0].name} is worse by more than {number(bound)}: {losses}"
+    return True, f"failed: {failed[0].name} is worse by more than {number(bound)}: {losses}"

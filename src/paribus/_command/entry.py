@@ -6,7 +6,7 @@ import argparse
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 from paribus import _compile
@@ -52,52 +52,47 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """Return the parser of all commands."""
     plain = argparse.RawDescriptionHelpFormatter
-    found = Parser(prog="paribus", description=DESCRIPTION, epilog=EPILOG, formatter_class=plain)
-    found.add_argument("--version", action="version", version=f"paribus {__version__}")
-    found.add_argument("--debug", action="store_true", help="tracebacks of errors")
-    commands = found.add_subparsers(title="commands", metavar="COMMAND")
+    whole = Parser(prog="paribus", description=DESCRIPTION, epilog=EPILOG, formatter_class=plain)
+    whole.add_argument("--version", action="version", version=f"paribus {__version__}")
+    whole.add_argument("--debug", action="store_true", help="tracebacks of errors")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND")
     for add_to in COMMANDS:
         add_to(commands)
     for command in commands.choices.values():  # also accepted after the command
         command.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="tracebacks of errors"
         )
-    return found
+    return whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, and return its exit code."""
-    every = parser()
-    chosen = every.parse_args(arguments)
+    """Run a command; report an error as a sentence, and return the exit code."""
+    commands = parser()
+    chosen = commands.parse_args(arguments)
     if not hasattr(chosen, "run"):
-        every.print_help()
+        commands.print_help()
         return FINE
     with warnings.catch_warnings():
         if not chosen.debug:
             warnings.simplefilter("ignore")
-        return _run(chosen.run, chosen)
-
-
-def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace) -> int:
-    """Run a command; report an error as a sentence, and return the exit code."""
-    try:
-        return run(chosen)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return INTERRUPTED
-    except ParibusError as error:
-        if chosen.debug:
-            traceback.print_exc()
-        complain(str(error))
-        return USER_ERROR
-    except Exception as error:
-        if chosen.debug:
-            traceback.print_exc()
-        again = "" if chosen.debug else " run the command again with --debug, and"
-        complain(
-            f"{type(error).__name__}: {error}. This is an internal error of paribus;{again} please report it"
-        )
-        return OWN_ERROR
+        try:
+            code: int = chosen.run(chosen)
+        except KeyboardInterrupt:
+            complain("interrupted")
+            code = INTERRUPTED
+        except ParibusError as error:
+            if chosen.debug:
+                traceback.print_exc()
+            complain(str(error))
+            code = USER_ERROR
+        except Exception as error:
+            if chosen.debug:
+                traceback.print_exc()
+            again = "" if chosen.debug else " run the command again with --debug, and"
+            internal = f"This is an internal error of paribus;{again} please report it"
+            complain(f"{type(error).__name__}: {error}. {internal}")
+            code = OWN_ERROR
+    return code
 
 
 def script() -> NoReturn:

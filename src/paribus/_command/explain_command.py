@@ -52,34 +52,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--save", metavar="FILE", help="additional output file: the result as .json")
     parser.add_argument("--target", metavar="COL", help="target column, for performance")
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
+    parser.add_argument("--units", metavar="COL", help="column of units whose rows depend on each other")
     parser.add_argument("--by", metavar="COL", help="grouping column: effects of its groups are compared")
-    _add_statistic_options(parser)
-    parser.add_argument("--tables", action="store_true", help="print tables of numbers, too; default: off")
-    parser.add_argument(
-        "--without-rows",
-        action="store_true",
-        help="no predictions and targets of single rows in the files; default: up to 2,000 rows",
-    )
-    parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
-    parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="TYPE",
-        help="trusted type in a skops file; repeatable",
-    )
-    parser.add_argument(
-        "--on-error",
-        choices=get_args(OnError),
-        default="raise",
-        help="action on unreadable files; default: raise",
-    )
-    _add_run_options(parser)
-    parser.set_defaults(run=run)
-
-
-def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the statistics and of the report."""
     parser.add_argument("--features", nargs="+", metavar="NAME", help="features to explain; default: all")
     parser.add_argument(
         "--percentiles",
@@ -103,6 +77,28 @@ def _add_statistic_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=DIRECTION",
         help="required direction of an effect, rising or falling; repeatable",
     )
+    parser.add_argument("--tables", action="store_true", help="print tables of numbers, too; default: off")
+    parser.add_argument(
+        "--without-rows",
+        action="store_true",
+        help="no predictions and targets of single rows in the files; default: up to 2,000 rows",
+    )
+    parser.add_argument("--compare", metavar="OLD", help="saved explanation, for a comparison in the report")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="trusted type in a skops file; repeatable",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=get_args(OnError),
+        default="raise",
+        help="action on unreadable files; default: raise",
+    )
+    _add_run_options(parser)
+    parser.set_defaults(run=run)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -141,6 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
     from paribus import read_model
     from paribus._command.files import name_of, read_explanation
     from paribus._executors import connected
+    from paribus.results.storage import write_file
 
     old = None if arguments.compare is None else read_explanation(arguments.compare)
 
@@ -152,11 +149,15 @@ def run(arguments: argparse.Namespace) -> int:
         complain(f"saved {saved}")
     if output is None:
         report(repr(explanation))
+        return 0
+    title = arguments.title or f"{Path(arguments.model).name} on {name_of(arguments.data)}"
+    if output.suffix.lower() == ".html":
+        explanation.report(output, title=title, about=about, compare=old, tables=arguments.tables)
+    elif output.suffix.lower() == ".json":
+        explanation.save(output)
     else:
-        title = arguments.title or f"{Path(arguments.model).name} on {name_of(arguments.data)}"
-        options = {"title": title, "about": about, "compare": old, "tables": arguments.tables}
-        _write_explanation(explanation, output, options)
-        complain(f"wrote {output}")
+        write_file(output, explanation.to_markdown(title=title))
+    complain(f"wrote {output}")
     return 0
 
 
@@ -178,6 +179,7 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         data.X,
         data.y,
         by=arguments.by,
+        units=arguments.units,
         sample_weight=data.sample_weight,
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,
@@ -186,20 +188,17 @@ def _explained(model: Any, arguments: argparse.Namespace, monotone: dict[str, st
         checkpoint=arguments.checkpoint,
         on_error=on_error,
     )
-    options: dict[str, Any] = {
-        "features": arguments.features,
-        "monotone": monotone or None,
-        "percentiles": arguments.percentiles,
-    }
     if arguments.verbose:
         for line in repr(explainer).splitlines():
             complain(line)
     with progress_lines():
-        explanation = explainer.explain(**options)
+        explanation = explainer.explain(
+            features=arguments.features, monotone=monotone or None, percentiles=arguments.percentiles
+        )
     if data.rows is not None:  # the file was read into memory
         explanation = replace(
             explanation,
-            target=tuple(replace(one, name=arguments.target) for one in explanation.target),
+            target=tuple(replace(record, name=arguments.target) for record in explanation.target),
             files=(FileRecord(name_of(arguments.data), data.rows, None),),
         )
     return explanation.without_rows() if arguments.without_rows else explanation
@@ -229,16 +228,3 @@ def _name_and_value(option: str, text: str) -> tuple[str, str]:
     if not equals or not name or not value:
         raise OptionError(f"{option} {text} must be a name and a value, as in {option} age=rising")
     return name, value
-
-
-def _write_explanation(explanation: Any, path: Path, options: dict[str, Any]) -> None:
-    """Write an explanation in the format of the suffix."""
-    suffix = path.suffix.lower()
-    if suffix == ".html":
-        explanation.report(path, **options)
-    elif suffix == ".json":
-        explanation.save(path)
-    else:
-        from paribus.results.storage import write_file
-
-        write_file(path, explanation.to_markdown(title=options["title"]))

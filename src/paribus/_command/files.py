@@ -44,12 +44,32 @@ def read_data(
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet or CSV")
     check_pyarrow(f"DATA {without_secret(path)}")
     if not (place.is_file() and _is_csv(place)):
-        return _parquet_data(path, target, weight, on_error)
+        from paribus._data.read import source_of
+
+        if place.is_dir() and not any(place.rglob("*.parq*")):
+            raise SourceError(
+                f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
+            )
+        source = source_of(path, on_error)  # reads the footers once
+        _check_target_and_weight(tuple(source.schema.names), target, weight)
+        return Data(source, target, weight, None)
+    from paribus._models.columns import fitted_on
+
     try:
         table = _csv(place)
     except (OSError, ValueError) as error:  # base classes of the errors of Arrow
         raise SourceError(f"DATA {path} cannot be read: {error}") from error
-    return _table_in_memory(table, target, weight, model)
+    names = tuple(table.column_names)
+    _check_target_and_weight(names, target, weight)
+    fitted = fitted_on(model)
+    places = (None if fitted is None else fitted.places(names)) or ()
+    features = {names[place] for place in places if place is not None}
+    y, weights = (
+        None if name is None else table.column(name).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in (target, weight)
+    )
+    apart = [name for name in {target, weight} if name is not None and name not in features]
+    return Data(table.drop_columns(apart) if apart else table, y, weights, len(table))
 
 
 def _is_csv(place: Path) -> bool:
@@ -92,36 +112,6 @@ def _check_target_and_weight(names: tuple[str, ...], target: str | None, weight:
             raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
 
 
-def _table_in_memory(table: Any, target: str | None, weight: str | None, model: Any) -> Data:
-    """Split target and weight from a table; they stay in X if they are features of the model."""
-    from paribus._models.columns import fitted_on
-
-    names = tuple(table.column_names)
-    _check_target_and_weight(names, target, weight)
-    fitted = fitted_on(model)
-    places = (None if fitted is None else fitted.places(names)) or ()
-    features = {names[place] for place in places if place is not None}
-    y, weights = (
-        None if name is None else table.column(name).combine_chunks().to_numpy(zero_copy_only=False)
-        for name in (target, weight)
-    )
-    apart = [name for name in {target, weight} if name is not None and name not in features]
-    return Data(table.drop_columns(apart) if apart else table, y, weights, len(table))
-
-
-def _parquet_data(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
-    """Return a Parquet source, which is read in blocks, with target and weight as column names."""
-    from paribus._data.read import source_of
-
-    if Path(path).is_dir() and not any(Path(path).rglob("*.parq*")):
-        raise SourceError(
-            f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
-        )
-    source = source_of(path, on_error)  # reads the footers once
-    _check_target_and_weight(tuple(source.schema.names), target, weight)
-    return Data(source, target, weight, None)
-
-
 def name_of(path: str) -> str:
     """Return the last part of a path or an address, without options and credentials."""
     return Path(split_options(without_secret(path))[0]).name
@@ -129,9 +119,9 @@ def name_of(path: str) -> str:
 
 def read_explanation(path: str) -> Explanation:
     """Return the explanation of a saved result or report."""
-    found = load(path)
-    if not isinstance(found, Explanation):
+    result = load(path)
+    if not isinstance(result, Explanation):
         raise InputError(
-            f"{path} holds a {type(found).__name__}; pass .json or .html that paribus explain wrote"
+            f"{path} holds a {type(result).__name__}; pass .json or .html that paribus explain wrote"
         )
-    return found
+    return result

@@ -14,123 +14,21 @@ import xxhash
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.features import Header
+from paribus._data.samples import (
+    UNIT_PARTS,
+    PrioritySample,
+    Sample,
+    UnitRows,
+    head_rows,
+    parts_of,
+    sample_numbers,
+    sample_of,
+    taken,
+    unweighted_sample,
+)
 from paribus._data.table import ArrayTable, Column, Table
 from paribus._text import count
 from paribus.errors import WeightError
-
-MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # bounds of the sampled rows that define bins
-PORTION = 16_384  # rows hashed at a time
-TINY = 1e-290  # least square of a weight, so that very small weights still count
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    r"""Sampled rows that estimate a sum of squares :math:`\sum_i w_i^2 d_i^2` over all rows.
-
-    ``numbers`` are the sorted row numbers, ``squares`` the factor of each :math:`d_i^2`. ``weights`` are
-    those of the sampled rows, None without weights.
-    """
-
-    numbers: Integers
-    squares: Floats
-    weights: Floats | None = None
-
-
-def sample_of(rows: int, size: int, seed: int) -> Sample:
-    """Return a sample of rows without weights: all of them, or ``size`` if there are more."""
-    if rows <= size:
-        return Sample(np.arange(rows), np.ones(rows))
-    return unweighted_sample(sample_numbers(np.arange(rows), seed, size), rows)
-
-
-def unweighted_sample(numbers: Integers, rows: int) -> Sample:
-    """Return the sample of the rows with sorted ``numbers``, out of a number of rows without weights."""
-    return Sample(numbers, np.full(len(numbers), rows / len(numbers)))
-
-
-@dataclass(frozen=True, eq=False)
-class PrioritySample:
-    r"""The ``most`` rows of highest priority :math:`q_i = w_i^2 / u_i`, with :math:`u_i` uniform on (0, 1].
-
-    Let :math:`\tau` be the highest priority that is left out. Then :math:`\sum_i \max(w_i^2, \tau) d_i^2`
-    over the sampled rows is an unbiased estimate of :math:`\sum_i w_i^2 d_i^2` over all rows (priority
-    sampling). ``chances`` are the :math:`u_i` of the sampled rows. Each is a hash of the row number, so the
-    sample does not depend on how rows are split into blocks. The highest priority comes first.
-    """
-
-    most: int
-    numbers: Integers
-    weights: Floats
-    chances: Floats
-
-    @classmethod
-    def of(cls, numbers: Integers, weights: Floats, seed: int, most: int) -> Self:
-        """Sample from rows and their weights; rows of weight zero are left out."""
-        counted = weights > 0
-        numbers, weights = numbers[counted], weights[counted]
-        return cls(most, numbers, weights, uniform(numbers, seed))._first(most)
-
-    def merge(self, other: Self) -> Self:
-        """Return the rows of highest priority in both samples."""
-        joined = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("numbers", "weights", "chances")
-        )
-        return type(self)(self.most, *joined)._first(self.most)
-
-    def _first(self, size: int) -> Self:
-        # By exponent and mantissa: squares could overflow, and the order must not depend on the scale.
-        mantissa, exponent = np.frexp(self.weights)
-        mantissa, more = np.frexp(mantissa**2 / self.chances)
-        order = np.lexsort((self.numbers, -mantissa, -(2 * exponent + more)))[:size]
-        return type(self)(self.most, self.numbers[order], self.weights[order], self.chances[order])
-
-    def sample(self, size: int, unit: float) -> Sample:
-        """Return the sample of the first ``size`` rows, or of all; weights are divided by ``unit``."""
-        chosen = self._first(size)
-        weights = chosen.weights / unit
-        squares = np.maximum(weights**2, TINY)
-        if len(self.numbers) > size:
-            squares = np.maximum(squares, (self.weights[size] / unit) ** 2 / self.chances[size])
-        order = np.argsort(chosen.numbers)
-        return Sample(chosen.numbers[order], squares[order], weights[order])
-
-
-def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
-    """Return the sorted positions of the ``most`` rows that come first in the order of a hash.
-
-    It is a hash of the number of the row and ``seed``. A smaller sample is part of a larger one. Sampling
-    from the samples of parts gives the sample of all rows, however rows are split into parts.
-    """
-    size = len(numbers)
-    if size <= most:
-        return np.arange(size)
-    # Only hashes below a bound that enough rows pass are sorted; portions fit in the cache.
-    bound = min(1.0, 2 * most / size)
-    chances = np.empty(size)
-    for first in range(0, size, PORTION):
-        some = slice(first, first + PORTION)
-        chances[some] = uniform(numbers[some], seed)
-    below = np.flatnonzero(chances <= bound)
-    if len(below) <= most:
-        below = np.arange(size)
-    return np.sort(below[np.argpartition(chances[below], most - 1)[:most]])
-
-
-def head_rows(columns: int) -> int:
-    """Return the number of sampled rows that define bins: fewer for wide tables, as they stay in memory."""
-    return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
-
-
-def uniform(numbers: Integers, seed: int) -> Floats:
-    """Return a number in (0, 1] for each row: the finalizer of splitmix64 of its number and the seed."""
-    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= np.uint64((seed * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D) % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
-
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # (numbers of grids, number of points) each
 ONE_PART: Parts = (((0,), 1),)
@@ -156,8 +54,9 @@ class Block:
 
     ``start`` is the number of the first row, ``number`` that of the block. ``share`` is the fraction of all
     points that these grids have. ``target`` holds the observed values, ``(n,)`` or ``(n, o)``, or None.
-    ``by`` is the column that defines groups of out-of-core rows. ``numbers`` are the row numbers if some of
-    the consecutive rows were left out. ``within`` is the block of all rows of a small table, and the position
+    ``by`` is the column that defines groups of out-of-core rows, and ``units (n,)`` are the keys of the units
+    of dependent rows, None if rows are independent. ``numbers`` are the row numbers if some of the
+    consecutive rows were left out. ``within`` is the block of all rows of a small table, and the position
     of the first row in it.
     """
 
@@ -169,6 +68,7 @@ class Block:
     number: int = 0
     target: Array | None = None
     by: Column | None = None
+    units: Integers | None = None
     numbers: Integers | None = None
     within: tuple[Block, int] | None = None
 
@@ -180,12 +80,25 @@ class Block:
         return np.arange(self.start, self.start + len(self.table))
 
     @property
+    def dependent(self) -> Integers:
+        """The keys of units, or the row numbers if rows are independent."""
+        return self.positions if self.units is None else self.units
+
+    @property
     def work(self) -> float:
         """Number of rows times the share of the grids."""
         return len(self.table) * self.share
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "within": None}  # a worker gets only the rows of the block
+
+    @property
+    def unit_parts(self) -> Integers | None:
+        """Random part of the unit of each row, of `UNIT_PARTS`; None if rows are independent."""
+        units = self.units
+        if units is None:
+            return None
+        return np.asarray(self.derived("unit parts", lambda: parts_of(units, UNIT_PARTS)))
 
     @cached_property
     def _derived(self) -> Derived:
@@ -237,13 +150,13 @@ class Block:
 
     def keep(self, mask: Flags, name: Any) -> Self:
         """Return the rows where ``mask`` holds, which ``name`` identifies among the rows of the block."""
-        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
         kept = replace(
             self,
             table=self.table.keep(mask),
-            weights=weights,
-            target=target,
+            weights=taken(self.weights, mask),
+            target=taken(self.target, mask),
             by=None,
+            units=taken(self.units, mask),
             numbers=self.positions[mask],
             within=None,
         )
@@ -252,21 +165,18 @@ class Block:
 
     def between(self, first: int, stop: int) -> Self:
         """Return the rows from ``first`` to ``stop``, counted within the block."""
-        weights, target = (
-            None if array is None else array[first:stop] for array in (self.weights, self.target)
-        )
-        table, start = self.table.slice(first, stop), self.start + first
-        numbers = None if self.numbers is None else self.numbers[first:stop]
+        rows, table = slice(first, stop), self.table.slice(first, stop)
         by = None if self.by is None else self.by.between(first, stop)
         within = self.within if self.within is None else (self.within[0], self.within[1] + first)
         return replace(
             self,
             table=table,
-            weights=weights,
-            target=target,
-            start=start,
+            weights=taken(self.weights, rows),
+            target=taken(self.target, rows),
+            start=self.start + first,
             by=by,
-            numbers=numbers,
+            units=taken(self.units, rows),
+            numbers=taken(self.numbers, rows),
             within=within,
         )
 
@@ -364,7 +274,8 @@ class Rows:
     Weights are divided by ``weight_scale``, a power of two near the largest weight, so that their squares do
     not overflow; reported weights are multiplied by it. ``target`` holds the observed values, or None.
     ``aligned`` is the header of X if the table has other columns. ``given`` is X as the user passed it. Rows
-    of a group have their ``numbers`` among the rows of ``whole``. ``origin`` are the numbers of sampled rows
+    of a group have their ``numbers`` among the rows of ``whole``. ``units`` are the keys of the units of
+    dependent rows, None if rows are independent. ``origin`` are the numbers of sampled rows
     in X, by which further samples are taken. ``keeps`` says whether derived values of a small table are kept
     between passes.
     """
@@ -379,6 +290,7 @@ class Rows:
     whole: Rows | None = None
     origin: Integers | None = None
     keeps: bool = True
+    units: Integers | None = None
     # Members of `Background` that describe out-of-core data.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
@@ -419,15 +331,21 @@ class Rows:
     @cached_property
     def _whole(self) -> Block:
         """All rows. Those of a small table keep derived values for further passes."""
-        whole = Block(self.table, self.weights, 0, target=self.target)
+        whole = Block(self.table, self.weights, 0, target=self.target, units=self.units)
         small = self.keeps and len(self) * len(self.table.names) <= KEPT_CELLS
         return replace(whole, within=(whole, 0)) if small else whole
 
     def sample(self, size: int, seed: int) -> Sample:
         """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more.
 
-        The probability of a row increases with the square of its weight.
+        The probability of a row increases with the square of its weight. Of dependent rows, whole units are
+        sampled.
         """
+        if self.units is not None:
+            numbers = np.arange(len(self)) if self.numbers is None else self.numbers
+            units = UnitRows.of(numbers, self.units, self.weights, seed, size)
+            sample = units.sample(size, 1.0, weighted=self.weighted)
+            return replace(sample, numbers=np.searchsorted(numbers, sample.numbers))
         if self.numbers is not None:
             return self._group_sample(self.numbers, size, seed)
         if self.weights is None:
@@ -478,10 +396,16 @@ class Rows:
         """Return the rows where ``mask`` holds, with their weights."""
         if mask.all():
             return self
-        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
-        kept = self.table.keep(mask)
-        origin = None if self.origin is None else self.origin[mask]
-        return Rows(kept, weights, self.weight_scale, target, self.aligned, origin=origin, keeps=self.keeps)
+        return Rows(
+            self.table.keep(mask),
+            taken(self.weights, mask),
+            self.weight_scale,
+            taken(self.target, mask),
+            self.aligned,
+            origin=taken(self.origin, mask),
+            keeps=self.keeps,
+            units=taken(self.units, mask),
+        )
 
     def group(self, mask: Flags) -> Rows:
         """Return the rows of a group, which keep their numbers."""

@@ -54,17 +54,19 @@ def figure_of(
     columns = max(1, min(columns, len(panels)))
     keys = [(panel.y.unit or panel.y.label) if share_y else place for place, panel in enumerate(panels)]
     ends = _shared_y_limits(keys, panels)
-    moving = [
-        _without_flat_tails(panel, TAIL * (high - low))
-        for panel, (_, high, low) in zip(panels, ends, strict=True)
-    ]
+    moving = []  # without the tails in which lines hardly move from their inner end
+    for panel, (_, high, low) in zip(panels, ends, strict=True):
+        most = TAIL * (high - low)
+        left = tuple(part for part in panel.left if not _movement(part, -1) <= most)
+        right = tuple(part for part in panel.right if not _movement(part, 0) <= most)
+        moving.append(replace(panel, left=left, right=right))
     ends = _shared_y_limits(keys, moving)
-    tall = [_with_ends(panel, *each) for panel, each in zip(moving, ends, strict=True)]
-    shown = _labeled_once(tall, columns) if share_y else tall
+    limited = [_with_ends(panel, *limits) for panel, limits in zip(moving, ends, strict=True)]
+    shown = _labeled_once(limited, columns) if share_y else limited
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
     legend_title = titles[0] if titles else None
     width, height = _panels_size(shown, columns)
-    lines = lines_below((*background, *_clipped_marks_notes(tall)), notes, width)
+    lines = lines_below((*background, *_clipped_marks_notes(limited)), notes, width)
     explained = any(panel.legend == "figure" for panel in panels)
     above = NOTE * (2 * explained + (legend_title is not None)) + title_height(title)
     size = (width, round(height + above + notes_height(lines, width), 2))
@@ -123,18 +125,12 @@ def _shared_y_limits(keys: Sequence[object], panels: Sequence[Panel]) -> list[tu
     """
     ends = {}
     for key in dict.fromkeys(keys):
-        group = [panel for panel, its in zip(panels, keys, strict=True) if its == key and has_curves(panel)]
+        pairs = zip(panels, keys, strict=True)
+        group = [panel for panel, key_of_panel in pairs if key_of_panel == key and has_curves(panel)]
         low, high = _height_limits(*_extents(group))
         data = any(isinstance(mark, Strip) and mark.along == "x" for panel in group for mark in panel.marks)
         ends[key] = (low - BELOW * (high - low) if data else low, high, low)
     return [ends[key] for key in keys]
-
-
-def _without_flat_tails(panel: Panel, most: float) -> Panel:
-    """Return a panel without the tails in which lines move by at most ``most`` from their inner end."""
-    left = tuple(part for part in panel.left if not _movement(part, -1) <= most)
-    right = tuple(part for part in panel.right if not _movement(part, 0) <= most)
-    return replace(panel, left=left, right=right)
 
 
 def _movement(strip: Panel, inner: int) -> float:
@@ -171,12 +167,12 @@ def _height_limits(lows: Floats, highs: Floats, single: Flags) -> tuple[float, f
     """
     with np.errstate(invalid="ignore"):  # infinite values are left out
         middle, half = (lows + highs) / 2, (highs - lows) / 2
-    known = np.isfinite(middle)
-    if (known & ~single).any():
-        known &= ~single
-    if not known.any():
+    counted = np.isfinite(middle)
+    if (counted & ~single).any():
+        counted &= ~single
+    if not counted.any():
         return np.nan, np.nan
-    middle, half = middle[known], np.nan_to_num(half[known])
+    middle, half = middle[counted], np.nan_to_num(half[counted])
     wide = half[half > 0]
     half = np.minimum(half, NOISE * np.median(wide)) if len(wide) else half
     low, high = float((middle - half).min()), float((middle + half).max())
@@ -193,10 +189,9 @@ def _extents(panels: Sequence[Panel]) -> tuple[Floats, Floats, Flags]:
     The narrow panels count as well.
     """
     marks = [mark for panel in panels for part in panel.parts for mark in part.marks]
-    found = [extent for mark in marks for extent in _extents_of(mark)]
-    if not found:
-        return np.empty(0), np.empty(0), np.empty(0, dtype=bool)
-    lows, highs, single = (np.concatenate(side) for side in zip(*found, strict=True))
+    nothing = np.empty(0), np.empty(0), np.empty(0, dtype=bool)
+    extents = [nothing, *(extent for mark in marks for extent in _extents_of(mark))]
+    lows, highs, single = (np.concatenate(side) for side in zip(*extents, strict=True))
     return lows, highs, single
 
 
@@ -233,8 +228,10 @@ def _clipped_marks_notes(panels: Sequence[Panel]) -> list[str]:
         if panel.y.tick_low is not None and low is not None and high is not None:
             lows, highs, single = _extents([panel])
             beyond = (lows < low) | (highs > high)
-            for names, some in zip(cut.values(), (beyond & ~single, beyond & single), strict=True):
-                names += [panel.x.label] if some.any() else []
+            if (beyond & ~single).any():
+                cut["bands or error bars"].append(panel.x.label)
+            if (beyond & single).any():
+                cut["averages of a single row"].append(panel.x.label)
     return [f"{what} of {', '.join(names)} reach beyond the axis" for what, names in cut.items() if names]
 
 
@@ -242,10 +239,10 @@ def _labeled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
     """Remove label and numbers of y from panels whose left neighbor has the same y-axis."""
     shown: list[Panel] = []
     for place, panel in enumerate(panels):
-        before = panels[place - 1] if place % columns else None
         fixed = panel.y.tick_low is not None or panel.y.ticks is not None
-        known = fixed and before is not None and before.y == panel.y
-        shown.append(replace(panel, y=replace(panel.y, label="", numbers=False)) if known else panel)
+        if fixed and place % columns and panels[place - 1].y == panel.y:
+            panel = replace(panel, y=replace(panel.y, label="", numbers=False))
+        shown.append(panel)
     return shown
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -19,7 +19,7 @@ from paribus._display.compose.rankings import (
     performance_figure,
 )
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Figure, Line, Panel, Points
+from paribus._display.figure import Figure, Line, Mark, Panel, Points
 from paribus._display.layout import NO_PANEL, figure_of
 from paribus._typing import OutputLayout
 from paribus.errors import DrawingError, OptionError, check_choice
@@ -56,10 +56,6 @@ FLAT = 20  # a curve looks flat on an axis that is this many times longer than i
 
 def figure_for(result: Any, *options: Any) -> Figure:
     """Return the figure of a result of any type; ``options`` are the arguments of its ``figure`` in order."""
-    if isinstance(result, GroupedResults):
-        return _groups_figure(result, *options)
-    if isinstance(result, (FeatureRegions, Regions)):
-        return _regions_figure(result, *options)
     if isinstance(result, HStatistics):
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
@@ -68,159 +64,15 @@ def figure_for(result: Any, *options: Any) -> Figure:
         return drift_figure(result, *options)
     if isinstance(result, Performance):
         return performance_figure(result, *options)
-    return _effects_figure(result, *options)
-
-
-def _effects_figure(
-    result: Any,
-    output: str | int | None,
-    outputs: str | None,
-    k: int,
-    columns: int,
-    share_y: bool,
-    title: str | None,
-    figsize: tuple[float, float] | None,
-) -> Figure:
-    """Return a figure with one panel for each effect, or for each effect and output."""
+    output, outputs, k, columns, share_y, title, figsize = options
     _check_figure_options(k, columns, share_y, title, figsize)
-    every = list(result.values()) if isinstance(result, Effects) else [result]
-    results, notes, lines = every[:k], tuple(result.notes), list[str]()
-    if len(results) < len(every):
-        notes = tuple(dict.fromkeys(note for one in results for note in one.notes))
-        noun = "features" if all(len(each.feature_names) == 1 for each in every) else "effects"
-        lines.append(f"{len(results)} of {len(every):,} {noun}, the strongest; k= draws more")
-    chosen_outputs = chosen(results[0].output_names, output)
-    if len(results) > 1:
-        results, refused = _plottable_results(results, chosen_outputs)
-        lines += refused
-    panels, columns = _panels_of_results(results, chosen_outputs, outputs, columns)
-    lines += _model_means_line(results)
-    figure = figure_of(
-        panels,
-        columns=columns,
-        share_y=share_y,
-        title=_title_of(results) if title is None else title,
-        background=(*_background_lines(results[0]), *lines),
-        notes=notes,
-    )
+    compose: Callable[..., Figure] = _effects_figure
+    if isinstance(result, GroupedResults):
+        compose = _groups_figure
+    elif isinstance(result, (FeatureRegions, Regions)):
+        compose = _regions_figure
+    figure = compose(result, output, outputs, k, columns, share_y, title)
     return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
-
-
-def _title_of(results: Sequence[Any]) -> str:
-    """Return the title of effects: the estimate, and the features if there is a single effect."""
-    first, features = results[0], " and ".join(map(short, results[0].feature_names))
-    if isinstance(first, Comparison) and not first.several_estimands:
-        first = next(iter(first.parts.values()))
-    estimate = TITLES[type(first)]
-    if not isinstance(first, Comparison) and first.provenance.scale.interaction:
-        estimate = "Interaction"
-    return f"{estimate}: {features}" if len(results) == 1 else estimate
-
-
-def _groups_figure(
-    result: GroupedResults, output: str | int | None, outputs: str | None, k: int, *options: Any
-) -> Figure:
-    """Return the curves of groups in one panel for each feature, or one for each group if these are many."""
-    columns, share_y, title, figsize = options
-    _check_figure_options(k, columns, share_y, title, figsize)
-    if isinstance(result.results[0], (HStatistics, Importance)):
-        raise DrawingError(f"plot one group, such as result[{next(iter(result))!r}]; to_frame() has all")
-    if len(result) == 1:
-        return _effects_figure(result.results[0], output, outputs, k, *options)
-    several = [list(one.values()) if isinstance(one, Effects) else [one] for one in result.results]
-    single = all(len(effect.feature_names) == 1 for one in several for effect in one)
-    if len(result) <= OVERLAID and single:
-        figure = _effects_figure(result.compare(), output, outputs, k, *options)
-        return replace(figure, legend_title=result.by)
-    chosen_outputs = chosen(several[0][0].output_names, output)
-    keys = [effect.feature_names for effect in several[0]]
-    panels = []
-    for label, one in zip(result, several, strict=True):
-        by_name = {effect.feature_names: effect for effect in one}
-        panels += [
-            replace(_panel_of_result(by_name[key], chosen_outputs), title=f"{result.by} = {label}")
-            for key in keys
-            if key in by_name
-        ]
-    # A row for each group if there are several features.
-    figure = figure_of(
-        panels[:k],
-        columns=columns if len(keys) == 1 else len(keys),
-        share_y=share_y,
-        title=_title_of(several[0]) if title is None else title,
-        background=(
-            _groups_line(result),
-            *[f"the first {k} of {len(panels):,} panels; k= draws more"] * (len(panels) > k),
-        ),
-        notes=tuple(result.notes),
-    )
-    return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
-
-
-def _groups_line(result: GroupedResults) -> str:
-    """Return the line that names the model and the rows of each group."""
-    rows = ", ".join(f"{group.label}: {group.rows:,}" for group in result.groups)
-    return f"{result.provenance.model}; rows by {result.by}: {rows}"
-
-
-def _regions_figure(
-    result: FeatureRegions | Regions, output: str | int | None, outputs: str | None, k: int, *options: Any
-) -> Figure:
-    """Return the curves of regions in one panel for each feature that has regions."""
-    columns, share_y, title, figsize = options
-    _check_figure_options(k, columns, share_y, title, figsize)
-    every = list(result.values()) if isinstance(result, Regions) else [result]
-    split = [one for one in every if one.splits] or every
-    whole = ", ".join(one.feature_names[0] for one in every if one not in split)
-    shown = split[:k]
-    panels = [panel for one in shown for panel in _region_panels(one, output, outputs)]
-    if len(shown) > 1:  # each feature has other regions
-        panels = [panel if panel.title else _with_legend_beside(panel) for panel in panels]
-    lines = [f"{one.feature_names[0]}: {next(one._lines())}" for one in shown]
-    if len(shown) < len(split):
-        lines.append(f"the most heterogeneous {len(shown)} of {len(split)}, k= draws more")
-    if whole:
-        lines.append(f"no split was kept for: {whole}")
-    notes = (*result.notes, *(note for one in shown for note in one.curves.notes))
-    figure = figure_of(
-        panels,
-        columns=columns,
-        share_y=share_y,
-        title="Regions of rows with different effects" if title is None else title,
-        background=(background_of(result.provenance), *lines),
-        notes=tuple(note for note in dict.fromkeys(notes) if note.code is not NoteCode.ROWS_SAMPLED),
-    )
-    return figure if figsize is None else replace(figure, size=(figsize[0], figsize[1]))
-
-
-def _region_panels(one: FeatureRegions, output: str | int | None, outputs: str | None) -> Iterator[Panel]:
-    """Yield the panel of a feature with the curves of its regions, or one for each if these are many."""
-    labels = [short(label) for label in one.curves]
-    results: tuple[Any, ...] = one.curves.results
-    parts = dict(zip(labels if len(set(labels)) == len(labels) else one.curves, results, strict=True))
-    chosen_outputs = chosen(results[0].output_names, output)
-    if not one.splits:
-        yield from _panels_of_results(results, chosen_outputs, outputs, 1)[0]
-        return
-    if len(parts) > OVERLAID:
-        for label, part in parts.items():
-            found = _panels_of_results([part], chosen_outputs, outputs, 1)[0]
-            yield from (replace(panel, title=label) for panel in found)
-        return
-    for panel in _panels_of_results([compare(parts)], chosen_outputs, outputs, 1)[0]:
-        title = f"regions of {one.feature_names[0]} {panel.legend_title or ''}".strip()
-        yield replace(panel, legend_title=title)
-
-
-def _with_legend_beside(panel: Panel) -> Panel:
-    """Return a panel with a legend to its right, whose labels are broken into lines."""
-    marks = tuple(
-        replace(mark, label=folded(mark.label, BESIDE))
-        if isinstance(mark, (Line, Points)) and mark.label
-        else mark
-        for mark in panel.marks
-    )
-    return replace(panel, marks=marks, legend="panel")
 
 
 def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsize: Any) -> None:
@@ -238,6 +90,150 @@ def _check_figure_options(k: Any, columns: Any, share_y: Any, title: Any, figsiz
             raise OptionError(f"{name}={value!r} must be {expected}")
 
 
+def _effects_figure(
+    result: Any,
+    output: str | int | None,
+    outputs: str | None,
+    k: int,
+    columns: int,
+    share_y: bool,
+    title: str | None,
+) -> Figure:
+    """Return a figure with one panel for each effect, or for each effect and output."""
+    effects = list(result.values()) if isinstance(result, Effects) else [result]
+    results, notes, lines = effects[:k], tuple(result.notes), list[str]()
+    if len(results) < len(effects):
+        notes = tuple(dict.fromkeys(note for effect in results for note in effect.notes))
+        noun = "features" if all(len(effect.feature_names) == 1 for effect in effects) else "effects"
+        lines.append(f"{len(results)} of {len(effects):,} {noun}, the strongest; k= draws more")
+    chosen_outputs = chosen(results[0].output_names, output)
+    if len(results) > 1:
+        results, refused = _plottable_results(results, chosen_outputs)
+        lines += refused
+    panels, columns = _panels_of_results(results, chosen_outputs, outputs, columns)
+    spreads = [effect.by_model for effect in results if len(effect.feature_names) > 1]
+    counts = {len(spread.models) for spread in spreads if spread is not None}
+    lines += [f"surfaces are the mean of {count} models" for count in counts if count > 1]
+    return figure_of(
+        panels,
+        columns=columns,
+        share_y=share_y,
+        title=_title_of(results) if title is None else title,
+        background=(*_background_lines(results[0]), *lines),
+        notes=notes,
+    )
+
+
+def _title_of(results: Sequence[Any]) -> str:
+    """Return the title of effects: the estimate, and the features if there is a single effect."""
+    first, features = results[0], " and ".join(map(short, results[0].feature_names))
+    if isinstance(first, Comparison) and not first.several_estimands:
+        first = next(iter(first.parts.values()))
+    estimate = TITLES[type(first)]
+    if not isinstance(first, Comparison) and first.provenance.scale.interaction:
+        estimate = "Interaction"
+    return f"{estimate}: {features}" if len(results) == 1 else estimate
+
+
+def _groups_figure(
+    result: GroupedResults, output: str | int | None, outputs: str | None, k: int, *options: Any
+) -> Figure:
+    """Return the curves of groups in one panel for each feature, or one for each group if these are many."""
+    columns, share_y, title = options
+    if isinstance(result.results[0], (HStatistics, Importance)):
+        raise DrawingError(f"plot one group, such as result[{next(iter(result))!r}]; to_frame() has all")
+    if len(result) == 1:
+        return _effects_figure(result.results[0], output, outputs, k, *options)
+    groups = [list(part.values()) if isinstance(part, Effects) else [part] for part in result.results]
+    single = all(len(effect.feature_names) == 1 for effects in groups for effect in effects)
+    if len(result) <= OVERLAID and single:
+        figure = _effects_figure(result.compare(), output, outputs, k, *options)
+        return replace(figure, legend_title=result.by)
+    chosen_outputs = chosen(groups[0][0].output_names, output)
+    keys = [effect.feature_names for effect in groups[0]]
+    panels = []
+    for label, effects in zip(result, groups, strict=True):
+        by_name = {effect.feature_names: effect for effect in effects}
+        panels += [
+            replace(_panel_of_result(by_name[key], chosen_outputs), title=f"{result.by} = {label}")
+            for key in keys
+            if key in by_name
+        ]
+    rows = ", ".join(f"{group.label}: {group.rows:,}" for group in result.groups)
+    lines = [f"{result.provenance.model}; rows by {result.by}: {rows}"]
+    if len(panels) > k:
+        lines.append(f"the first {k} of {len(panels):,} panels; k= draws more")
+    return figure_of(
+        panels[:k],
+        columns=columns if len(keys) == 1 else len(keys),  # a row for each group of several features
+        share_y=share_y,
+        title=_title_of(groups[0]) if title is None else title,
+        background=lines,
+        notes=tuple(result.notes),
+    )
+
+
+def _regions_figure(
+    result: FeatureRegions | Regions,
+    output: str | int | None,
+    outputs: str | None,
+    k: int,
+    columns: int,
+    share_y: bool,
+    title: str | None,
+) -> Figure:
+    """Return the curves of regions in one panel for each feature that has regions."""
+    features = list(result.values()) if isinstance(result, Regions) else [result]
+    split = [feature for feature in features if feature.splits] or features
+    whole = ", ".join(feature.feature_names[0] for feature in features if feature not in split)
+    shown = split[:k]
+    panels = [panel for feature in shown for panel in _region_panels(feature, output, outputs)]
+    if len(shown) > 1:  # each feature has other regions, so each panel its own legend to the right
+        panels = [
+            panel if panel.title else replace(panel.with_marks(_with_folded_label), legend="panel")
+            for panel in panels
+        ]
+    lines = [f"{feature.feature_names[0]}: {next(feature._lines())}" for feature in shown]
+    if len(shown) < len(split):
+        lines.append(f"the most heterogeneous {len(shown)} of {len(split)}, k= draws more")
+    if whole:
+        lines.append(f"no split was kept for: {whole}")
+    notes = (*result.notes, *(note for feature in shown for note in feature.curves.notes))
+    return figure_of(
+        panels,
+        columns=columns,
+        share_y=share_y,
+        title="Regions of rows with different effects" if title is None else title,
+        background=(background_of(result.provenance), *lines),
+        notes=tuple(note for note in dict.fromkeys(notes) if note.code is not NoteCode.ROWS_SAMPLED),
+    )
+
+
+def _region_panels(feature: FeatureRegions, output: str | int | None, outputs: str | None) -> Iterator[Panel]:
+    """Yield the panel of a feature with the curves of its regions, or one for each if these are many."""
+    labels = [short(label) for label in feature.curves]
+    results: tuple[Any, ...] = feature.curves.results
+    parts = dict(zip(labels if len(set(labels)) == len(labels) else feature.curves, results, strict=True))
+    chosen_outputs = chosen(results[0].output_names, output)
+    if not feature.splits:
+        yield from _panels_of_results(results, chosen_outputs, outputs, 1)[0]
+    elif len(parts) > OVERLAID:
+        for label, part in parts.items():
+            for panel in _panels_of_results([part], chosen_outputs, outputs, 1)[0]:
+                yield replace(panel, title=label)
+    else:
+        for panel in _panels_of_results([compare(parts)], chosen_outputs, outputs, 1)[0]:
+            title = f"regions of {feature.feature_names[0]} {panel.legend_title or ''}".strip()
+            yield replace(panel, legend_title=title)
+
+
+def _with_folded_label(mark: Mark) -> Mark:
+    """Return a mark whose label is broken into lines."""
+    if isinstance(mark, Line | Points) and mark.label:
+        return replace(mark, label=folded(mark.label, BESIDE))
+    return mark
+
+
 def _panels_of_results(
     results: Sequence[Any], outputs: list[int], layout: str | None, columns: int
 ) -> tuple[list[Panel], int]:
@@ -251,10 +247,10 @@ def _panels_of_results(
     columns = min(columns, len(results))
     panels: list[Panel] = []
     for first in range(0, len(results), columns):
-        some = results[first : first + columns]
+        row = results[first : first + columns]
         for o in outputs:
-            panels += [_panel_of_result(result, [o]) for result in some]
-            panels += [NO_PANEL] * (columns - len(some))
+            panels += [_panel_of_result(result, [o]) for result in row]
+            panels += [NO_PANEL] * (columns - len(row))
     return panels, columns
 
 
@@ -293,17 +289,17 @@ def _in_one_panel(results: Sequence[Any], requested: str | None) -> bool:
 
 def _of_one_size(results: Sequence[Any]) -> bool:
     """Return whether outputs can share an axis without one of them appearing flat."""
-    curves = [
+    averages = [
         result.ale if isinstance(result, AccumulatedLocalEffect) else result.average for result in results
     ]
-    known = [curve for curve in curves if curve is not None and curve.shape[1]]
-    if not known or results[0].provenance.scale in (Scale("probability"), Scale("survival")):
+    curves = [average for average in averages if average is not None and average.shape[1]]
+    if not curves or results[0].provenance.scale in (Scale("probability"), Scale("survival")):
         return True
-    every = np.concatenate(known, axis=1)
-    if not np.isfinite(every).all():
+    heights = np.concatenate(curves, axis=1)
+    if not np.isfinite(heights).all():
         return True
-    moved = np.ptp(every, axis=1)
-    return not np.ptp(every) > FLAT * np.min(moved, initial=np.inf, where=moved > 0)
+    ranges = np.ptp(heights, axis=1)
+    return not np.ptp(heights) > FLAT * np.min(ranges, initial=np.inf, where=ranges > 0)
 
 
 def _plottable_results(results: Sequence[Any], outputs: list[int]) -> tuple[list[Any], list[str]]:
@@ -324,22 +320,15 @@ def _plottable_results(results: Sequence[Any], outputs: list[int]) -> tuple[list
 
 def _background_lines(result: Any) -> tuple[str, ...]:
     """Return the lines that name the model and the background data of a result."""
-    known = {"": result.provenance}
+    records = {"": result.provenance}
     if isinstance(result, Difference):
-        known = result.provenances
+        records = result.provenances
     elif isinstance(result, Comparison) and not result.several_estimands:
-        known = {name: part.provenance for name, part in result.parts.items()}
-    if len(known) > 1 and all(one.group is not None for one in known.values()):
-        rows = ", ".join(f"{name}: {one.rows:,}" for name, one in known.items())
+        records = {name: part.provenance for name, part in result.parts.items()}
+    if len(records) > 1 and all(record.group is not None for record in records.values()):
+        rows = ", ".join(f"{name}: {record.rows:,}" for name, record in records.items())
         return (f"{result.provenance.model}; rows of each group: {rows}",)
-    lines = {name: background_of(provenance) for name, provenance in known.items()}
+    lines = {name: background_of(record) for name, record in records.items()}
     if len(set(lines.values())) == 1:
         return tuple(set(lines.values()))
     return tuple(f"{name}: {line}" for name, line in lines.items())
-
-
-def _model_means_line(results: Sequence[Any]) -> tuple[str, ...]:
-    """Return the line about surfaces that are the mean over several models, if there are any."""
-    spreads = [result.by_model for result in results if len(result.feature_names) > 1]
-    counts = {len(spread.models) for spread in spreads if spread is not None}
-    return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)

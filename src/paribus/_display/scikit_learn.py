@@ -157,7 +157,9 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
         check_categories(effects, kinds)
         deciles: dict[int, Array] = {}
         for group, effect in zip(groups, effects, strict=True):
-            deciles |= {j: own[1:-1] for j, own in zip(group, effect.deciles, strict=True) if own is not None}
+            for j, deciles_of_feature in zip(group, effect.deciles, strict=True):
+                if deciles_of_feature is not None:
+                    deciles[j] = deciles_of_feature[1:-1]
         display = cls(
             [bunch_of(effect) for effect in effects],
             features=groups,
@@ -181,7 +183,7 @@ def kinds_of(kind: Any, features: Any) -> list[Any]:
     """Return what is drawn of each entry of ``features``."""
     if isinstance(features, str) or not isinstance(features, Sized) or not len(features):
         raise FeatureError(f"features={features!r} must be a list with an entry for each panel")
-    if not isinstance(kind, (str, list, tuple)) or not all(isinstance(one, str) for one in kind):
+    if not isinstance(kind, (str, list, tuple)) or not all(isinstance(entry, str) for entry in kind):
         raise OptionError(f"kind={kind!r} must be one of {KINDS}, or a list of them")
     kinds = [kind] * len(features) if isinstance(kind, str) else list(kind)
     if len(kinds) != len(features):
@@ -215,13 +217,13 @@ def fitted_columns(estimator: Any, X: Any) -> Any:
     scikit-learn's recursion does not show X to the model, so that one with columns to spare passes unnoticed:
     its guide draws a model of the four columns of iris with the ten of another table.
     """
-    known = getattr(estimator, "n_features_in_", None)
+    fitted = getattr(estimator, "n_features_in_", None)
     trees = type(estimator).__module__.startswith(("sklearn.ensemble.", "sklearn.tree."))
-    if not trees or known is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] <= known:
+    if not trees or fitted is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] <= fitted:
         return X
-    way_out = f"the first {known} are taken. Pass the table it was fitted on"
-    warnings.warn(f"X has {X.shape[1]} columns and the model was fitted on {known}: {way_out}", stacklevel=3)
-    return X[:, :known]
+    way_out = f"the first {fitted} are taken. Pass the table it was fitted on"
+    warnings.warn(f"X has {X.shape[1]} columns and the model was fitted on {fitted}: {way_out}", stacklevel=3)
+    return X[:, :fitted]
 
 
 def output_of(estimator: Any, target: Any, outputs: tuple[str, ...]) -> int:
@@ -230,11 +232,11 @@ def output_of(estimator: Any, target: Any, outputs: tuple[str, ...]) -> int:
         return 0
     classes = getattr(estimator, "classes_", ())
     labeled = len(classes) == len(outputs) and not any(map(np.ndim, classes))
-    known = np.asarray(classes).tolist() if labeled else [*outputs, *range(len(outputs))]
-    if target not in known:
-        shown = ", ".join(map(repr, known[:12])) + (", ..." if len(known) > 12 else "")
+    targets = np.asarray(classes).tolist() if labeled else [*outputs, *range(len(outputs))]
+    if target not in targets:
+        shown = ", ".join(map(repr, targets[:12])) + (", ..." if len(targets) > 12 else "")
         raise OptionError(f"target={target!r} must be one of the outputs of the model: {shown}")
-    return int(known.index(target)) % len(outputs)
+    return int(targets.index(target)) % len(outputs)
 
 
 def effects_of(
@@ -243,15 +245,15 @@ def effects_of(
     """Compute the effect of each panel: all that are of one kind in one pass over the rows."""
     names = explainer.header.names
     given = values_by_position(custom_values, explainer.header, {j for group in groups for j in group})
-    found: dict[tuple[str, Columns], PartialDependence] = {}
+    by_panel: dict[tuple[str, Columns], PartialDependence] = {}
     for kind in dict.fromkeys(kinds):
-        own = [group for group, wanted in zip(groups, kinds, strict=True) if wanted == kind]
-        keys = [tuple(names[j] for j in group) for group in own]
-        values = {names[j]: given[j] for j in given if any(j in group for group in own)}
+        groups_of_kind = [group for group, wanted in zip(groups, kinds, strict=True) if wanted == kind]
+        keys = [tuple(names[j] for j in group) for group in groups_of_kind]
+        values = {names[j]: given[j] for j in given if any(j in group for group in groups_of_kind)}
         effects = explainer.effects(keys, kind=kind, custom_values=values, **options)
-        for group, key in zip(own, keys, strict=True):
-            found[kind, group] = effects[key if len(key) == 2 else key[0]]
-    return [found[each] for each in zip(kinds, groups, strict=True)]
+        for group, key in zip(groups_of_kind, keys, strict=True):
+            by_panel[kind, group] = effects[key if len(key) == 2 else key[0]]
+    return [by_panel[panel] for panel in zip(kinds, groups, strict=True)]
 
 
 def bunch_of(effect: PartialDependence) -> Bunch:
@@ -271,7 +273,7 @@ def bunch_of(effect: PartialDependence) -> Bunch:
 def check_categories(effects: list[PartialDependence], kinds: list[Any]) -> None:
     """Refuse panels that scikit-learn does not draw: mixed pairs, and individual curves of categories."""
     for effect, kind in zip(effects, kinds, strict=True):
-        nominal = [own in NOMINAL for own in effect.kinds]
+        nominal = [kind_of_feature in NOMINAL for kind_of_feature in effect.kinds]
         if any(nominal) and kind != "average":
             raise OptionError(
                 f"kind={kind!r}: scikit-learn does not draw individual curves of categories such as "

@@ -70,7 +70,8 @@ class AdditiveExact(ExactEffects):
     @property
     def samples_errors(self) -> bool:
         """Whether standard errors come from the curves of sampled rows: not if curves are parallel."""
-        return not self.linear and not self.request.individual
+        parallel = self.linear and not self.request.dependent
+        return not parallel and not self.request.individual
 
     def widened(self, rows: int) -> int:
         """Return more rows after preprocessing, whose steps take milliseconds even for few rows."""
@@ -155,7 +156,7 @@ class AdditiveExact(ExactEffects):
 
         For parallel curves, errors are equal at all points and use every row, and differences have none.
         """
-        if not self.linear:
+        if self.samples_errors:
             return super().errors(state, averages, total, threads)
         spreads = (state.parts["spread", number].standard_error() for number in range(len(averages)))
         errors = [

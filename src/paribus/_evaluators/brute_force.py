@@ -15,12 +15,19 @@ from paribus._budget import FLOAT
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block, Parts
 from paribus._data.table import ScratchBuffer, Table
-from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
+from paribus._evaluators.request import (
+    EffectEstimate,
+    EvaluationRequest,
+    SinglePass,
+    quantile_state,
+    row_units,
+)
 from paribus._grid import Grid
 from paribus._kernels import reference
 from paribus._models import Model
 from paribus._models.preprocessing.preparation import AnyPreparation
-from paribus._states import CurveProducts, Keyed, Moments, PointValues, RowCurves, merge_in_order
+from paribus._states import CurveProducts, Keyed, Moments, PointValues, RowCurves, UnitSums, merge_in_order
+from paribus._states.moments import linearized_error, squared_deviations
 from paribus.errors import ModelError, failure
 from paribus.meaning import Estimand
 
@@ -143,16 +150,22 @@ class BruteForce(SinglePass):
         rows = self.request.rows if self.request.individual else self.request.n_weighted
         return rows * self.row_predictions
 
+    @property
+    def error_rows(self) -> int:
+        """Number of rows that the standard errors are computed from: all, or those of sampled units."""
+        sample = self.request.sample
+        return len(sample.numbers) if self.request.dependent and sample is not None else super().error_rows
+
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of each grid, and curves or values for quantiles if requested."""
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
         squares = self.request.squares(block.positions, block.weights)
-        states: dict[tuple[str, int], Any] = {}
+        states: dict[tuple[str, int], Any] = dict(self.request.own_points(block))
         for number in block.questions if len(block.table) else ():
             grid, size = self.request.grids[number], self.stack_rows(self.request.grids[number])
-            paired = self.request.paired(number, grid.n_points, self.outputs)
+            paired = self.request.paired(number, grid.n_points, self.outputs) or self.request.samples_units
             with reraise_with_rows(self.model, first, last, grid.names):
                 estimates = [
                     self._evaluate_grid(grid, rows, squares[at * size : (at + 1) * size] if paired else None)
@@ -172,12 +185,15 @@ class BruteForce(SinglePass):
         # Once per block of rows, with the part that contains the first grid.
         if self.request.individual and block.weights is not None and 0 in block.questions:
             states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
+        if self.request.individual and block.units is not None and 0 in block.questions:
+            states["row units", 0] = RowCurves(((block.start, block.units[None]),))
         return Keyed(states)
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
         """Return averages, errors, curves and quantiles from the merged states."""
         own = state.parts.get(("row weights", 0))
         weights = None if own is None else own.finish()[0]
+        units = row_units(state)
         estimates = []
         for number in range(len(self.request.grids)):
             moments = state.parts["moments", number]
@@ -185,11 +201,21 @@ class BruteForce(SinglePass):
             spread = quantile_state(
                 self.request, curves, weights, state.parts.get(("values", number)), threads
             )
-            one = EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights)
+            error = moments.standard_error()
             products, rows = state.parts.get(("products", number)), self.request.n_weighted
+            if isinstance(products, UnitSums):
+                squares, rows = products.weight**2, len(products.units)
+                spread_of_units = squared_deviations(products.means, moments.mean, squares)
+                error = linearized_error(spread_of_units, rows, moments.weight)
+                means, products = products.means, None
+                if self.request.paired(number, means.shape[1], self.outputs):
+                    products = CurveProducts.of(means, squares, reference.multiply)
+            estimate = EffectEstimate(moments.mean, error, curves, *spread, weights, units)
             if products is not None:
-                one = replace(one, covariance=products.covariance(moments.mean, rows, moments.weight))
-            estimates.append(one)
+                covariance = products.covariance(moments.mean, rows, moments.weight)
+                estimate = replace(estimate, covariance=covariance)
+            shares = self.request.share_covariance(state, number, moments.weight)
+            estimates.append(replace(estimate, share_covariance=shares))
         return estimates
 
     def stack_rows(self, grid: Grid) -> int:
@@ -200,12 +226,12 @@ class BruteForce(SinglePass):
 
     def _evaluate_grid(
         self, grid: Grid, block: Block, squares: Floats | None
-    ) -> tuple[Moments | None, CurveProducts | None, tuple[int, Floats]]:
+    ) -> tuple[Moments | None, CurveProducts | UnitSums | None, tuple[int, Floats]]:
         """Return the moments of the rows with positive weight, products of sampled rows, and curves.
 
-        Products are those of the rows with positive ``squares``, None without any. The curves of all rows,
-        with the first row, are ``(o, i, g)`` if they are requested, ``(o, g, i)`` if their quantiles are, and
-        else empty.
+        Products are those of the rows with positive ``squares``, None without any. Of dependent rows, they
+        are the sums of units. The curves of all rows, with the first row, are ``(o, i, g)`` if they are
+        requested, ``(o, g, i)`` if their quantiles are, and else empty.
         """
         sampled = None if squares is None or not squares.any() else squares > 0
         weights = block.weights
@@ -224,9 +250,14 @@ class BruteForce(SinglePass):
             elif self._sizes is not None:
                 curves.append(predictions)
         joined = reduce(Moments.beside, moments) if moments else None
-        products = None
+        products: CurveProducts | UnitSums | None = None
         if squares is not None and sampled is not None:
-            products = CurveProducts.of(np.concatenate(some, axis=1), squares[sampled], reference.multiply)
+            values, factors = np.concatenate(some, axis=1), squares[sampled]
+            if self.request.samples_units:
+                units = self.request.units_of(block.positions)
+                products = UnitSums.of(values, np.sqrt(factors), units)
+            else:
+                products = CurveProducts.of(values, factors, reference.multiply)
         points = 2 if self.request.individual else 1
         return joined, products, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 

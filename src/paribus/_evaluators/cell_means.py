@@ -10,6 +10,7 @@ import numpy as np
 from paribus._budget import FLOAT
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block
+from paribus._data.samples import UNIT_PARTS, Sample, UnitRows
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import (
     BLOCKS,
@@ -25,9 +26,11 @@ from paribus._grid import Axis
 from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, SampledRows, Variances
+from paribus._states.row_states import SEED
 from paribus.meaning import Estimand
 
 CELL_ARRAYS = 3  # floats per cell for each quantity and for the rows
+MEASURED = 8  # times the kept rows, of sampled units that give the errors of metrics
 APART = 2  # further cells of an axis: of missing values, and of rows beyond the ends
 
 
@@ -74,15 +77,21 @@ class CellEstimate:
 class PredictionEstimate:
     """Mean, its standard error, and standard deviation ``(o,)`` of the predictions of all rows.
 
-    ``rows`` is the number of all rows. ``sample`` has the predictions of sampled rows, and their target if
-    known.
+    ``rows`` is the number of all rows, and ``weight`` their weight. ``kept`` has the predictions of sampled
+    rows, and their target if known, and ``units (k,)`` their units. ``measured`` has those of more rows,
+    whose units, ``sample``, give the standard errors of dependent rows. These three are None if rows are
+    independent.
     """
 
     rows: int
+    weight: float
     mean: Floats
     error: Floats
     deviation: Floats
-    sample: SampledRows
+    kept: SampledRows
+    units: Integers | None
+    measured: SampledRows | None
+    sample: Sample | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +144,12 @@ class CellMeans(SinglePass):
         return tuple(grid.axes[0] for grid in self.request.grids)
 
     @property
+    def error_units(self) -> int | None:
+        """Number of parts of the units that the standard errors are computed from."""
+        units = super().error_units
+        return None if units is None else min(UNIT_PARTS, units)
+
+    @property
     def row_cost(self) -> int:
         """Memory of one row while its block is evaluated."""
         numbers = self.outputs * len(self.averaged)
@@ -166,7 +181,8 @@ class CellMeans(SinglePass):
         """Memory of the moments of all cells, and of the kept rows."""
         cells = sum(axis.n_cells + APART for axis in self.axes)
         numbers = 1 + self.outputs * len(self.averaged)
-        return (cells * CELL_ARRAYS + self.request.kept_rows) * numbers * FLOAT
+        arrays = CELL_ARRAYS + self.request.dependent * UNIT_PARTS
+        return (cells * arrays + self.request.kept_rows) * numbers * FLOAT
 
     @property
     def row_predictions(self) -> int:
@@ -181,7 +197,7 @@ class CellMeans(SinglePass):
         values = self._values(kept, block.start, block.start + len(block.table) - 1)
         states: dict[tuple[str, int], Any] = {
             ("cells", number): CellMoments.of(
-                values, _cells_of_rows(axis, kept), kept.weights, axis.n_cells + APART
+                values, _cells_of_rows(axis, kept), kept.weights, axis.n_cells + APART, kept.unit_parts
             )
             for number, axis in enumerate(self.axes)
         }
@@ -196,7 +212,9 @@ class CellMeans(SinglePass):
         return {
             ("predictions", 0): Moments.of(predicted[None], weights),
             ("prediction variances", 0): Variances.of(predicted.T, weights),
-            ("kept rows", 0): SampledRows.of(block.positions, known, weights, most),
+            ("kept rows", 0): SampledRows.of(block.positions, known, weights, most)
+            if block.units is None
+            else UnitRows.of(block.positions, block.units, weights, SEED, MEASURED * most, known),
         }
 
     def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:
@@ -208,10 +226,15 @@ class CellMeans(SinglePass):
         """Return the moments of all predictions and the kept rows of a state."""
         moments: Moments = state.parts["predictions", 0]
         variances: Variances = state.parts["prediction variances", 0]
-        deviation = np.sqrt(variances.variance)
-        sample = state.parts["kept rows", 0]
+        deviation, mean, error = np.sqrt(variances.variance), moments.mean[0], moments.standard_error()[0]
+        kept, units, sample, measured = state.parts["kept rows", 0], None, None, None
+        if isinstance(kept, UnitRows):
+            sample, measured = kept.sample(kept.most, 1.0, weighted=True), SampledRows.of_units(kept)
+            error = sample.error(measured.values[: self.outputs] - mean[:, None], moments.weight)
+            few = kept.first(self.request.kept_rows)
+            kept, units = SampledRows.of_units(few), few.sample(few.most, 1.0, weighted=True).units
         return PredictionEstimate(
-            moments.rows, moments.mean[0], moments.standard_error()[0], deviation, sample
+            moments.rows, moments.weight, mean, error, deviation, kept, units, measured, sample
         )
 
     def _values(self, block: Block, first: int, last: int) -> Floats:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._data.rows import Block, uniform
+from paribus._data.rows import Block
+from paribus._data.samples import parts_of
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.cell_means import predictions_of
 from paribus._evaluators.region_search import RegionGrouping
-from paribus._grid import Axis
+from paribus._grid import Grid
 from paribus._models import Model
 from paribus._states import Keyed, Variances
 from paribus._states.sums import ignore_fp_errors
@@ -30,20 +31,16 @@ class CurveLookup:
     represents, such as one with a rare category, is at the level.
     """
 
-    axis: Axis
+    grid: Grid
     average: Floats
     weights: Floats
 
     def at(self, block: Block) -> Floats:
         """Return the curve ``(o, i)`` at the point nearest to each row."""
-        column, points = block.column(self.axis.feature), len(self.axis)
         shares = self.weights / max(np.finfo(float).tiny, self.weights.sum())
         curve = self.average - (self.average @ shares)[:, None]
-        level = np.zeros((len(curve), 1))
-        at_missing = curve[:, points:] if curve.shape[1] > points else level
-        point_of_cell = np.unique(self.axis.cell_of_point, return_index=True)[1]
-        cells = np.concatenate([curve[:, point_of_cell], at_missing, level], axis=1)
-        return np.asarray(cells[:, np.where(column.missing, -2, self.axis.nearest(column))])
+        curve = np.concatenate([curve, np.zeros((len(curve), 1))], axis=1)
+        return np.asarray(curve[:, self.grid.nearest_point(block.column(self.grid.axes[0].feature))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +86,9 @@ class CurveShares:
             if self.regional is not None:
                 parts.append(left + of_features[self.regional.position] - self.regional.at(block))
         values = np.concatenate(parts).T
-        part = np.minimum(PARTS - 1, (uniform(block.positions, 0) * PARTS).astype(np.int64))
+        part = parts_of(block.dependent, PARTS)
         states: dict[tuple[str, int], Any] = {}
-        for number in np.unique(part).tolist():
+        for number in np.flatnonzero(np.bincount(part)).tolist():
             rows = part == number
             weights = None if block.weights is None else block.weights[rows]
             states["shares", number] = Variances.of(values[rows], weights)

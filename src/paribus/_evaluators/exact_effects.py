@@ -12,12 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._budget import FLOAT
-from paribus._contracts import Array, Floats
+from paribus._contracts import Array, Floats, Integers
 from paribus._data.rows import Block
-from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass, quantile_state
+from paribus._data.samples import Sample
+from paribus._evaluators.request import (
+    EffectEstimate,
+    EvaluationRequest,
+    SinglePass,
+    quantile_state,
+    row_units,
+)
 from paribus._kernels import reference
 from paribus._models import Model
 from paribus._states import BinnedSum, Counts, CurveProducts, ExactSum, Keyed, PointValues, RowCurves
+from paribus._states.moments import linearized_error, squared_deviations
 from paribus.meaning import Estimand
 
 BLOCK_ROWS = 16_384
@@ -148,7 +156,8 @@ class ExactEffects(SinglePass):
     @property
     def error_rows(self) -> int:
         """Number of rows whose curves give the standard errors."""
-        if not self.samples_errors or self.request.sample is None:
+        sampled = self.samples_errors or self.request.dependent
+        if not sampled or self.request.sample is None:
             return self.request.n_weighted
         return len(self.request.sample.numbers)
 
@@ -204,21 +213,27 @@ class ExactEffects(SinglePass):
         if self.linear:
             states |= self.sums(codes, weights)
         if self.request.individual or self._sizes is not None or not self.linear:
-            states |= self._curve_states(codes, weights, block.start)
+            states |= self._curve_states(codes, weights, block)
         if self.samples_errors:
             squares = self.request.squares(block.positions, weights)
             chosen = squares > 0
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
             states["squares", 0] = RowCurves(((block.start, squares[None, chosen]),))
+        states |= self.request.own_points(block)
         return Keyed(states)
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
         """Return averages and strengths from sums or curves, and errors from curves."""
-        found = self._estimates(state, threads)
+        estimates, total = self._estimates(state, threads), float(state.parts["weight", 0].cells[0])
+        if self.request.samples_units:
+            estimates = [
+                replace(estimate, share_covariance=self.request.share_covariance(state, number, total))
+                for number, estimate in enumerate(estimates)
+            ]
         if not self.measured:
-            return found
-        strengths = self.strengths(state, float(state.parts["weight", 0].cells[0]), threads)
-        return [replace(one, strength=own) for one, own in zip(found, strengths, strict=True)]
+            return estimates
+        strengths = self.strengths(state, total, threads)
+        return [replace(one, strength=own) for one, own in zip(estimates, strengths, strict=True)]
 
     def _estimates(self, state: Keyed, threads: int) -> list[EffectEstimate]:
         total = float(state.parts["weight", 0].cells[0])
@@ -226,16 +241,16 @@ class ExactEffects(SinglePass):
         if self.request.individual:
             curves = [state.parts["curves", number].finish() for number in range(len(self.sizes))]
             weights = state.parts["row weights", 0].finish()[0]
-            spreads = [
-                _squared_curve_deviations(computed, mean, weights**2)
+            units = row_units(state)
+            errors = [
+                self._curve_error(computed, mean, weights, total)
                 for computed, mean in zip(curves, averages, strict=True)
             ]
-            errors = [_linearized_error(squares, self.request.n_weighted, total) for squares in spreads]
             own = weights if self.request.weighted else None
             quantiles = [quantile_state(self.request, computed, own, None, threads) for computed in curves]
             computed_estimates = zip(averages, errors, curves, quantiles, strict=True)
             return [
-                EffectEstimate(mean, error, computed, *own_quantiles, own)
+                EffectEstimate(mean, error, computed, *own_quantiles, own, units)
                 for mean, error, computed, own_quantiles in computed_estimates
             ]
         errors, covariances = self.errors(state, averages, total, threads)
@@ -246,6 +261,16 @@ class ExactEffects(SinglePass):
             EffectEstimate(mean, error, None, *own_quantiles, covariance=covariance)
             for mean, error, own_quantiles, covariance in estimates
         ]
+
+    def _curve_error(self, curves: Floats, mean: Floats, weights: Floats, total: float) -> Floats:
+        """Return the standard errors ``(o, g)`` of an average of the curves ``(o, n, g)`` of all rows."""
+        sample = self.request.sample
+        if sample is None or sample.units is None:
+            rows = self.request.n_weighted
+            return linearized_error(_squared_curve_deviations(curves, mean, weights**2), rows, total)
+        means = sample.unit_means(curves[:, sample.numbers].transpose(0, 2, 1))
+        spread = squared_deviations(means, mean, sample.unit_squares)
+        return linearized_error(spread, sample.n_units, total)
 
     def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
         """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
@@ -261,8 +286,9 @@ class ExactEffects(SinglePass):
             yield number, computed[:, first : first + self.sizes[number]]
             first += self.sizes[number]
 
-    def _curve_states(self, codes: Array, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
+    def _curve_states(self, codes: Array, weights: Floats | None, block: Block) -> dict[tuple[str, int], Any]:
         states: dict[tuple[str, int], Any] = {}
+        start = block.start
         kept: dict[int, list[Floats]] = {number: [] for number in self._with_points}
         for group, first, computed in self._curves(codes):
             portion = None if weights is None else weights[first : first + computed.shape[-1]]
@@ -284,6 +310,8 @@ class ExactEffects(SinglePass):
                 states["curves", number] = RowCurves(((start, joined),))
             own = np.ones(rows) if weights is None else weights
             states["row weights", 0] = RowCurves(((start, own[None]),))
+            if block.units is not None:
+                states["row units", 0] = RowCurves(((start, block.units[None]),))
         elif self._sizes is not None:
             most, capacity = self._sizes
             for number in range(len(self.sizes)):
@@ -322,21 +350,27 @@ class ExactEffects(SinglePass):
         """
         codes = state.parts["sample", 0].finish()
         squares = state.parts["squares", 0].finish()[0]
+        units = None if self.request.sample is None else self.request.sample.units
+        if units is not None:  # so that a portion has whole units
+            order = np.argsort(units, kind="stable")
+            codes, squares, units = np.ascontiguousarray(codes[:, order]), squares[order], units[order]
         spreads = [np.zeros_like(mean) for mean in averages]
         products: dict[int, CurveProducts] = {}
         portions = [
-            (group, first, size) for group, size in self.groups for first in range(0, codes.shape[1], size)
+            (group, *ends) for group, size in self.groups for ends in _ends(codes.shape[1], size, units)
         ]
 
         def spread(
             portion: tuple[tuple[int, ...], int, int],
         ) -> list[tuple[int, Floats, CurveProducts | None]]:
-            group, first, size = portion
-            some = np.ascontiguousarray(codes[:, first : first + size])
-            own, found = squares[first : first + size], []
-            for q, outputs in self._split(group, self.curves(group, some)):
+            group, first, stop = portion
+            rows = slice(first, stop)
+            sample = Sample(np.arange(first, stop), squares[rows], units=_from_zero(units, rows))
+            own, found = sample.unit_squares, []
+            computed = sample.unit_means(self.curves(group, np.ascontiguousarray(codes[:, rows])))
+            for q, outputs in self._split(group, computed):
                 pairs = CurveProducts.of(outputs, own, self.multiply) if self.paired(q) else None
-                found.append((q, _squared_deviations(outputs, averages[q], own), pairs))
+                found.append((q, squared_deviations(outputs, averages[q], own), pairs))
             return found
 
         with ThreadPoolExecutor(threads) as pool:
@@ -345,8 +379,8 @@ class ExactEffects(SinglePass):
                     spreads[number] += added
                     if pairs is not None:
                         products[number] = products[number].merge(pairs) if number in products else pairs
-        rows = self.request.n_weighted
-        return [_linearized_error(spread, rows, total) for spread in spreads], [
+        rows = self.request.n_weighted if units is None else int(units[-1]) + 1
+        return [linearized_error(spread, rows, total) for spread in spreads], [
             products[number].covariance(mean, rows, total) if number in products else None
             for number, mean in enumerate(averages)
         ]
@@ -356,13 +390,24 @@ class ExactEffects(SinglePass):
         return self.request.paired(number, self.sizes[number], self.model.n_outputs)
 
 
-def _squared_deviations(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
-    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
-    # C order: the order of additions must not depend on the memory layout of the outputs.
-    centered = np.subtract(outputs, mean[..., None], order="C")
-    if not (squares == 1.0).all():
-        centered *= np.sqrt(squares)
-    return np.asarray(np.einsum("ogi,ogi->og", centered, centered))
+def _ends(rows: int, size: int, units: Integers | None) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each portion of about ``size`` rows, and that of the next one.
+
+    ``units`` are sorted. The rows of a unit are in one portion.
+    """
+    first = 0
+    while first < rows:
+        stop = min(first + size, rows)
+        if units is not None and stop < rows:
+            stop = int(np.searchsorted(units, units[stop]))
+            stop = stop if stop > first else int(np.searchsorted(units, units[stop], side="right"))
+        yield first, stop
+        first = stop
+
+
+def _from_zero(units: Integers | None, rows: slice) -> Integers | None:
+    """Return the sorted units of a portion, as positions from 0."""
+    return None if units is None else units[rows] - units[rows.start]
 
 
 def _squared_curve_deviations(curves: Floats, mean: Floats, squares: Floats) -> Floats:
@@ -370,12 +415,5 @@ def _squared_curve_deviations(curves: Floats, mean: Floats, squares: Floats) -> 
     total = np.zeros_like(mean)
     for first in range(0, len(squares), AT_ONCE):
         part = curves[:, first : first + AT_ONCE].transpose(0, 2, 1)
-        total += _squared_deviations(part, mean, squares[first : first + AT_ONCE])
+        total += squared_deviations(part, mean, squares[first : first + AT_ONCE])
     return total
-
-
-def _linearized_error(spread: Floats, rows: int, total: float) -> Floats:
-    """Return the linearized standard error of a weighted mean, NaN if there is only one row."""
-    if rows < 2:
-        return np.full_like(spread, np.nan)
-    return np.asarray(np.sqrt(spread * (rows / (rows - 1))) / total)

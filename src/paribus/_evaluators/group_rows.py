@@ -10,7 +10,8 @@ import numpy as np
 
 from paribus._contracts import Blocks, Evaluator
 from paribus._data.grouping import Grouping
-from paribus._data.rows import ONE_PART, Block, Derived, Parts, PrioritySample, Sample, unweighted_sample
+from paribus._data.rows import ONE_PART, Block, Derived, Parts
+from paribus._data.samples import PrioritySample, Sample, UnitRows, unweighted_sample
 from paribus._data.scan.open import ScannedRows
 from paribus._evaluators.survey import SAMPLED, WeightTotals
 from paribus._states import Keyed
@@ -70,6 +71,9 @@ class GroupTotals:
             chances = np.ones(int(mask.sum())) if weights is None else weights
             for seed in self.seeds:
                 states[f"heavy {seed}", group] = PrioritySample.of(numbers[mask], chances, seed, SAMPLED)
+                if block.units is not None:
+                    units = UnitRows.of(numbers[mask], block.units[mask], weights, seed, SAMPLED)
+                    states[f"units {seed}", group] = units
         return Keyed(states)
 
     def finish(self, state: Keyed, rows: ScannedRows) -> dict[int, ScannedGroup]:
@@ -87,6 +91,9 @@ class GroupTotals:
                 totals.total * unit,
                 totals.squares * unit**2,
                 {seed: state.parts[f"heavy {seed}", group] for seed in self.seeds},
+                None
+                if rows.units is None
+                else {seed: state.parts[f"units {seed}", group] for seed in self.seeds},
                 rows.some,
                 rows.column_digests,
                 rows,
@@ -129,6 +136,8 @@ class ScannedGroup(ScannedRows):
 
     def sample(self, size: int, seed: int) -> Sample:
         """Sample rows for a sum of squares: the same rows as in memory."""
+        if self.units is not None:
+            return super().sample(size, seed)
         assert self.heavy is not None
         heavy = self.heavy[seed]
         size = min(size, heavy.most - 1)

@@ -10,6 +10,7 @@ import numpy as np
 from paribus._budget import FLOAT, format_bytes
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block, Rows
+from paribus._data.samples import distinct
 from paribus._data.table import CellValues, ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus._evaluators.request import Fold, Passes, StatisticEvaluator, WholeRequest
@@ -83,6 +84,12 @@ class PermutationEvaluator(StatisticEvaluator):
         return len(self.request.rows)
 
     @property
+    def error_units(self) -> int | None:
+        """Number of units of the rows, None if rows are independent."""
+        units = self.request.rows.units
+        return None if units is None else len(distinct(units))
+
+    @property
     def predictions(self) -> int:
         """Number of rows that the model predicts."""
         shuffler = self.request.shuffler
@@ -153,7 +160,7 @@ class Shuffler:
         (number,) = block.questions
         group, rows = self.groups[number], len(block.table)
         cells = {j: block.table.own_cells(j) for j in group}
-        changes, at_once = RowChanges(rows, block.weights), self.at_once(rows)
+        changes, at_once = RowChanges(rows, block.weights, block.units), self.at_once(rows)
         for first in range(0, self.repeats, at_once):
             repeats = range(first, min(first + at_once, self.repeats))
             donors = np.stack([self._donors(block, group, repeat) for repeat in repeats])
@@ -219,10 +226,12 @@ class RowChanges:
 
     The first sum is the linearized variance, as in `Moments`, of both roles. It counts the variance of the
     permutations twice, so the second sum subtracts it once. The error is at least that of the permutations
-    alone, :math:`s_k / \sqrt r`, where :math:`s_k` is the standard deviation over repeats.
+    alone, :math:`s_k / \sqrt r`, where :math:`s_k` is the standard deviation over repeats. The influences of
+    dependent rows are summed within a unit.
     """
 
-    def __init__(self, rows: int, weights: Floats | None) -> None:
+    def __init__(self, rows: int, weights: Floats | None, units: Integers | None) -> None:
+        self.units = units
         self.weights = np.ones(rows) if weights is None else weights
         self.means: list[float] = []
         self.as_row, self.as_donor, self.lent = np.zeros(rows), np.zeros(rows), np.zeros(rows)
@@ -250,6 +259,10 @@ class RowChanges:
             roles = weights * (self.as_row / len(repeats) - off)
             roles += (self.as_donor - off * self.lent) / len(repeats)
             chance = self.square - 2 * off * self.sum + off**2 * len(repeats) * float((weights**2).sum())
+            if self.units is not None:
+                units = np.unique(self.units, return_inverse=True)[1]
+                roles = np.bincount(units, roles).astype(np.float64)
+                rows = len(roles)
             square = float((roles**2).sum()) - chance / len(repeats) ** 2
             sampled = square / float(weights.sum()) ** 2 * rows / (rows - 1) if rows > 1 else np.nan
             error = np.sqrt(np.maximum(sampled, 0.0))

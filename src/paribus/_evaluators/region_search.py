@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers, Kind
-from paribus._data.rows import Block, Rows, uniform
+from paribus._data.rows import Block, Rows
+from paribus._data.samples import uniform
 from paribus._data.summary import Summary
 from paribus._kernels.program import Ints
 from paribus._states.sums import ignore_fp_errors
@@ -221,11 +222,13 @@ class RegionSearch:
 
     ``measures (n,)`` are the rows that measure gains; the others select splits. ``cells (c, n)`` are those of
     the rows, for each of the ``candidates``. ``variance`` is that of the predictions, summed over outputs. A
-    gain or heterogeneity of at most ``least_gain``, relative to the weight, is due to rounding.
+    gain or heterogeneity of at most ``least_gain``, relative to the weight, is due to rounding. ``units
+    (n,)`` are the units of the rows, from 0, None if rows are independent.
     """
 
     weights: Floats
     measures: Flags
+    units: Integers | None
     candidates: tuple[SplitCells, ...]
     cells: Ints
     max_depth: int
@@ -238,20 +241,29 @@ class RegionSearch:
         cls, rows: Rows, candidates: tuple[SplitCells, ...], used: Iterable[int], **bounds: Any
     ) -> RegionSearch:
         """Return the search among rows of positive weight; only the candidates ``used`` are located."""
-        block = Block(rows.table, rows.weights, 0)
+        block = Block(rows.table, rows.weights, 0, units=rows.units)
         cells = np.zeros((len(candidates), len(rows)), np.int32)
         for number in used:
             cells[number] = candidates[number].locate(block)
         weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        return cls(weights, uniform(block.positions, HALVES) > 0.5, candidates, cells, **bounds)
+        if rows.units is None:
+            measures, units = uniform(block.positions, HALVES) > 0.5, None
+        else:  # half of the units measure, even if there are few
+            keys, units = np.unique(rows.units, return_inverse=True)
+            late = np.argsort(uniform(keys, HALVES), kind="stable")[len(keys) // 2 :]
+            measures = np.isin(units, late)
+        return cls(weights, measures, units, candidates, cells, **bounds)
 
     @ignore_fp_errors()
-    def find(self, curves: Floats, shares: Floats, among: tuple[int, ...]) -> RegionEstimate:
+    def find(
+        self, curves: Floats, shares: Floats, points: Integers, among: tuple[int, ...]
+    ) -> RegionEstimate:
         """Return the regions of a feature, from the curves ``(o, n, g)`` of the rows.
 
-        ``shares (g,)`` are the weights of the points, ``among`` the numbers of the candidates.
+        ``shares (g,)`` are the weights of the points, ``points (n,)`` those nearest to the rows, and
+        ``among`` the numbers of the candidates.
         """
-        tree = _Tree(self, _scaled(curves, shares), among)
+        tree = _Tree(self, _scaled(curves, shares), shares, points, among)
         nodes = {1: np.ones(len(self.weights), bool)}
         waiting, kept = ([1] if among else []), []
         for node in waiting:
@@ -297,8 +309,16 @@ def _distances(curves: Floats, weights: Floats) -> Floats:
 class _Tree:
     """The scaled curves ``(n, v)`` of the rows of a search, and the splits among some candidates."""
 
-    def __init__(self, search: RegionSearch, curves: Floats, among: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        search: RegionSearch,
+        curves: Floats,
+        shares: Floats,
+        points: Integers,
+        among: tuple[int, ...],
+    ) -> None:
         self.search, self.curves, self.among = search, curves, among
+        self.shares, self.points = shares, points
         weights = search.weights
         self.values = np.concatenate([np.ones_like(weights)[None], weights[None], weights * curves.T])
 
@@ -310,6 +330,12 @@ class _Tree:
 
     def _distances(self, rows: Flags) -> Floats:
         return _distances(self.curves[rows], self.search.weights[rows])
+
+    def _spread(self, rows: Flags) -> Floats:
+        """Return the weighted squared distances of some rows from their average, summed at each point."""
+        curves, weights = self.curves[rows], self.search.weights[rows]
+        squares = weights @ (curves - weights @ curves / weights.sum()) ** 2
+        return np.asarray(squares.reshape(-1, len(self.shares)).sum(axis=0))
 
     def best_split(self, node: int, rows: Flags) -> FoundSplit | None:
         """Return the split of a node that gains most on the rows that select, None if there is none."""
@@ -331,25 +357,36 @@ class _Tree:
         return None if best is None else self._measured(node, rows, *best[1:])
 
     def _measured(self, node: int, rows: Flags, number: int, left: Flags) -> FoundSplit:
-        r"""Return a split with its gain on the measuring half, a sum over rows, and its standard error.
+        r"""Return a split with its gain on the measuring half, relative to its weight, and standard error.
 
         With :math:`z_i` the scaled curve of row i, the gain of a split of R into two sides is the sum of
 
         .. math:: g_i = w_i (|z_i - m_R|^2 - |z_i - m_{S(i)}|^2)
 
-        where :math:`S(i)` is the side of the row and m are averages over the measuring half.
+        where :math:`S(i)` is the side of the row and m are averages over the measuring half. The influence of
+        a row is that of its curve, and of its value on the weights of the points.
         """
-        measures, weights = self.search.measures, self.search.weights
-        here, goes_left = rows & measures, left[self.search.cells[number]]
+        search = self.search
+        measures, weights = search.measures, search.weights
+        here, goes_left = rows & measures, left[search.cells[number]]
+        sides = here & goes_left, here & ~goes_left
         gains = np.zeros(len(weights))
         gains[here] = self._distances(here)
         heterogeneity = gains.sum()
-        for side in (here & goes_left, here & ~goes_left):
+        for side in sides:
             gains[side] -= self._distances(side)
-        gains, weights = gains[measures], weights[measures]
-        gain, total, size = gains.sum(), weights.sum(), len(weights)
-        error = np.sqrt(((gains - weights * gain / total) ** 2).sum() * size / (size - 1)) / total
-        facts = int(rows.sum()), float(gain / total), float(error), float(heterogeneity / total)
+        total = weights[measures].sum()
+        gain = gains[measures].sum() / total
+        of_curve = np.where(measures, gains - weights * gain, 0.0) / total
+        at_points = (self._spread(here) - sum(map(self._spread, sides))) / total
+        height = np.divide(at_points, self.shares, out=np.zeros_like(at_points), where=self.shares > 0)
+        of_value = weights * np.append(height - gain, 0.0)[self.points] / weights.sum()
+        influence, size = of_curve + of_value, int(np.count_nonzero(measures))
+        if search.units is not None:
+            influence = np.bincount(search.units, influence).astype(np.float64)
+            size = int(np.count_nonzero(np.bincount(search.units, measures)))
+        error = np.sqrt(influence @ influence * size / (size - 1)) if size > 1 else np.nan
+        facts = int(rows.sum()), float(gain), float(error), float(heterogeneity / total)
         return FoundSplit(node, number, left, *facts)
 
 

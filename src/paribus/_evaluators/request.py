@@ -13,9 +13,10 @@ import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, Evaluator, Floats, Integers
-from paribus._data.rows import ONE_PART, Block, Parts, Sample
+from paribus._data.rows import ONE_PART, Block, Parts
+from paribus._data.samples import Sample
 from paribus._grid import Grid
-from paribus._states import Keyed, PointValues, curve_quantiles
+from paribus._states import Keyed, PointValues, RowCurves, curve_quantiles
 from paribus._text import count
 from paribus._typing import Curves, StrengthBasis
 from paribus.meaning import Estimand
@@ -67,7 +68,8 @@ class EvaluationRequest:
     ``cut``, a power of two. Up to `CALLS_FIRST` only calls and portions of curves are cut. Beyond it blocks
     are cut too, which changes the rounding of sums; this requires a memory bound from the user.
     ``background`` are the rows of the passes, None for all rows of the run. ``strengths`` requests the
-    standard deviation of each effect over the rows, if the structure of the model gives it. ``shared`` is for
+    standard deviation of each effect over the rows, if the structure of the model gives it. ``dependent``
+    says that several rows may be of one unit. ``shared`` is for
     what requests of the same grids on other rows need, too.
     """
 
@@ -87,6 +89,7 @@ class EvaluationRequest:
     cut: int = 1
     background: Background | None = None
     strengths: bool = False
+    dependent: bool = False
     shared: dict[Any, Any] = field(default_factory=dict)
 
     def squares(self, positions: Integers, weights: Floats | None) -> Floats:
@@ -94,8 +97,49 @@ class EvaluationRequest:
         sample = self.sample
         if sample is None:
             return np.ones(len(positions)) if weights is None else weights**2
-        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
-        return np.where(sample.numbers[at] == positions, sample.squares[at], 0.0)
+        ends = np.searchsorted(sample.numbers, (positions[0], positions[-1] + 1))
+        numbers = sample.numbers[slice(*ends)]
+        places = np.searchsorted(positions, numbers)
+        held = positions[places] == numbers
+        squares = np.zeros(len(positions))
+        squares[places[held]] = sample.squares[slice(*ends)][held]
+        return squares
+
+    @property
+    def samples_units(self) -> bool:
+        """Whether standard errors come from sampled units of dependent rows."""
+        return self.dependent and self.sample is not None
+
+    def units_of(self, positions: Integers) -> Integers:
+        """Return the unit of each sampled row among some, by position."""
+        assert self.sample is not None
+        assert self.sample.units is not None
+        return self.sample.units[np.isin(self.sample.numbers, positions)]
+
+    def own_points(self, block: Block) -> dict[tuple[str, int], RowCurves]:
+        """Return the point nearest to each row of sampled units, one state for each curve."""
+        if not self.samples_units:
+            return {}
+        chosen = self.squares(block.positions, block.weights) > 0
+        sampled, states = block.keep(chosen, "sampled"), {}
+        for number in block.questions if chosen.any() else ():
+            grid = self.grids[number]
+            if len(grid.axes) == 1 and grid.n_points <= MOST_PAIRED:
+                nearest = grid.nearest_point(sampled.column(grid.axes[0].feature))
+                states["own points", number] = RowCurves(((block.start, nearest[None]),))
+        return states
+
+    def share_covariance(self, state: Keyed, number: int, total: float) -> Floats | None:
+        """Return the covariance ``(g, g)`` of the shares of the data at the points of a curve of units."""
+        nearest, sample = state.parts.get(("own points", number)), self.sample
+        if nearest is None or sample is None or sample.units is None or sample.n_units < 2:
+            return None
+        points, units, roots = nearest.finish()[0], sample.units, np.sqrt(sample.squares)
+        weight = np.zeros((self.grids[number].n_points, sample.n_units))
+        np.add.at(weight, (points[points >= 0], units[points >= 0]), roots[points >= 0])
+        shares = weight.sum(axis=1) / roots.sum()
+        apart = weight - shares[:, None] * np.bincount(units, roots)
+        return np.asarray(apart @ apart.T * (sample.n_units / (sample.n_units - 1) / total**2))
 
     def paired(self, number: int, points: int, outputs: int) -> bool:
         """Return whether the covariance of the points of a grid is computed: of one feature, if it is small.
@@ -173,11 +217,13 @@ class EffectEstimate:
     """The estimate of one grid: average and error ``(o, g)``, and curves ``(o, n, g)`` when requested.
 
     ``rank_error`` is the maximum error of the ranks of ``quantiles (o, q, g)``, as a share of the weight.
-    ``row_weights (n,)`` are the weights of the curves, None if all are equal. If there are several models,
+    ``row_weights (n,)`` are the weights of the curves, None if all are equal, and ``row_units (n,)`` the
+    positions of their units, None if rows are independent. If there are several models,
     ``by_model (m, o, g)`` are their averages, ``strength_by_model (m, o)`` their strengths, and ``average``
     is the mean. ``strength (o,)`` is the standard deviation of the effect over the rows, None if the
     evaluator does not give it, and ``strength_from`` says how it is computed. ``covariance (o, g, g)`` is
-    that of the points, for differences between them.
+    that of the points, for differences between them, and ``share_covariance (g, g)`` that of the shares of
+    the data at the points, of dependent rows.
     """
 
     average: Floats
@@ -186,11 +232,13 @@ class EffectEstimate:
     quantiles: Floats | None = None
     rank_error: float = 0.0
     row_weights: Floats | None = None
+    row_units: Integers | None = None
     by_model: Floats | None = None
     strength: Floats | None = None
     strength_from: StrengthBasis = "rows"
     strength_by_model: Floats | None = None
     covariance: Floats | None = None
+    share_covariance: Floats | None = None
 
     def spread(self, place: Integers | None) -> EffectEstimate:
         """Return the estimate at all points; ``place (g,)`` is the evaluated point that each one equals."""
@@ -290,6 +338,11 @@ class StatisticEvaluator(ABC):
     def error_rows(self) -> int:
         """Number of rows that the standard errors are computed from."""
 
+    @property
+    def error_units(self) -> int | None:
+        """Number of units that the standard errors are computed from, None if rows are independent."""
+        return None
+
     @classmethod
     def build(cls, model: Any, request: Any) -> Self:
         """Return the evaluator of a request, or raise `RefusalError` with the reason why there is none."""
@@ -370,6 +423,12 @@ class SinglePass(StatisticEvaluator):
         """Number of rows that the standard errors are computed from: all with positive weight."""
         return self.request.n_weighted
 
+    @property
+    def error_units(self) -> int | None:
+        """Number of units that the standard errors are computed from, None if rows are independent."""
+        sample = self.request.sample
+        return sample.n_units if self.request.dependent and sample is not None else None
+
     @abstractmethod
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of the block's grids."""
@@ -432,3 +491,9 @@ def quantile_state(
         return curve_quantiles(curves, weights, request.quantiles.probabilities, threads), 0.0
     assert values is not None
     return values.quantiles(request.quantiles.probabilities, threads)
+
+
+def row_units(state: Keyed) -> Integers | None:
+    """Return the position of the unit of each row, None if rows are independent."""
+    keys = state.parts.get(("row units", 0))
+    return None if keys is None else np.unique(keys.finish()[0], return_inverse=True)[1]

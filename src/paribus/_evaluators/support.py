@@ -9,7 +9,8 @@ import numpy as np
 
 from paribus._contracts import Array, Evaluator, Floats, Integers
 from paribus._data.frame import FrameTable
-from paribus._data.rows import Block, Rows, sample_numbers
+from paribus._data.rows import Block, Rows
+from paribus._data.samples import sample_numbers, taken
 from paribus._data.scan.model_table import ModelTable
 from paribus._grid import Axis, Grid
 from paribus._states import Counts, Keyed
@@ -33,6 +34,7 @@ class KeptRows:
     numbers: Integers
     rows: Any
     weights: Floats | None = None
+    units: Integers | None = None
 
     @classmethod
     def of(cls, block: Block, seed: int, most: int) -> Self:
@@ -42,8 +44,8 @@ class KeptRows:
         numbers = block.positions[counted]
         sampled = sample_numbers(numbers, seed, most)
         chosen = counted[sampled]
-        weights = None if block.weights is None else block.weights[chosen]
-        return cls(most, seed, numbers[sampled], arrow.take(chosen), weights)
+        weights, units = taken(block.weights, chosen), taken(block.units, chosen)
+        return cls(most, seed, numbers[sampled], arrow.take(chosen), weights, units)
 
     def merge(self, other: Self) -> Self:
         """Sample rows of both."""
@@ -53,10 +55,11 @@ class KeptRows:
         order = np.argsort(numbers)
         chosen = order[sample_numbers(numbers[order], self.seed, self.most)]
         rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
-        weights = None
-        if self.weights is not None and other.weights is not None:
-            weights = np.concatenate([self.weights, other.weights])[chosen]
-        return type(self)(self.most, self.seed, numbers[chosen], rows, weights)
+        weights, units = (
+            None if array is None else np.concatenate([array, more])[chosen]
+            for array, more in ((self.weights, other.weights), (self.units, other.units))
+        )
+        return type(self)(self.most, self.seed, numbers[chosen], rows, weights, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,8 @@ class RowSampler:
     def finish(self, state: Keyed, like: Background) -> Rows:
         """Return the sampled rows as background data with the columns of ``like``."""
         kept, table = state.parts["sample", 0], cast(ModelTable, like.table)
-        return Rows(replace(table, arrow=FrameTable(kept.rows, table.names)), kept.weights, like.weight_scale)
+        table = replace(table, arrow=FrameTable(kept.rows, table.names))
+        return Rows(table, kept.weights, like.weight_scale, units=kept.units)
 
 
 @dataclass(frozen=True, eq=False)

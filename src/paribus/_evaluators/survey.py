@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Floats, Kind
+from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus._data.categories import categories_with, check_known, unknown_to
 from paribus._data.kinds import Steps
-from paribus._data.rows import Block, PrioritySample, head_rows
+from paribus._data.rows import Block
+from paribus._data.samples import PrioritySample, UnitRows, head_rows
 from paribus._data.scan.listing import SIZE, digests_of
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.open import ScannedRows
@@ -225,8 +226,9 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 class Survey:
     """Evaluator of the first pass over out-of-core rows; ``specs`` are the sketches of columns.
 
-    ``seeds`` are those of the samples of rows by weight. ``coded`` are the columns of Arrow dictionaries, and
-    ``open`` those whose occurring values are listed. ``targets`` is the number of target columns.
+    ``seeds`` are those of the samples of rows by weight, and of units. ``coded`` are the columns of Arrow
+    dictionaries, and ``open`` those whose occurring values are listed. ``targets`` is the number of target
+    columns.
     """
 
     specs: tuple[SketchSpec, ...]
@@ -261,6 +263,9 @@ class Survey:
         if weights is not None:
             for seed in self.seeds:
                 states["heavy", seed] = PrioritySample.of(block.positions, weights, seed, SAMPLED)
+        if block.units is not None:
+            for seed in self.seeds:
+                states["units", seed] = UnitRows.of(block.positions, block.units, weights, seed, SAMPLED)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
             categories: dict[Any, None] = {}
@@ -344,6 +349,9 @@ class Survey:
             {seed: _renumbered_sample(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
             if self.weighted
             else None,
+            {seed: _renumbered_units(state.parts["units", seed], starts, unit) for seed in self.seeds}
+            if reading.units is not None
+            else None,
             reading.table(state.parts["few", 0].rows),
             tuple(f"{state.parts['digest', number].total:032x}" for number in range(digested)),
         )
@@ -375,13 +383,17 @@ class SurveyResult:
 
     def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
         """Return whether the result serves all specs and seeds, so that rows need not be read again."""
-        sampled = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
+        samples = (known for known in (self.rows.heavy, self.rows.units) if known is not None)
+        sampled = all(seed in known for known in samples for seed in seeds)
         return sampled and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
 
     def beside(self, other: SurveyResult) -> SurveyResult:
         """Return the result merged with that of another survey of the same rows."""
-        heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
-        return SurveyResult(replace(self.rows, heavy=heavy), {**self.sketches, **other.sketches}, self.unit)
+        rows, others = self.rows, other.rows
+        heavy = None if rows.heavy is None else {**rows.heavy, **(others.heavy or {})}
+        units = None if rows.units is None else {**rows.units, **(others.units or {})}
+        joined = replace(rows, heavy=heavy, units=units)
+        return SurveyResult(joined, {**self.sketches, **other.sketches}, self.unit)
 
     def _sketch(self, spec: SketchSpec) -> ColumnSketch | UnusableColumn:
         sketched = next(self.sketches[known] for known in self.sketches if known.serves(spec))
@@ -520,11 +532,18 @@ def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
 
 def _renumbered_sample(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> PrioritySample:
     """Return the sample with row numbers among all partitions, and weights divided by ``unit``."""
-    rows = replace(rows, weights=rows.weights / unit)
-    if not starts:
-        return rows
-    within = rows.numbers & ((1 << FAR) - 1)
-    return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
+    return replace(rows, numbers=_renumbered(rows.numbers, starts), weights=rows.weights / unit)
+
+
+def _renumbered_units(rows: UnitRows, starts: tuple[int, ...], unit: float) -> UnitRows:
+    """Return the sample with row numbers among all partitions, and weights divided by ``unit``."""
+    return replace(rows, numbers=_renumbered(rows.numbers, starts), weights=rows.weights / unit)
+
+
+def _renumbered(numbers: Integers, starts: tuple[int, ...]) -> Integers:
+    """Return row numbers among all partitions."""
+    within = numbers & ((1 << FAR) - 1)
+    return np.asarray(starts)[numbers >> FAR] + within if starts else numbers
 
 
 def _digests(table: pa.Table, block: Block) -> list[int]:
@@ -552,6 +571,7 @@ def survey_states() -> dict[str, type]:
         Sketch,
         CategoryWeights,
         PrioritySample,
+        UnitRows,
     )
     return {state.__name__: state for state in states}
 

@@ -14,11 +14,13 @@ from paribus._report.markup import (
     joined,
     long_text,
     name_of,
+    section,
+    separated,
     table,
 )
 from paribus._text import NONE
 from paribus.errors import ParibusError
-from paribus.results.drift import Drift, EffectDrift
+from paribus.results.drift import Drift
 from paribus.results.drift_text import HEADS, change_cells, changed, metric_cells, row_changes
 from paribus.results.effects import compare
 from paribus.results.explanation import Explanation
@@ -37,9 +39,23 @@ def drift_section(refs: References, old: Explanation) -> Markup:
         else f"Beyond sampling error is what exceeds {drift.threshold:.1f} standard errors, a bound that "
         f"allows for the number of comparisons. {len(beyond)} of {len(drift.effects)} features do."
     )
-    return element(
-        "section",
-        element("h2", "Comparison"),
+    old_record, new_record = (drift.provenances[name] for name in ("old", "new"))
+    names = joined(name_of(old_record.model), " to ", name_of(new_record.model))
+    rows = f"{old_record.used_rows:,} to {new_record.used_rows:,}"
+    single_rows = "; ".join(row_changes(drift)) or "not compared: the rows differ, or were left out"
+    digests = element("code", f"{old_record.model_digest} to {new_record.model_digest}")
+    compared: list[tuple[Content, Content]] = [
+        ("Model", "the same" if drift.same_model else names),
+        ("Rows", "the same" if drift.same_data else rows),
+        ("Predictions of single rows", single_rows),
+        ("Digests of the models", digests),
+    ]
+    if drift.not_compared:
+        features = separated(", ", (name_of(name, 40) for name in drift.not_compared))
+        compared.append(("Features that only one explanation has", features))
+    return section(
+        "comparison",
+        "Comparison",
         element(
             "p",
             "The change from an earlier explanation (old) to that of this page (new). Curves are compared at "
@@ -47,34 +63,11 @@ def drift_section(refs: References, old: Explanation) -> Markup:
             "old data. Deviations are standard deviations of the old predictions. ",
             errors,
         ),
-        _compared_facts(drift),
+        facts(compared),
         _changes_table(refs, drift),
         *_drift_figures(refs, drift, old),
         *(element("p", long_text(str(note)), class_="small") for note in drift.notes),
-        id="comparison",
-        aria_label="Comparison",
     )
-
-
-def _compared_facts(drift: Drift) -> Markup:
-    old, new = (drift.provenances[name] for name in ("old", "new"))
-    model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
-    rows = "the same" if drift.same_data else f"{old.used_rows:,} to {new.used_rows:,}"
-    pairs: list[tuple[Content, Content]] = [
-        ("Model", model),
-        ("Rows", rows),
-        (
-            "Predictions of single rows",
-            "; ".join(row_changes(drift)) or "not compared: the rows differ, or were left out",
-        ),
-        ("Digests of the models", element("code", f"{old.model_digest} to {new.model_digest}")),
-    ]
-    if drift.not_compared:
-        names = joined(
-            joined(", " * (place > 0), name_of(name, 40)) for place, name in enumerate(drift.not_compared)
-        )
-        pairs.append(("Features that only one explanation has", names))
-    return facts(pairs)
 
 
 def _changes_table(refs: References, drift: Drift) -> Markup:
@@ -107,19 +100,18 @@ def _drift_figures(refs: References, drift: Drift, old: Explanation) -> Iterator
     yield element("div", bars, class_="pair")
     drawn = []
     for place, effect in enumerate(drift.effects[:CURVES]):
-        if effect.presence == "both" and (effect.typical > 0).any():
-            pair = {"old": old, "new": refs.explanation}
-            drawn.append(_old_and_new_curves(pair, effect, f"drift-{place}"))
+        if effect.presence != "both" or not (effect.typical > 0).any():
+            continue
+        name = effect.feature
+        curves = {
+            "old": replace(old.effects[name], quantiles=None),
+            "new": replace(refs.explanation.effects[name], quantiles=None),
+        }
+        try:
+            drawing = compare(curves).figure(output=moved_most(effect.change, 1)[0])
+        except ParibusError as error:
+            drawn.append(element("p", name_of(name), f" is not drawn: {error}"))
+        else:
+            caption = joined("Old and new partial dependence of ", name_of(name, 40), ".")
+            drawn.append(figure(replace(drawing, size=SMALL), caption, f"drift-{place}"))
     yield element("div", *drawn, class_="figures")
-
-
-def _old_and_new_curves(pair: dict[str, Explanation], effect: EffectDrift, key: str) -> Markup:
-    """Return the plot of the old and the new curve of a feature, for the output with the largest change."""
-    name, output = effect.feature, moved_most(effect.change, 1)[0]
-    curves = {label: replace(one.effects[name], quantiles=None) for label, one in pair.items()}
-    caption = joined("Old and new partial dependence of ", name_of(name, 40), ".")
-    try:
-        drawing = compare(curves).figure(output=output)
-    except ParibusError as error:
-        return element("p", name_of(name), f" is not drawn: {error}")
-    return figure(replace(drawing, size=SMALL), caption, key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from paribus._display.layout import figure_of
 from paribus._display.mark_helpers import INK, PALETTE
 from paribus._display.vector import render, sparkline
 from paribus._display.vector.page import INCH, labeled, legend_above
-from paribus._report.markup import Content, Markup, element, folded, joined, name_of, table
+from paribus._report.markup import Content, Markup, element, folded, joined, name_of, separated, table
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_values import as_numbers
@@ -51,19 +50,11 @@ def figure(
     ``key`` is the prefix of all ids, and ``width`` the width of an image in pixels. With ``readouts`` points
     have hover texts, which need no script.
     """
-    every = [drawings] if isinstance(drawings, Figure) else drawings
-    images = [
-        Markup(render(bare, id_prefix=f"{key}-{place}", width=width, hover=readouts))
-        for place, bare in enumerate(
-            replace(
-                each,
-                notes=(),
-                title=None,
-                panels=tuple(panel.with_marks(_without_data_readout) for panel in each.panels),
-            )
-            for each in every
-        )
-    ]
+    images = []
+    for place, drawing in enumerate([drawings] if isinstance(drawings, Figure) else drawings):
+        panels = tuple(panel.with_marks(_without_data_readout) for panel in drawing.panels)
+        bare = replace(drawing, notes=(), title=None, panels=panels)
+        images.append(Markup(render(bare, id_prefix=f"{key}-{place}", width=width, hover=readouts)))
     several = len(images) > 1
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers appendix")
     shown = element("div", *images, class_="images") if several else images
@@ -80,11 +71,10 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     if effect.average is None or not effect.average.size:
         return Markup("")
     output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
-    place, central = feature_axis(effect, 0), central_points(effect)
-    central = slice(None) if place.categorical else central
-    curve = effect.average[output][central]
-    places = None if place.categorical else as_numbers(effect.grid_values[0][central])
-    return Markup(sparkline(places, curve))
+    if feature_axis(effect, 0).categorical:
+        return Markup(sparkline(None, effect.average[output]))
+    central = central_points(effect)
+    return Markup(sparkline(as_numbers(effect.grid_values[0][central]), effect.average[output][central]))
 
 
 def drawn_outputs(effect: PartialDependence, most: int = SOME_OUTPUTS) -> list[int]:
@@ -105,11 +95,11 @@ def summary_figures(effects: Sequence[tuple[PartialDependence, int]]) -> list[Fi
     """Return small figures of the curves of features on a common y-axis, for one output each."""
     panels = [curve_panel(replace(effect, quantiles=None), [output]) for effect, output in effects]
     drawing = figure_of([panel.with_marks(without_label) for panel in panels], columns=1)
-    scales = (str(effect.provenance.scale) for effect, _ in effects)  # the caption names the output
-    labeled = (
-        replace(one, y=replace(one.y, label=scale)) for one, scale in zip(drawing.panels, scales, strict=True)
-    )
-    return [replace(drawing, panels=(panel,), size=TINY) for panel in labeled]
+    figures = []
+    for panel, (effect, _) in zip(drawing.panels, effects, strict=True):
+        y = replace(panel.y, label=str(effect.provenance.scale))  # the caption names the output
+        figures.append(replace(drawing, panels=(replace(panel, y=y),), size=TINY))
+    return figures
 
 
 def _in_gray(mark: Mark) -> Mark:
@@ -129,28 +119,23 @@ def feature_figures(
     accumulated local effects and averages. Of more than four outputs, the second has one.
     """
     outputs = drawn_outputs(effect)
-    few = len(effect.output_names) <= ALL_OUTPUTS
-    own = effect if few else replace(effect, quantiles=None)
-    groups = [outputs] if own.quantiles is None or len(outputs) == 1 else [[output] for output in outputs]
+    bare = replace(effect, quantiles=None)
+    if effect.quantiles is None or len(effect.output_names) > ALL_OUTPUTS:
+        spread = [curve_panel(bare, outputs)]
+    else:
+        spread = [curve_panel(effect, [output]).with_marks(_in_gray) for output in outputs]
     compared = []
     if ale is not None or averages is not None:
-        together = compare(replace(effect, quantiles=None), ale, averages)
+        together = compare(bare, ale, averages)
         compared = [comparison_panel(together, output) for output in drawn_outputs(effect, 1)]
-    spread = [
-        panel.with_marks(_in_gray) if own.quantiles is not None else panel
-        for panel in map(partial(curve_panel, own), groups)
-    ]
     drawing = figure_of([*spread, *compared], columns=1)
-    made = [_below_legend(replace(drawing, panels=(panel,))) for panel in drawing.panels]
-    return made[: len(groups)], made[len(groups) :]
-
-
-def _below_legend(drawing: Figure) -> Figure:
-    """Return a figure of one panel whose plot is as high as that of others, whatever its legend needs."""
-    (panel,), (width, height) = drawing.panels, PAIRED
-    drawing = replace(drawing, legend_title=panel.legend_title)
-    legend = legend_above(labeled([panel]), drawing.legend_title, INCH * width)
-    return replace(drawing, size=(width, height + legend.height / INCH))
+    width, height = PAIRED
+    figures = []
+    for panel in drawing.panels:  # the plots are of one height, whatever their legends need
+        legend = legend_above(labeled([panel]), panel.legend_title, INCH * width)
+        size = width, height + legend.height / INCH
+        figures.append(replace(drawing, panels=(panel,), legend_title=panel.legend_title, size=size))
+    return figures[: len(spread)], figures[len(spread) :]
 
 
 NAME = 120  # characters of a name in a table, other than of a feature
@@ -182,20 +167,16 @@ class References:
     @cached_property
     def notes_of(self) -> dict[str, list[Note]]:
         """Notes about each feature."""
-        found: dict[str, list[Note]] = {}
+        by_feature: dict[str, list[Note]] = {}
         for note in self.notes:
             if note.feature is not None:
-                found.setdefault(note.feature, []).append(note)
-        return found
+                by_feature.setdefault(note.feature, []).append(note)
+        return by_feature
 
     @cached_property
     def rows(self) -> dict[str, FeatureRow]:
         """Row of each feature in the feature table, over all outputs."""
         return {row.feature: row for row in self.explanation.table}
-
-    def widest(self, name: str) -> Shape | None:
-        """Return the shape with the largest range over the outputs, if there is any."""
-        return self.explanation.shapes.widest(name)
 
     def feature(self, name: str, longest: int = 40) -> Markup:
         """Return the name of a feature as a link to its panel, or as text if it has no panel."""
@@ -205,16 +186,16 @@ class References:
 
     def features(self, names: Iterable[str]) -> Markup:
         """Return the links of several features, joined by a multiplication sign."""
-        return joined((" × " * (place > 0), self.feature(str(name))) for place, name in enumerate(names))
+        return separated(" × ", (self.feature(str(name)) for name in names))
 
-    def table(self, caption: str, columns: Sequence[TextColumn], **options: Any) -> Markup:
+    def table(self, caption: str, columns: Sequence[TextColumn], class_: str = "") -> Markup:
         """Return a table for readers as an element, in which features are links to their panels."""
         cells: list[Iterable[str]] = []
         for column in columns:
             write = self.feature if column.head in OF_FEATURES else partial(name_of, longest=NAME)
             cells.append(map(write, column.cells) if column.names else column.cells)
         heads = [f"{column.head[:1].upper()}{column.head[1:]}" for column in columns]
-        return table(caption, heads, zip(*cells, strict=True), **options)
+        return table(caption, heads, zip(*cells, strict=True), class_=class_)
 
 
 def badge(code: NoteCode) -> Markup:
@@ -233,21 +214,10 @@ def _sup(text: str) -> Markup:
     return element("sup", text)
 
 
-AVERAGE: Formula = (
-    "PD",
-    _sub("j"),
-    "(v) = 1/W · Σ",
-    _sub("i"),
-    " w",
-    _sub("i"),
-    " f(v, x",
-    _sub("i, −j"),
-    ")",
-)
 DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Partial dependence",
-        AVERAGE,
+        ("PD", _sub("j"), "(v) = 1/W · Σ", _sub("i"), " w", _sub("i"), " f(v, x", _sub("i, −j"), ")"),
         "The average prediction with the feature set to v in all rows, all else unchanged. W is the sum of "
         "the weights, which are 1 where none were given.",
     ),

@@ -71,21 +71,19 @@ def element(tag: str, *content: Content, **attributes: str | int | bool | None) 
     >>> element("a", "x < y", href="#top", class_="link")
     '<a href="#top" class="link">x &lt; y</a>'
     """
-    opened = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
-    return Markup(opened if tag in VOID else f"{opened}{joined(content)}</{tag}>")
-
-
-def _attribute(name: str, value: str | int | bool | None) -> str:
-    name = name.rstrip("_").replace("_", "-")
-    if (
-        name == "style"
-        or name.startswith("on")
-        or (name in ("href", "src") and not str(value).startswith("#"))
-    ):
-        raise ParibusError(f"{name}={value!r} is not for a page without requests; use a class or an anchor")
-    if value is None or value is False:
-        return ""
-    return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'
+    opened = f"<{tag}"
+    for keyword, value in attributes.items():
+        name = keyword.rstrip("_").replace("_", "-")
+        outside = name in ("href", "src") and not str(value).startswith("#")
+        if name == "style" or name.startswith("on") or outside:
+            raise ParibusError(
+                f"{name}={value!r} is not for a page without requests; use a class or an anchor"
+            )
+        if value is True:
+            opened += f" {name}"
+        elif value is not None and value is not False:
+            opened += f' {name}="{escaped(str(value))}"'
+    return Markup(f"{opened}>" if tag in VOID else f"{opened}>{joined(content)}</{tag}>")
 
 
 def row(cells: Iterable[str], heads: int = 1) -> Markup:
@@ -160,7 +158,6 @@ def table(
     heads: Sequence[Content],
     rows: Iterable[Iterable[str]],
     *,
-    id: str | None = None,
     row_heads: int = 1,
     sortable: bool = False,
     shown_caption: bool = True,
@@ -170,15 +167,14 @@ def table(
 
     The first ``row_heads`` cells of a row are heads. Without ``shown_caption`` only screen readers read it.
     """
-    head = element("tr", *(element("th", text, scope="col") for text in heads))
-    body = joined(row(cells, row_heads) for cells in rows)
-    content = (
+    grid = element(
+        "table",
         element("caption", caption, class_=None if shown_caption else "quiet"),
-        element("thead", head),
-        element("tbody", body),
+        element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
+        element("tbody", *(row(cells, row_heads) for cells in rows)),
+        class_=" ".join(filter(None, (class_, "sortable" * sortable))) or None,
     )
-    made = element("table", *content, class_=" ".join(filter(None, (class_, "sortable" * sortable))) or None)
-    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption, id=id)
+    return element("div", grid, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
@@ -187,14 +183,19 @@ def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
     return element("dl", *items, class_="facts")
 
 
+def section(id: str, title: str, *content: Content, class_: str | None = None) -> Markup:
+    """Return a section of the page with its heading."""
+    return element("section", element("h2", title), *content, id=id, aria_label=title, class_=class_)
+
+
+def separated(by: str, parts: Iterable[str]) -> Markup:
+    """Return texts with a separator between them; they are escaped, `Markup` is unchanged."""
+    return Markup(by.join(map(escaped, parts)))
+
+
 def folded(summary: Content, *content: Content, open_: bool = False, class_: str | None = None) -> Markup:
     """Return content that is folded below a summary, without a script."""
     return element("details", element("summary", summary), *content, class_=class_, open=open_)
-
-
-def sentence(value: Content) -> Markup:
-    """Return the text of a cell that may wrap into several lines."""
-    return element("span", value, class_="sentence")
 
 
 def long_text(value: str) -> Markup:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import resources
 from os import PathLike
@@ -137,34 +137,30 @@ def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
 def _page_header(explanation: Explanation, heading: str, about: Mapping[str, str]) -> Markup:
     """Return title, purpose, model, rows and short texts of the user."""
     model, outputs = explanation.model, explanation.output_names
-    known: list[Content] = [
+    short = {key: text for key, text in about.items() if len(text) <= SHORT}
+    # Only the user knows whether the rows are training rows.
+    roles = [element("bdi", text) for key, text in short.items() if key.lower() == ROLE]
+    items: list[Content] = [
         joined(name_of(model.name, 60), f", {model.library} {model.version}".rstrip()),
         explanation.provenance.background().replace(" (unweighted)", ""),
-        _role_of_rows(about),
+        roles[0] if roles else "rows may be training rows",
         count(len(explanation.effects), "feature"),
     ]
     if len(outputs) > 1:
         names = (joined(name_of(name, 30), ", ") for name in outputs[: OUTPUTS - 1])
         last = "…" if len(outputs) > OUTPUTS else name_of(outputs[-1], 30)
-        known.append(joined(f"{len(outputs)} outputs: ", *names, last))
-    placed = (PURPOSE, LIMITATIONS, ROLE)
-    known += [
+        items.append(joined(f"{len(outputs)} outputs: ", *names, last))
+    items += [
         joined(label_of(key), ": ", element("bdi", text))
-        for key, text in about.items()
-        if len(text) <= SHORT and key.lower() not in placed
+        for key, text in short.items()
+        if key.lower() not in (PURPOSE, LIMITATIONS, ROLE)
     ]
     return element(
         "header",
         element("h1", element("bdi", heading[:300])),
         *_stated(about, PURPOSE),
-        element("ul", *(element("li", item) for item in known), class_="meta"),
+        element("ul", *(element("li", item) for item in items), class_="meta"),
     )
-
-
-def _role_of_rows(about: Mapping[str, str]) -> Content:
-    """Return whether the rows are training rows, which only the user knows."""
-    role = next((text for key, text in about.items() if key.lower() == ROLE and len(text) <= SHORT), None)
-    return "rows may be training rows" if role is None else element("bdi", role)
 
 
 def _stated(about: Mapping[str, str], name: str) -> list[Markup]:
@@ -187,18 +183,12 @@ def _html_document(heading: str, body: Markup, payload: Payload, tables: bool) -
         for name in ("page.css", "page.js")
     )
     style = css() + sheet
-    hashes = [
-        f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-        for text in (style, script)
-    ]
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{hashes[0]}'",
-            f"script-src '{hashes[1]}'",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    style_hash, script_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
+        "base-uri 'none'; form-action 'none'"
     )
     head = element(
         "head",
@@ -248,7 +238,7 @@ def plain(value: str, longest: int | None = None) -> str:
 def markdown(explanation: Explanation, title: str | None) -> str:
     """Return the report as Markdown."""
     heading, explanation = _checked_title(title, explanation), reproducible(explanation)
-    refs, provenance, model = References(explanation), explanation.provenance, explanation.model
+    provenance, model, features = explanation.provenance, explanation.model, explanation.table
     made = f"{plain(model.name, NAME)}, {plain(f'{model.library} {model.version}'.strip())}"
     lines = [
         f"# {plain(heading, 300)}",
@@ -262,43 +252,28 @@ def markdown(explanation: Explanation, title: str | None) -> str:
         "",
         *(f"- {plain(sentence.text)}" for sentence in explanation.sentences),
         "",
-        *_markdown_verdict(refs),
-        *_markdown_features(refs),
-        *_markdown_pairs(explanation),
-        *_markdown_metrics(explanation),
-        f"Digest of the model `{model.digest}`, of the data `{provenance.fingerprint}`; "
-        f"paribus {provenance.paribus}. Names come from the data and the model, and are text.",
+        "## Verdict",
+        "",
     ]
-    return "\n".join(lines) + "\n"
-
-
-def _markdown_verdict(refs: References) -> Iterable[str]:
-    yield from ("## Verdict", "")
-    for code, notes in by_code(refs).items():
-        yield f"- **{code.severity.capitalize()} {code.value}**: {plain(code.meaning)}"
-        yield from (f"  - {plain(note.text)}" for note in notes[:SHOWN])
+    for code, notes in by_code(References(explanation)).items():
+        lines.append(f"- **{code.severity.capitalize()} {code.value}**: {plain(code.meaning)}")
+        lines += [f"  - {plain(note.text)}" for note in notes[:SHOWN]]
         if len(notes) > SHOWN:
-            yield f"  - {count(len(notes) - SHOWN, 'further note')} of this kind"
-    yield ""
-
-
-def _markdown_features(refs: References) -> Iterable[str]:
-    features = refs.explanation.table
-    yield from ("## Features", "", *_markdown_table(features.columns(), FEATURES))
+            lines.append(f"  - {count(len(notes) - SHOWN, 'further note')} of this kind")
+    lines += ["", "## Features", "", *_markdown_table(features.columns(), FEATURES)]
     if len(features) > FEATURES:
-        yield from (f"Not listed: {count(len(features) - FEATURES, 'weaker feature')}.", "")
-
-
-def _markdown_pairs(explanation: Explanation) -> Iterable[str]:
-    columns = {} if explanation.interactions is None else pair_columns(explanation.interactions)
-    if columns and columns["feature"]:
-        yield from ("## Interactions", "", *_markdown_table(columns, PAIRS))
-
-
-def _markdown_metrics(explanation: Explanation) -> Iterable[str]:
+        lines += [f"Not listed: {count(len(features) - FEATURES, 'weaker feature')}.", ""]
+    pairs = {} if explanation.interactions is None else pair_columns(explanation.interactions)
+    if pairs and pairs["feature"]:
+        lines += ["## Interactions", "", *_markdown_table(pairs, PAIRS)]
     if explanation.performance is not None:
-        columns = explanation.performance._table()
-        yield from ("## Performance on the explained rows", "", *_markdown_table(columns))
+        metrics = _markdown_table(explanation.performance._table())
+        lines += ["## Performance on the explained rows", "", *metrics]
+    lines.append(
+        f"Digest of the model `{model.digest}`, of the data `{provenance.fingerprint}`; "
+        f"paribus {provenance.paribus}. Names come from the data and the model, and are text."
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _markdown_table(columns: Mapping[str, Any], most: int | None = None) -> list[str]:

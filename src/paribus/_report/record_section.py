@@ -18,6 +18,7 @@ from paribus._report.markup import (
     label_of,
     long_text,
     name_of,
+    section,
     share,
     table,
 )
@@ -47,16 +48,28 @@ TARGETS = 3  # targets in the header of the page, at most
 def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
     """Return the record section."""
     explanation = refs.explanation
-    title, refused = "Record", ", ".join(explanation.provenance.refusals) or "none"
-    return element(
-        "section",
-        element("h2", title),
-        *_about_facts(about),
+    given: list[Content] = []
+    if about:
+        given = [
+            element("h3", "About"),
+            element("p", "Given by the author of this page, and not checked.", class_="small"),
+            facts((label_of(key), long_text(text)) for key, text in about.items()),
+        ]
+    hyperparameters = None
+    if explanation.model.parameters:
+        rows = ([name_of(name), long_text(value)] for name, value in explanation.model.parameters.items())
+        parameters = table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False)
+        hyperparameters = folded("Hyperparameters", parameters)
+    refused = ", ".join(explanation.provenance.refusals) or "none"
+    return section(
+        "record",
+        "Record",
+        *given,
         element(
             "div",
             element("h3", "Model"),
             _text_facts(_record_facts(explanation.model, MODEL)),
-            _hyperparameters_table(explanation),
+            hyperparameters,
             element("h3", "Data"),
             _text_facts(_data_facts(explanation)),
             _columns_table(explanation),
@@ -69,17 +82,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         ),
         element("h3", "This file"),
         _payload_facts(explanation, payload),
-        id="record",
-        aria_label=title,
     )
-
-
-def _about_facts(about: Mapping[str, str]) -> list[Content]:
-    if not about:
-        return []
-    given = facts((label_of(key), long_text(text)) for key, text in about.items())
-    note = "Given by the author of this page, and not checked."
-    return [element("h3", "About"), element("p", note, class_="small"), given]
 
 
 def identity(explanation: Explanation) -> Iterator[tuple[str, str]]:
@@ -89,8 +92,8 @@ def identity(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "Model file", f"{model.file.name}, SHA-256 {(model.file.sha256 or '')[:12]}…"
     if model.objective is not None:
         yield "Objective", model.objective
-    for one in explanation.target[:TARGETS]:
-        yield "Target", target_text(one, several=len(explanation.target) > 1)
+    for target in explanation.target[:TARGETS]:
+        yield "Target", target_text(target, several=len(explanation.target) > 1)
     if len(explanation.target) > TARGETS:
         yield "Target", f"and {len(explanation.target) - TARGETS} more"
 
@@ -109,15 +112,6 @@ def target_text(target: TargetRecord, *, several: bool = False) -> str:
     return f"{name}{of}, mean {brief(target.mean)}, {spread}, minimum {ends}"
 
 
-def _data_files(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the files that rows were read from, if there are any."""
-    files = explanation.files
-    if files:
-        listed = map(str, files[:FILES])
-        more = [f"and {len(files) - FILES:,} more"] if len(files) > FILES else []
-        yield "Files" if len(files) == 1 else f"{len(files):,} files", ", ".join([*listed, *more])
-
-
 def _text_facts(pairs: Iterable[tuple[str, str]]) -> Markup:
     return facts((name, long_text(value)) for name, value in pairs)
 
@@ -128,18 +122,16 @@ def _record_facts(record: ModelRecord | Provenance, names: Iterable[str]) -> Ite
         yield name.replace("_", " ").capitalize(), fact(getattr(record, name))
 
 
-def _hyperparameters_table(explanation: Explanation) -> Markup | None:
-    parameters = explanation.model.parameters
-    if not parameters:
-        return None
-    rows = ([name_of(name), long_text(value)] for name, value in parameters.items())
-    return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
-
-
 def _data_facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    yield from _data_files(explanation)
-    for one in explanation.target:
-        yield "Target", target_text(one, several=len(explanation.target) > 1)
+    """Yield labels and texts of the files, the targets and the rows."""
+    files = explanation.files
+    if files:
+        listed = [str(file) for file in files[:FILES]]
+        if len(files) > FILES:
+            listed.append(f"and {len(files) - FILES:,} more")
+        yield "Files" if len(files) == 1 else f"{len(files):,} files", ", ".join(listed)
+    for target in explanation.target:
+        yield "Target", target_text(target, several=len(explanation.target) > 1)
     yield from _record_facts(explanation.provenance, DATA)
 
 
@@ -157,8 +149,8 @@ def _columns_table(explanation: Explanation) -> Markup:
         for column in explanation.columns
     )
     heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
-    made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
-    return folded(f"{count(len(explanation.columns), 'column')}", made, open_=len(explanation.columns) <= 30)
+    columns = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
+    return folded(count(len(explanation.columns), "column"), columns, open_=len(explanation.columns) <= 30)
 
 
 def _payload_facts(explanation: Explanation, payload: Payload) -> Markup:

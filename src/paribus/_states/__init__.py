@@ -1,6 +1,7 @@
 """States: mergeable summaries of the rows of a block."""
 
-from paribus._states.moments import CellMoments, CurveProducts, Moments, Variances
+from paribus._data.samples import UnitRows
+from paribus._states.moments import CellMoments, CurveProducts, Moments, UnitSums, Variances
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.row_states import RankedRows, RowCurves, SampledRows
 from paribus._states.sums import (
@@ -29,13 +30,14 @@ STATES = (
     RankedRows,
     RowCurves,
     SampledRows,
+    UnitSums,
     Variances,
 )
 
 
 def known_states() -> dict[str, type]:
     """Return the state classes by name, as stored in files."""
-    return {state.__name__: state for state in STATES}
+    return {state.__name__: state for state in (*STATES, UnitRows)}
 
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "RankedRows",
     "RowCurves",
     "SampledRows",
+    "UnitSums",
     "Variances",
     "curve_quantiles",
     "known_states",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._data.rows import TINY
+from paribus._data.samples import TINY, UNIT_PARTS, means_of_units
 from paribus._states.sums import between, ignore_fp_errors
 
 
@@ -155,6 +155,42 @@ class CurveProducts:
 
 
 @dataclass(frozen=True, eq=False)
+class UnitSums:
+    r"""Sums over the rows of each unit of dependent rows.
+
+    ``units (u,)`` are sorted. With values :math:`v_i` and factors :math:`a_i` of rows, ``weight (u,)`` is
+    :math:`\sum a_i`, and ``sums (..., u)`` is :math:`\sum a_i v_i`.
+    """
+
+    units: Integers
+    weight: Floats
+    sums: Floats
+
+    @classmethod
+    def of(cls, values: Floats, factors: Floats, units: Integers) -> Self:
+        """Return the sums of values ``(..., i)`` of at least one row."""
+        keys, positions = np.unique(units, return_inverse=True)
+        with ignore_fp_errors():
+            means, weight = means_of_units(values, factors, positions)
+            return cls(keys, weight, means * weight)
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums of both sets of rows."""
+        units = np.union1d(self.units, other.units)
+        weight, sums = np.zeros(len(units)), np.zeros((*self.sums.shape[:-1], len(units)))
+        for part in (self, other):
+            places = np.searchsorted(units, part.units)
+            weight[places] += part.weight
+            sums[..., places] += part.sums
+        return type(self)(units, weight, sums)
+
+    @property
+    def means(self) -> Floats:
+        """Weighted mean ``(..., u)`` of each unit."""
+        return np.asarray(self.sums / self.weight)
+
+
+@dataclass(frozen=True, eq=False)
 class Variances:
     r"""Weighted mean and variance of quantities :math:`x_i`.
 
@@ -198,6 +234,9 @@ class CellMoments:
     The fields are those of `Moments`, for the rows of each cell instead of all rows. ``rows``, ``weight``
     :math:`W_c = \sum w_i` and ``weight_sq`` :math:`V_c = \sum w_i^2` have shape ``(c,)``. ``mean``,
     ``mean_sq`` and ``sum_of_squares`` have shape ``(q, c)``. A cell without rows has zeros.
+
+    Units of dependent rows are in `UNIT_PARTS` parts. ``parts (q + 1, p, c)`` are the weighted
+    sums of the quantities over the rows of each part, and the weights; None if rows are independent.
     """
 
     rows: Integers
@@ -206,11 +245,28 @@ class CellMoments:
     mean: Floats
     mean_sq: Floats
     sum_of_squares: Floats
+    parts: Floats | None = None
 
     @classmethod
     @ignore_fp_errors()
-    def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
-        """Return the moments of values ``(q, i)`` of rows in ``cells (i,)``, with positive weights."""
+    def of(
+        cls,
+        values: Floats,
+        cells: Integers,
+        weights: Floats | None,
+        count: int,
+        parts: Integers | None = None,
+    ) -> Self:
+        """Return the moments of values ``(q, i)`` of rows in ``cells (i,)``, with positive weights.
+
+        ``parts (i,)`` are those of their units, None if rows are independent.
+        """
+        if parts is not None:
+            weight = np.ones((1, len(cells))) if weights is None else weights[None]
+            terms, places = np.concatenate([values * weight, weight]), parts * count + cells
+            sums = _cell_sums(terms, places, UNIT_PARTS * count)
+            sums = sums.reshape(len(sums), UNIT_PARTS, count)
+            return replace(cls.of(values, cells, weights, count), parts=sums)
         rows = np.bincount(cells, minlength=count).astype(np.int64)
         if weights is None:
             weight = rows.astype(np.float64)
@@ -234,7 +290,8 @@ class CellMoments:
             # The gap has no effect in a cell where one side has no rows, even if it is not finite.
             apart = np.where(share_sq * (1 - share_sq) > 0, gap**2 * (self.weight_sq * share_sq), 0.0)
             spread = self.sum_of_squares + other.sum_of_squares + apart
-        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
+        parts = None if self.parts is None or other.parts is None else self.parts + other.parts
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, parts)
 
     def joined(self, cells: Integers, count: int) -> Self:
         """Return the moments of ``count`` larger cells; ``cells (c,)`` maps each cell to a larger one."""
@@ -258,12 +315,38 @@ class CellMoments:
         r"""Return the squared sampling error of ``mean``, shape ``(q, c)``.
 
         .. math:: SE^2 = \frac{n_c}{n_c - 1} \frac{\sum w_i^2 (f_i - m_c)^2}{W_c^2}
+
+        Of dependent rows, it is the sum of the squares of `influences`.
         """
+        if self.parts is not None:
+            squares = (self.influences() ** 2).sum(axis=1)
+            return np.where(self.weight > 0, squares, np.nan)
         few = self.rows < 2
         factor = np.where(few, np.nan, self.rows / np.where(few, 1, self.rows - 1))
         with ignore_fp_errors():
             about_mean = self.sum_of_squares + self.weight_sq * (self.mean_sq - self.mean) ** 2
             return np.asarray(about_mean * factor * _ratio(1.0, self.weight**2))
+
+    @property
+    def independent(self) -> Integers:
+        """Number of rows of each cell, or of parts with rows."""
+        return self.rows if self.parts is None else (self.parts[-1] > 0).sum(axis=0)
+
+    def influences(self) -> Floats:
+        r"""Return the influence ``(q, p, c)`` of each part of the units on the mean of each cell.
+
+        .. math:: \sqrt{\frac{p_c}{p_c - 1}} \sum_{i \in p} \frac{w_i (f_i - m_c)}{W_c}
+
+        with :math:`p_c` the number of parts with rows in the cell; NaN where there is only one.
+        """
+        assert self.parts is not None
+        several = self.independent
+        factor = np.sqrt(
+            np.divide(several, several - 1, out=np.full(len(several), np.nan), where=several > 1)
+        )
+        with ignore_fp_errors():
+            apart = self.parts[:-1] - self.mean[:, None] * self.parts[-1]
+            return np.where(self.weight > 0, apart * (factor * _ratio(1.0, self.weight)), 0.0)
 
 
 def _cell_means(values: Floats, cells: Integers, weights: Floats | None, total: Floats) -> Floats:
@@ -289,3 +372,19 @@ def _merged_cell_means(one: Floats, other: Floats, share: Floats) -> Floats:
 
 def _ratio(one: Floats | float, other: Floats) -> Floats:
     return np.divide(one, other, out=np.zeros_like(other), where=other > 0)
+
+
+def squared_deviations(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
+    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
+    # C order: the order of additions must not depend on the memory layout of the outputs.
+    centered = np.subtract(outputs, mean[..., None], order="C")
+    if not (squares == 1.0).all():
+        centered *= np.sqrt(squares)
+    return np.asarray(np.einsum("ogi,ogi->og", centered, centered))
+
+
+def linearized_error(spread: Floats, rows: int, total: float) -> Floats:
+    """Return the linearized standard error of a weighted mean, NaN if there is only one row."""
+    if rows < 2:
+        return np.full_like(spread, np.nan)
+    return np.asarray(np.sqrt(spread * (rows / (rows - 1))) / total)

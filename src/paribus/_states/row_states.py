@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from paribus._contracts import Array, Floats, Integers
-from paribus._data.rows import sample_numbers
+from paribus._data.samples import UnitRows, sample_numbers
 from paribus._data.summary import distinct_of, quantiles
 from paribus._states.moments import CellMoments
 
@@ -51,6 +51,12 @@ class SampledRows:
         counted = np.ones(len(numbers)) if weights is None else weights
         chosen = sample_numbers(numbers, SEED, most)
         return cls(most, numbers[chosen], values[:, chosen], counted[chosen])
+
+    @classmethod
+    def of_units(cls, rows: UnitRows) -> Self:
+        """Return the rows of sampled units."""
+        order = np.argsort(rows.numbers)
+        return cls(rows.most, rows.numbers[order], rows.values[:, order], rows.weights[order])
 
     def merge(self, other: Self) -> Self:
         """Return a sample of the rows of both."""

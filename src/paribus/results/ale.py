@@ -48,6 +48,8 @@ class AccumulatedLocalEffect(Result, RefitMixin):
     covariance : ndarray of shape (n_outputs, g0, g0) or None
         Sampling covariance of the values, for standard errors of differences; see `contrast`. None for two
         features, and for very many values.
+    share_covariance : ndarray of shape (g0, g0) or None
+        With ``units``, the sampling covariance of the shares of the data near the values.
     order : tuple of str
         How the categories of each axis were put in order; empty for numbers.
     strength : float
@@ -91,6 +93,7 @@ class AccumulatedLocalEffect(Result, RefitMixin):
     provenance: Provenance
     by_model: ModelSpread | None = nested(optional=True, default=None)
     covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
+    share_covariance: Floats | None = array("share", "other_share", optional=True, default=None)
 
     def _check(self) -> None:
         check_covariance(self)

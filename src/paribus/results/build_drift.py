@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._models.scoring.losses import log_losses, right_classes
-from paribus._states import Moments
+from paribus._evaluators.performance.influences import metric_influences
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import percent
 from paribus._typing import ErrorBasis, Presence
@@ -35,6 +34,7 @@ from paribus.results.drift import (
     why_no_rows,
 )
 from paribus.results.partial_dependence import PartialDependence
+from paribus.results.transforms import moments_of
 
 if TYPE_CHECKING:
     from paribus.results.explanation import Explanation
@@ -51,7 +51,7 @@ SOME_ROWS = (
     "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
-PAIRED = "those of losses, accuracy, R² and AUC are of differences row by row"
+PAIRED = "those of losses, accuracy, R², AUC and ratios are of differences row by row"
 STEPS = 20  # toward the level of a change
 
 
@@ -212,8 +212,8 @@ def _rows(old: Explanation, new: Explanation, same_data: bool) -> RowDrift | Non
     change = two.predicted - one.predicted
     largest = np.abs(change).max(axis=1, keepdims=True)
     unit = np.where(largest > 0, largest, 1.0)  # in which no square overflows
-    squares = Moments.of(np.square(change / unit)[None], one.weights / one.weights.max())
-    typical, error = np.sqrt(squares.mean[0]), squares.standard_error()[0]
+    squares = moments_of(np.square(change / unit)[..., None], one.weights, one.units)
+    typical, error = np.sqrt(squares.mean[:, 0]), squares.standard_error()[:, 0]
     error = np.where(typical > 0, error / (2 * typical), error)
     numbers = (part * unit[:, 0] for part in (typical, error))
     return RowDrift(one.rows, old.output_names, change, one.weights, *numbers)
@@ -278,50 +278,14 @@ def _metrics(
 
 
 def _influences(kept: RowPredictions, outputs: tuple[str, ...]) -> dict[tuple[str, str | None], Floats]:
-    """Return the influence of each kept row on metrics, up to a factor and times its weight.
-
-    Deviances and ratios, which are missing here, are not paired.
-    """
+    """Return the influence of each kept row, or unit of rows, on metrics other than deviances."""
     assert kept.observed is not None
-    observed, predicted = kept.observed.T, kept.predicted.T
-    everything = (None, observed, predicted)
-    single = ((output, observed[:, [o]], predicted[:, [o]]) for o, output in enumerate(outputs))
-    influences: dict[tuple[str, str | None], Floats] = {}
-    for output, y, f in (everything, *single):
-        influences["log loss", output] = log_losses(y, f)
-        influences["accuracy", output] = right_classes(y, f)
-    for output, y, f in zip(outputs, kept.observed, kept.predicted, strict=True):
-        squared = np.square(y - f)
-        influences["root mean squared error", output] = squared
-        influences["mean absolute error", output] = np.abs(y - f)
-        influences["mean residual", output] = y - f
-        variance = np.square(y - np.average(y, weights=kept.weights))
-        unexplained = np.average(squared, weights=kept.weights) / np.average(variance, weights=kept.weights)
-        influences["R²", output] = unexplained * variance - squared
-        influences["AUC", output] = _auc_influence(y, f, kept.weights)
-    centered = {
-        key: kept.weights * (values - np.average(values, weights=kept.weights))
-        for key, values in influences.items()
-    }
-    return {key: values for key, values in centered.items() if np.isfinite(values).all()}
-
-
-def _auc_influence(observed: Floats, predicted: Floats, weights: Floats) -> Floats:
-    """Return the influence of each row on the AUC, by the placements of DeLong."""
-    order = np.argsort(predicted)
-    cases, others = weights * observed, weights * (1 - observed)
-    ranked = predicted[order]
-
-    def share_below(of: Floats) -> Floats:
-        """Return the share of some rows predicted lower than each row, ties counted half."""
-        sums = np.concatenate([[0.0], np.cumsum(of[order])])
-        ends = (np.searchsorted(ranked, predicted, side=side) for side in ("left", "right"))
-        return np.asarray(sum(sums[end] for end in ends) / 2 / of.sum())
-
-    below, above = share_below(others), 1 - share_below(cases)
-    auc = (cases @ below) / cases.sum()
-    case, other = (below - auc) / cases.sum(), (above - auc) / others.sum()
-    return np.asarray(observed * case + (1 - observed) * other)
+    found = metric_influences(kept.observed, kept.predicted, kept.weights)
+    names = {(name, None if o is None else outputs[o]): kept.weights * found[name, o] for name, o in found}
+    if kept.units is not None:
+        units = kept.units
+        names = {key: np.bincount(units, rows).astype(np.float64) for key, rows in names.items()}
+    return {key: influence for key, influence in names.items() if np.isfinite(influence).all()}
 
 
 def _paired_error(one: Metric, two: Metric, old: Floats, new: Floats) -> float:

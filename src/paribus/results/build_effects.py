@@ -16,7 +16,7 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest
 from paribus._evaluators.support import Support
 from paribus._grid import Axis, Grid
 from paribus._models import Model, rounding_notes
-from paribus._models.predictor import unsteady_notes
+from paribus._models.predictor import imputes, unsteady_notes
 from paribus._typing import StrengthBasis
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
@@ -42,6 +42,10 @@ LEAST_POINTS = 10  # points with rows that a strength needs
 SHOWN = 6  # categories that a note lists
 LEFT_OUT = ", which is left out"
 APART = "; the effect at missing is reported separately"
+IMPUTED = (
+    "the models replace missing values by a single imputation: intervals over refits do not include its "
+    "uncertainty, and are too narrow"
+)
 LOST_POINT = "the prediction is not finite at some points, so neither is their average"
 LOST_DIFFERENCE = (
     "a prediction, or a difference of two, is not finite at some points, so the effect is not either"
@@ -147,8 +151,10 @@ class EffectBuilder:
             notes=(*notes, *remarks),
             quantiles=spread,
             row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
+            row_units=estimate.row_units,
             by_model=by_model,
             covariance=without_level(estimate.covariance) if averaged else None,
+            share_covariance=estimate.share_covariance,
         )
 
     def _effect_notes(self, extrapolation: Extrapolation | None, ways: int) -> Iterator[Note]:
@@ -203,6 +209,7 @@ class EffectBuilder:
             notes=(*notes, *remarks),
             by_model=by_model,
             covariance=estimate.covariance,
+            share_covariance=estimate.share_covariance,
         )
 
     def marginal(
@@ -278,6 +285,8 @@ class EffectBuilder:
         if not np.isfinite(numbers).all():
             yield NoteCode.NOT_FINITE.note(reason=lost)
         yield from unsteady_notes(self.models, then)
+        if len(self.models) > 1 and any(map(imputes, self.models)):
+            yield NoteCode.ERROR_BASIS.note(reason=IMPUTED)
         if self.provenance.evaluator != "brute":
             yield from rounding_notes(self.models)
 

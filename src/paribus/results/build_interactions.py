@@ -71,6 +71,7 @@ class InteractionBuilder:
             variance=found.variance,
             main_effect=found.main,
             explained=found.explained,
+            p_values=found.p_values if len(self.models) == 1 else None,
             pairwise=found.pairwise,
             overall=found.overall,
             threeway=found.threeway,
@@ -79,12 +80,16 @@ class InteractionBuilder:
             strength_by_model=np.stack([ratio.strength for ratio in ratios]) if ratios else None,
         )
 
-    def importance(self) -> Importance:
-        """Return importance by effect: the standard deviation of partial dependence over the data."""
+    def importance(self) -> tuple[Importance, Floats]:
+        """Return importance by effect: the standard deviation of partial dependence over the data.
+
+        The second array has the standard errors of the squares that interactions add.
+        """
         assert self.statistics.left_out is not None
+        assert self.statistics.left_out.added_error is not None
         values, errors = _strengths(self.statistics.main)
         lost, lost_errors = _strengths(self.statistics.left_out)
-        return Importance(
+        importance = Importance(
             **self._named,
             kind="effect",
             unit=f"standard deviation of the effect ({self.models[0].scale})",
@@ -96,6 +101,7 @@ class InteractionBuilder:
             notes=tuple(self._call_notes()),
             by_model=np.stack([_strengths(one.main)[0] for one in self.every]) if self.every else None,
         )
+        return importance, self.statistics.left_out.added_error.reshape(values.shape)
 
     @property
     def _named(self) -> dict[str, Any]:

@@ -39,6 +39,9 @@ PARTS = (PartialDependence, AccumulatedLocalEffect, Marginal)
 ESTIMANDS = {PartialDependence: "PD", AccumulatedLocalEffect: "ALE", Marginal: "averages"}
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
+SHARED = (
+    "the groups have units in common: standard errors are the sum of theirs, an upper bound of those of units"
+)
 DISJOINT = "the groups have no row in common, so that the variances of their averages add"
 INDEPENDENT = (
     "standard errors are those of independent samples, as independent=True states; they do not hold if rows "
@@ -412,7 +415,8 @@ def difference_of(
     points = SharedPoints(values, missing=one.missing is not None and other.missing is not None)
     difference, missing_difference = points.split(_subtracted(pair, curve, points))
     if isinstance(one, PartialDependence) and basis == "row by row":
-        error = moments_of(_subtracted(pair, "individual", points), one.row_weights).standard_error()
+        rows = _subtracted(pair, "individual", points)
+        error = moments_of(rows, one.row_weights, one.row_units).standard_error()
     else:
         name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
         error = combined_error(basis, *(points.at(part, name) for part in pair))
@@ -493,7 +497,8 @@ def _error_basis(
     """
     same_rows = len({_rows_of(part) for part in pair}) == 1
     if _disjoint(*(part.provenance for part in pair)):
-        return "independent", DISJOINT
+        shared = any(part.provenance.shared_units for part in pair)
+        return ("upper bound", SHARED) if shared else ("independent", DISJOINT)
     check_independent(independent, same_rows, " and ".join(map(repr, names)))
     if independent:
         return "independent", INDEPENDENT

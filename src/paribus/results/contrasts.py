@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,9 +13,8 @@ from paribus._states.sums import ignore_fp_errors
 from paribus._text import at_value, number, with_error
 from paribus._typing import FrameBackend
 from paribus.errors import InputError, OptionError
-from paribus.results.curve_values import at_values, flat_points
+from paribus.results.curve_values import at_values, flat_points, share_variance
 from paribus.results.provenance import Provenance
-from paribus.results.refits import student_quantile
 from paribus.results.schema import array, labels, record
 from paribus.results.storage import Saveable
 from paribus.results.tidy import native
@@ -97,8 +97,7 @@ class Contrast(Saveable):
         """
         if not isinstance(level, (int, float)) or not 0 < level < 1:
             raise OptionError(f"level={level!r} must be a probability between 0 and 1, such as 0.95")
-        freedom = max(1, min(self.provenance.rows, self.provenance.standard_error_rows or 2) - 1)
-        width = student_quantile(level, freedom) * self.standard_error
+        width = self.provenance.error_quantile(level) * self.standard_error
         return np.stack([self.estimate - width, self.estimate + width])
 
     def to_frame(self, *, level: float = 0.95, backend: FrameBackend | None = None) -> Any:
@@ -162,15 +161,30 @@ def slope(effect: Curve) -> Contrast:
     """Return the average change of an effect per unit of its feature."""
     _check_single(effect, "slope()")
     at, unit = along_axis(effect, "slope()")
-    order, support = np.argsort(at, kind="stable"), effect.support
-    if len(support) == len(at):  # around grid values: half of it on each side, but for the ends
-        shares = support[order] / np.r_[1.0, np.full(len(at) - 2, 2.0), 1.0]
+    order, support, around_points = np.argsort(at, kind="stable"), effect.support, "ale" not in effect
+    ends = np.r_[1.0, np.full(len(at) - 2, 2.0), 1.0]  # half of the data of a point on each side, or all
+    if around_points:
+        shares = support[order] / ends
         support = shares[:-1] + shares[1:]
     support = support if support.any() else np.ones(len(at) - 1)
     per = support / support.sum() / np.diff(at[order])
     weights = np.zeros(len(at) + (effect.missing is not None))
     weights[order] = np.r_[0.0, per] - np.r_[per, 0.0]
-    return _combined(effect, weights, f"per {unit}")
+    result = _combined(effect, weights, f"per {unit}")
+    # The shares of the data vary with the rows, too: a row adds the slope next to its value.
+    average, _ = _points_of(effect)
+    assert average is not None
+    slopes = np.diff(average[:, order]) / np.diff(at[order])
+    if around_points:
+        slopes = (np.pad(slopes, [(0, 0), (1, 0)]) + np.pad(slopes, [(0, 0), (0, 1)])) / ends
+        slopes = slopes[:, np.argsort(order)]
+    apart = slopes - result.estimate[:, None]
+    if effect.missing is not None:  # rows without a value do not count
+        apart = np.pad(apart, [(0, 0), (0, 1)])
+    missing = 0.0 if effect.missing is None else effect.missing.support
+    with_value = effect.support.sum() / (effect.support.sum() + missing)
+    error = np.sqrt(result.standard_error**2 + share_variance(effect, apart) / with_value**2)
+    return replace(result, standard_error=error)
 
 
 def default_contrasts(effect: Curve) -> list[tuple[Any, Any]]:
@@ -247,7 +261,8 @@ def _combined(effect: Curve, weights: Floats, label: str) -> Contrast:
     own, error = weights[used], np.full(len(effect.output_names), np.nan)
     with ignore_fp_errors():
         if curves is not None:
-            moments = moments_of((curves[..., used] * own).sum(axis=-1)[..., None], effect.get("row_weights"))
+            rows = (curves[..., used] * own).sum(axis=-1)[..., None]
+            moments = moments_of(rows, effect.get("row_weights"), effect.get("row_units"))
             estimate, error = moments.mean[:, 0], moments.standard_error()[:, 0]
         elif effect.covariance is not None:
             pairs = effect.covariance[:, used[:, None], used]

@@ -210,6 +210,26 @@ def strengths_of(average: Floats, weights: Floats) -> Floats:
     return deviations(average, weights)
 
 
+def shares_of(effect: Any) -> Floats:
+    """Return the share of the data at each point of an effect, the missing value last."""
+    missing = [] if effect.missing is None else [effect.missing.support]
+    return data_shares(np.append(effect.support, missing))
+
+
+def share_variance(effect: Any, heights: Floats) -> Floats:
+    r"""Return the variance ``(o,)`` of :math:`\sum_g s_g u_g` due to the shares of the data at the points.
+
+    With the shares :math:`s` and heights :math:`u` ``(o, g)`` it is :math:`(\sum_g s_g u_g^2 - (\sum_g s_g
+    u_g)^2) / n` over n effective rows. The covariance of the shares of dependent rows is stored.
+    """
+    pairs = effect.get("share_covariance")
+    if pairs is not None:
+        return np.asarray(np.maximum(0.0, np.einsum("og,gh,oh->o", heights, pairs, heights)))
+    shares, weights = shares_of(effect), effect.provenance.weights
+    rows = effect.provenance.used_rows if weights is None else weights["effective_rows"]
+    return np.asarray(np.maximum(0.0, heights**2 @ shares - (heights @ shares) ** 2) / rows)
+
+
 def strength_errors(effect: PartialDependence) -> Floats:
     r"""Return the standard error ``(o,)`` of strengths, NaN without the covariance of the points.
 
@@ -219,20 +239,16 @@ def strength_errors(effect: PartialDependence) -> Floats:
     .. math:: \frac{1}{2 \sqrt V} \sqrt{4 \sum_{gh} s_g d_g C_{gh} s_h d_h
         + \frac{1}{n} \Bigl(\sum_g s_g d_g^4 - V^2\Bigr)}
 
-    of the averages, and of the distribution of the feature.
+    of the averages, and of the distribution of the feature (`share_variance`).
     """
     average, _, _ = flat_points(effect, effect.missing is not None)
     if average is None or effect.covariance is None:
         return np.full(len(effect.output_names), np.nan)
-    missing = [] if effect.missing is None else [effect.missing.support]
-    shares = data_shares(np.append(effect.support, missing))
-    weights = effect.provenance.weights
-    rows = effect.provenance.used_rows if weights is None else weights["effective_rows"]
+    shares = shares_of(effect)
     distance = average - (average @ shares)[:, None]
     variance = distance**2 @ shares
     of_averages = np.einsum("og,ogh,oh->o", distance * shares, effect.covariance, distance * shares)
-    of_rows = np.maximum(0.0, distance**4 @ shares - variance**2) / rows
-    error = np.sqrt(4 * np.maximum(0.0, of_averages) + of_rows)
+    error = np.sqrt(4 * np.maximum(0.0, of_averages) + share_variance(effect, distance**2))
     return np.asarray(error / np.where(variance > 0, 2 * np.sqrt(variance), np.inf))
 
 

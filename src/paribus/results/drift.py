@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import astuple, dataclass, fields
 from numbers import Real
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -368,7 +367,7 @@ class Drift(BarsMixin):
 
         .. math:: z_{1 - \alpha / 2K}, \qquad \alpha = 0.05
 
-        the quantile of a normal distribution for :math:`K` comparisons (Bonferroni): level, effects and
+        the quantile of Student's distribution for :math:`K` comparisons (Bonferroni): level, effects and
         interactions of every output. If nothing has changed, none of all exceeds it with a probability of at
         least 95 %. The typical change of an effect counts as one comparison, however many points its curve
         has: without a change :math:`T^2` is a quadratic form of normal errors whose tail, for given standard
@@ -381,7 +380,11 @@ class Drift(BarsMixin):
         """
         pairs = 0 if self.interactions is None else len(self.interactions.pairs)
         comparisons = len(self.output_names) * (1 + len(self.effects) + pairs)
-        return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (2 * comparisons))
+        return self._error_quantile(1 - (1 - CONFIDENCE) / comparisons)
+
+    def _error_quantile(self, level: float) -> float:
+        """Return the half width of an interval in standard errors, of the explanation with fewer rows."""
+        return max(provenance.error_quantile(level) for provenance in self.provenances.values())
 
     def above(self, bound: float, *, rows: float | None = None) -> list[Change]:
         """Return the changes that exceed a bound and are more than sampling error, in the order of `ranked`.
@@ -452,7 +455,7 @@ class Drift(BarsMixin):
         _check_bound("bound", bound)
         name = self.gated_metric(metric)
         gated = [metric for metric in self.metrics if metric.name == name]
-        errors = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(gated))
+        errors = self._error_quantile(1 - 2 * (1 - CONFIDENCE) / len(gated))
         return [
             loss
             for loss in gated

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._states.student import student_tail
 from paribus._text import at_value, count, with_error
-from paribus._typing import FrameBackend
+from paribus._typing import ErrorBasis, FrameBackend
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_values import centered_variance, data_shares
+from paribus.results.curve_values import centered_variance, combined_error, data_shares, share_variance
 from paribus.results.effects import Effects
 from paribus.results.groups import GroupedResults
 from paribus.results.partial_dependence import PartialDependence
@@ -79,7 +79,9 @@ class GroupComparison(Saveable):
     .. math:: D_x = \sum_z (1[z = x] - p_z) (PD^g_z - PD^h_z), \qquad
               SE_x^2 = v_x^T (C_g + C_h) v_x, \quad v_{xz} = 1[z = x] - p_z
 
-    because the rows of two groups are disjoint. Points are compared where both groups have rows. The grouping
+    because the rows of two groups are disjoint; the variance of the shares :math:`p` is added. If units have
+    rows in both groups, it is the sum of both errors, an upper bound. Points are compared where both groups
+    have rows. The grouping
     column itself, and groups of fewer than 30 rows, are not compared.
 
     Attributes
@@ -135,11 +137,12 @@ class GroupComparison(Saveable):
 
     def _bias_notes(self) -> Iterator[Note]:
         biases = [(label, *bias) for label, own in self.performance.items() for bias in own.residuals()]
-        limit = NormalDist().inv_cdf(1 - LEVEL / (2 * max(1, len(biases))))
+        level = 1 - LEVEL / max(1, len(biases))
+        limits = {label: own.provenance.error_quantile(level) for label, own in self.performance.items()}
         several = len({output for _, output, _, _ in biases}) > 1
         for label, output, mean, error in biases:
             errors = abs(mean) / error if error else 0.0
-            if errors > limit:
+            if errors > limits[label]:
                 yield NoteCode.GROUP_BIAS.note(
                     by=self.by,
                     group=label,
@@ -184,9 +187,7 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
         if name != effects.by:  # groups have different values of the grouping column
             curves = {label: effects[label][name] for label in effects if name in effects[label]}
             shares = data_shares(np.sum([curve.support for curve in curves.values()], axis=0))
-            several += _feature_differences(
-                {label: curve for label, curve in curves.items() if label in large}, shares
-            )
+            several += _feature_differences(curves, large, shares)
     adjusted = _holm(several)
     largest: dict[tuple[str, str], GroupDifference] = {}
     for one in sorted(adjusted, key=lambda one: (not one.significant, -abs(one.difference))):
@@ -194,18 +195,24 @@ def compare_groups(effects: GroupedResults, performance: dict[str, Performance])
     return GroupComparison(effects, performance, tuple(largest.values()), len(several))
 
 
-def _feature_differences(curves: dict[str, PartialDependence], shares: Floats) -> Iterator[GroupDifference]:
-    """Yield the largest difference of each pair of groups, with a p-value adjusted for the points."""
-    centered = {label: _centered(curve, shares) for label, curve in curves.items()}
-    for group, reference in combinations(curves, 2):
+def _feature_differences(
+    curves: dict[str, PartialDependence], tested: set[str], shares: Floats
+) -> Iterator[GroupDifference]:
+    """Yield the largest difference of each pair of tested groups, with a p-value adjusted for the points."""
+    centered = {label: _centered(curve, shares) for label, curve in curves.items() if label in tested}
+    for group, reference in combinations(centered, 2):
         (one, first), (other, second) = centered[group], centered[reference]
+        freedom = min(curves[label].provenance.error_freedom for label in (group, reference))
+        basis: ErrorBasis = "upper bound" if curves[group].provenance.shared_units else "independent"
+        level_error = _level_error(one - other, shares, basis, curves.values())
         common = (curves[group].support > 0) & (curves[reference].support > 0)
         for o, output in enumerate(curves[group].output_names):
             apart = np.where(common, one[o] - other[o], np.nan)
             if not np.isfinite(apart).any():
                 continue
             at = int(np.nanargmax(np.abs(apart)))
-            error = float(np.sqrt(first[o, at] + second[o, at]))
+            error = combined_error(basis, np.sqrt(first[o, at]), np.sqrt(second[o, at]))
+            error = float(np.hypot(error, level_error[o]))
             size = float(np.nanmax(np.abs(curves[group].average[o]), initial=0.0))  # type: ignore[index]
             yield GroupDifference(
                 curves[group].feature_names[0],
@@ -215,7 +222,7 @@ def _feature_differences(curves: dict[str, PartialDependence], shares: Floats) -
                 curves[group].grid_values[0][at],
                 float(apart[at]),
                 error,
-                _p_value(float(apart[at]), error, size, int(common.sum())),
+                _p_value(float(apart[at]), error, size, int(common.sum()), freedom),
             )
 
 
@@ -228,14 +235,29 @@ def _centered(curve: PartialDependence, shares: Floats) -> tuple[Floats, Floats]
     return centered, centered_variance(curve.covariance[:, :points, :points], shares)
 
 
-def _p_value(difference: float, error: float, size: float, points: int) -> float:
+def _level_error(
+    difference: Floats, shares: Floats, basis: ErrorBasis, curves: Iterable[PartialDependence]
+) -> Floats:
+    """Return the error ``(o,)`` of the level of a difference ``(o, g)`` due to the shares of all groups."""
+    apart = np.nan_to_num(difference - (difference @ shares)[:, None])
+    total, error = sum(curve.support.sum() for curve in curves), np.zeros(len(difference))
+    for curve in curves if total > 0 else ():
+        missing = 0.0 if curve.missing is None else curve.missing.support
+        heights = apart if curve.missing is None else np.pad(apart, [(0, 0), (0, 1)])
+        share = (curve.support.sum() + missing) / total
+        error = combined_error(basis, error, share * np.sqrt(share_variance(curve, heights)))
+    return error
+
+
+def _p_value(difference: float, error: float, size: float, points: int, freedom: int) -> float:
     """Return the probability of so large a difference at any of the points, by chance."""
     if not np.isfinite(error):
         return float("nan")
     if abs(difference) <= ROUNDING * size:
         return 1.0
-    z = abs(difference) / error if error > 0 else np.inf
-    return float(min(1.0, 2 * points * NormalDist().cdf(-z)))
+    if not error > 0:
+        return 0.0
+    return min(1.0, points * student_tail(abs(difference) / error, freedom))
 
 
 def _holm(differences: Sequence[GroupDifference]) -> list[GroupDifference]:

@@ -99,6 +99,9 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     strength_by_model : ndarray of shape (m, p, n_outputs) or None
         For a list of models, the strength of each pair in each of them. All else is then the mean of the
         models' own statistics: mean squares, and :math:`H^2`.
+    p_values : ndarray of shape (k, n_outputs) or None
+        P-values of the test that y has no interaction of a feature with all others; 1 where the model has
+        none. None without ``y`` on the scale of predictions.
     explained : VarianceShares or None
         Share of the variance of the prediction that the curves of these features reproduce, and that their
         pairs add, with standard errors.
@@ -130,6 +133,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     provenance: Provenance
     strength_by_model: Floats | None = array("model", "pair", "output", default=None)
     explained: VarianceShares | None = nested("output", default=None)
+    p_values: Floats | None = array("feature", "output", default=None)
 
     def _check(self) -> None:
         positions = set(range(len(self.features)))

@@ -149,6 +149,9 @@ class RowPredictions(Record):
         Digest of each column of X by its name: of all columns in memory, of those that were read otherwise.
     weight_digest : str or None
         Digest of the weights; None without weights.
+    units : ndarray of int of shape (k,) or None
+        The unit of each row of the sample, as a number from 0; None if rows are independent. Whole units are
+        then sampled.
     """
 
     rows: int
@@ -161,3 +164,4 @@ class RowPredictions(Record):
     observed: Floats | None = array("output", "row")
     column_digests: dict[str, str]
     weight_digest: str | None
+    units: Integers | None = array("row", default=None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Floats, Kind
+from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus._typing import FrameBackend, StrengthBasis, TableKind
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note
@@ -75,6 +75,8 @@ class PartialDependence(Result, RefitMixin):
         Quantiles of the ICE curves over the rows, at each grid point.
     row_weights : ndarray of shape (n_rows,) or None
         Weights of the individual curves; None without weights or curves.
+    row_units : ndarray of int of shape (n_rows,) or None
+        The unit of each individual curve, as a number; None without ``units`` or curves.
     by_model : ModelSpread or None
         The curve of each model and the standard deviation between models, for a list of models.
     support : ndarray of shape (g0, g1, ...)
@@ -96,6 +98,9 @@ class PartialDependence(Result, RefitMixin):
     covariance : ndarray of shape (n_outputs, g0, g0) or None
         Sampling covariance of the points relative to their average, for standard errors of differences; see
         `contrast`. None for several features, with individual curves, and for very many points.
+    share_covariance : ndarray of shape (g0, g0) or None
+        With ``units``, the sampling covariance of the shares of the data at the points. Without, it follows
+        from the shares :math:`s` of n rows: :math:`(diag(s) - s s^T) / n`.
     feature_names, output_names : tuple of str
         Names of the axes and of the outputs.
     kinds : tuple of str
@@ -144,9 +149,11 @@ class PartialDependence(Result, RefitMixin):
     provenance: Provenance
     quantiles: IceQuantiles | None = nested(optional=True, default=None)
     row_weights: Floats | None = array("row", optional=True, default=None)
+    row_units: Integers | None = array("row", optional=True, default=None)
     by_model: ModelSpread | None = nested(optional=True, default=None)
     ranks: Floats | None = array(2, "grid", default=None)
     covariance: Floats | None = array("output", "point", "other_point", optional=True, default=None)
+    share_covariance: Floats | None = array("share", "other_share", optional=True, default=None)
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from paribus._grid import SPLITS
+from paribus._states.student import student_quantile
 from paribus._typing import GridResolution
 from paribus.errors import RefusalCode
 from paribus.meaning import Estimand, Refusal, Scale
@@ -14,6 +15,11 @@ from paribus.notes import Note, NoteCode
 from paribus.results.model_record import ModelRecord
 
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
+FEW_UNITS = 30  # of fewer, standard errors are uncertain by more than 13 %
+FEW = (
+    "standard errors come from {units} units only and are uncertain, most of all if units differ in size; "
+    "intervals use Student's distribution with {freedom} degrees of freedom"
+)
 # Source of rows: number of files, version of a table, path of the first file (any characters), row groups.
 TABLE = r"(?: of (?:Delta|Iceberg) \w+ \d+)?"
 FILES = re.compile(rf"((?:[\d,]+ Parquet files?{TABLE} from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
@@ -87,6 +93,10 @@ class Provenance:
         without trial calls.
     standard_error_rows : int
         Number of rows used for standard errors: all, or a fixed sample.
+    standard_error_units : int or None
+        Number of units of dependent rows among them; None if rows are independent.
+    shared_units : bool
+        Whether some units of a group have rows in other groups, too.
     block_rows, threads, max_memory : int
         Block size, number of threads and memory bound of the computation.
     verified_difference : float or None
@@ -139,6 +149,8 @@ class Provenance:
     verified_difference: float | None
     seconds: float
     group: str | None = None
+    standard_error_units: int | None = None
+    shared_units: bool = False
 
     def __post_init__(self) -> None:
         """Take plain words for the values they are."""
@@ -153,6 +165,20 @@ class Provenance:
     def at_splits(self) -> bool:
         """Whether the grid has a point on each side of every split of the trees of the model."""
         return self.grid_resolution == SPLITS
+
+    def error_quantile(self, level: float = 0.95) -> float:
+        """Return the number of standard errors from an estimate to the ends of its interval.
+
+        It is a quantile of Student's distribution. Degrees of freedom are those of the rows or units behind
+        the errors.
+        """
+        return float(student_quantile(level, self.error_freedom))
+
+    @property
+    def error_freedom(self) -> int:
+        """Degrees of freedom of the standard errors: one less than the rows or units that they come from."""
+        rows = min(self.used_rows, self.standard_error_rows or 2)
+        return max(1, (self.standard_error_units or rows) - 1)
 
     @property
     def used_rows(self) -> int:
@@ -250,9 +276,18 @@ def brute_lines(provenance: Provenance) -> list[str]:
     return [f"brute force, because {one}" for one in reasons[:1]]
 
 
+def few_unit_notes(provenance: Provenance) -> list[Note]:
+    """Return a note if standard errors come from few units."""
+    units = provenance.standard_error_units
+    if units is None or units >= FEW_UNITS:
+        return []
+    reason = FEW.format(units=units, freedom=provenance.error_freedom)
+    return [NoteCode.ERROR_BASIS.note(reason=reason)]
+
+
 def skipped_notes(provenance: Provenance) -> list[Note]:
-    """Return notes about what was left out of X: files that could not be read, columns without a use."""
-    notes, skipped, unused = [], provenance.skipped, provenance.unused_columns
+    """Return notes on what was left out of X, such as unreadable files, and on errors from few units."""
+    notes, skipped, unused = few_unit_notes(provenance), provenance.skipped, provenance.unused_columns
     if skipped:
         notes.append(NoteCode.FILES_SKIPPED.note(count=len(skipped), files=skipped))
     if unused:

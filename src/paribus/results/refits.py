@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._states.student import student_quantile
 from paribus.errors import OptionError
 from paribus.results.curve_parts import ModelSpread
 
 LEVEL = 0.95  # of the interval in plots
-NODES, STEPS = 48, 60  # of the integral of Student's density, and of Newton's method
-MANY = 1e4  # degrees of freedom from which the first terms of an expansion about the normal quantile suffice
 
 
 class RefitMixin:
@@ -118,30 +116,3 @@ def half_width(
         error = refits if rows is None else np.hypot(rows, refits)
         freedom = (models - 1) * (error / refits) ** 4
         return np.asarray(error * student_quantile(level, freedom))
-
-
-def student_quantile(level: float, freedom: Any) -> Floats:
-    r"""Return t with :math:`P(|T| \le t)` equal to a level, for degrees of freedom of any shape.
-
-    With :math:`T = \sqrt \nu \tan \Theta` the density of the angle is proportional to :math:`\cos^{\nu - 1}`.
-    It decreases, so that Newton's steps from below the quantile do not pass it.
-
-    >>> student_quantile(0.95, [1, 4.0, np.inf]).round(2).tolist()
-    [12.71, 2.78, 1.96]
-    """
-    degrees = np.nan_to_num(np.asarray(freedom, dtype=np.float64), nan=np.inf, posinf=np.inf)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    found = np.asarray(z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2))
-    nu = degrees[degrees < MANY]
-    whole = np.array([math.exp(math.lgamma(one / 2) - math.lgamma((one + 1) / 2)) for one in nu])
-    whole *= math.sqrt(math.pi) / 2
-    angle = level * whole
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    for _ in range(STEPS):
-        below = angle / 2 * (weights @ np.cos(np.outer((nodes + 1) / 2, angle)) ** (nu - 1))
-        step = (level * whole - below) / np.cos(angle) ** (nu - 1)
-        angle += step
-        if (np.abs(step) <= 1e-14 * angle).all():
-            break
-    found[degrees < MANY] = np.sqrt(nu) * np.tan(angle)
-    return found

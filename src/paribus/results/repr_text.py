@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -346,6 +346,8 @@ def _interactions(result: HStatistics) -> Iterator[str]:
         )
     if result.explained is not None:
         yield from filter(None, [explained_text(result.explained, result.output_names)])
+    if result.p_values is not None:
+        yield tested_text(result.p_values, result.feature_names)
     yield from table_lines(pair_columns(result), SHOWN)
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
@@ -353,6 +355,16 @@ def _interactions(result: HStatistics) -> Iterator[str]:
     if result.threeway is not None:
         yield from table_lines(pair_columns(result, "threeway"), TRIPLES)
     yield from _how(p, _error_rows(p))
+
+
+TESTED = 0.05  # probability of a false statement that y has an interaction of a feature
+
+
+def tested_text(p_values: Floats, names: Sequence[str]) -> str:
+    """Return which features interact in the target, by Bonferroni's method over features and outputs."""
+    smallest = p_values.min(axis=1) * p_values.size
+    listed = ", ".join(name for name, p in zip(names, smallest.tolist(), strict=True) if p < TESTED)
+    return f"interactions that y supports, of each feature with all others: {listed or 'none'}"
 
 
 def pair_columns(result: HStatistics, statistic: Statistic = "pairwise") -> dict[str, Any]:
@@ -363,8 +375,10 @@ def pair_columns(result: HStatistics, statistic: Statistic = "pairwise") -> dict
 
 
 def _error_rows(p: Provenance) -> str:
-    fewer = p.standard_error_rows < p.used_rows
-    return f"; standard errors from {p.standard_error_rows:,} of them" if fewer else ""
+    units = "" if p.standard_error_units is None else f" in {count(p.standard_error_units, 'unit')}"
+    if p.standard_error_rows < p.used_rows:
+        return f"; standard errors from {p.standard_error_rows:,} of them{units}"
+    return f"; standard errors from {p.standard_error_units:,} units" if units else ""
 
 
 def _importance(result: Importance) -> Iterator[str]:

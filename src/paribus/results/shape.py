@@ -167,7 +167,7 @@ class Shapes(tuple[Shape, ...]):
         return max(own, key=lambda shape: np.nan_to_num(shape.range), default=None)
 
 
-NOISE = 2.0  # paired standard errors that a movement must exceed to count,
+NOISE = 2.0  # paired standard errors that a movement must exceed to count; more if few rows give them,
 WIGGLE = 0.05  # and share of the range: less cannot be seen beside the rest of the curve
 STEP_MOVEMENT = 0.8  # share of a movement that its steps make up,
 STEP_WIDTH = 0.25  # within so small a share of the axis,
@@ -323,13 +323,18 @@ class ShapedCurve:
         return np.sqrt(np.maximum(0.0, np.nan_to_num(own[:, None] + own - 2 * self.covariance)))
 
     @cached_property
+    def noise(self) -> float:
+        """Standard errors that a movement must exceed to count."""
+        return max(NOISE, self.effect.provenance.error_quantile())
+
+    @cached_property
     def least(self) -> float:
         """The smallest difference that is not rounding."""
         return float(ROUNDING * np.abs(self.heights[self.finite]).max(initial=0.0))
 
     def moves(self, one: int, other: int, wiggle: float) -> bool:
         """Return whether the difference of two points counts."""
-        noise = NOISE * float(self.errors[one, other])
+        noise = self.noise * float(self.errors[one, other])
         return bool(abs(self.heights[other] - self.heights[one]) > max(self.least, wiggle, noise))
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Floats
+from paribus._contracts import NOMINAL, Array, Floats, Integers
+from paribus._data.samples import means_of_units
 from paribus._states import Moments, curve_quantiles
 from paribus._text import at_point
 from paribus.errors import OptionError, did_you_mean
@@ -82,14 +83,14 @@ def transformed(
     )
     mean, wanted, spread = average, effect.quantiles, effect.by_model
     if curves is not None:
-        moments = moments_of(curves, effect.row_weights)
+        moments = moments_of(curves, effect.row_weights, effect.row_units)
         mean, error = (moments.mean, None) if average is None else (average, moments.standard_error())
         if wanted is not None:
             quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
     # Along the paths of the training data there are no curves of rows.
     elif effect.provenance.estimand is not Estimand.PATH_DEPENDENT:
         remedy = NO_CURVES if models is None else NO_ROWS
-        notes += (NoteCode.NO_STANDARD_ERROR.note(what=what, remedy=remedy),)
+        notes += (NoteCode.ERROR_BASIS.note(reason=f"{what} have no standard error; {remedy}"),)
     every, apart = (average, error, curves, quantiles, models), missing is not None
     at_points, last = zip(*(split_points(each, effect.support.shape, apart) for each in every), strict=True)
     average, error, curves, values, models = at_points
@@ -98,7 +99,7 @@ def transformed(
     by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4], spread.strengths)
     if missing is not None:
         missing = replace(missing, average=last[0], standard_error=last[1], individual=last[2])
-    kept = (note for note in effect.notes if note.code is not NoteCode.NO_STANDARD_ERROR)
+    kept = (note for note in effect.notes if note.code is not NoteCode.ERROR_BASIS)
     assert mean is not None
     return replace(
         effect,
@@ -116,12 +117,17 @@ def transformed(
     )
 
 
-def moments_of(curves: Floats, weights: Floats | None) -> Moments:
-    """Return the moments of curves ``(o, n, g)``, rows of weight zero left out."""
+def moments_of(curves: Floats, weights: Floats | None, units: Integers | None) -> Moments:
+    """Return the moments of curves ``(o, n, g)`` of rows or their units, rows of weight zero left out."""
     lines = curves.transpose(0, 2, 1)
-    if weights is None:
-        return Moments.of(lines, None)
-    return Moments.of(lines[..., weights > 0], weights[weights > 0] / weights.max())
+    if weights is not None:
+        counted = weights > 0
+        lines, weights = lines[..., counted], weights[counted] / weights.max()
+        units = None if units is None else units[counted]
+    if units is not None:
+        weights = np.ones(len(units)) if weights is None else weights
+        lines, weights = means_of_units(lines, weights, np.unique(units, return_inverse=True)[1])
+    return Moments.of(lines, weights)
 
 
 def _positions(effect: PartialDependence, at: Any) -> tuple[int, ...]:

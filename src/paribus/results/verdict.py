@@ -22,6 +22,7 @@ from paribus.results.importance import Importance
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import RATIO, RESIDUAL, Metric, Performance, residual_errors
+from paribus.results.provenance import Provenance
 from paribus.results.regions import Regions
 from paribus.results.schema import Record, record
 from paribus.results.shape import Monotonicity, Shape, lone_extremes
@@ -63,7 +64,12 @@ SKILL = {
 }
 
 
-def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
+def noise_of(provenance: Provenance) -> float:
+    """Return the standard errors that a difference must exceed: more if few rows or units give them."""
+    return max(NOISE, provenance.error_quantile())
+
+
+def direction_notes(shapes: tuple[Shape, ...], noise: float = NOISE) -> Iterator[Note]:
     """Yield notes on curves that move against a declared or their prevailing direction.
 
     Without a declared one, these are all curves that turn back visibly, whatever their shape is called: a
@@ -75,7 +81,7 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
         ranges[shape.output] = max(shape.range, ranges.get(shape.output, 0.0))
     for shape in shapes:
         course = shape.monotonicity
-        if course is None or course.violation <= SINGLE * shape.range or _within_noise(course):
+        if course is None or course.violation <= SINGLE * shape.range or _within_noise(course, noise):
             continue
         values = {
             "feature": shape.feature,
@@ -98,8 +104,8 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
             yield NoteCode.DIRECTION_REVERSED.note(shape=shape.text, moves=moves, **values)
 
 
-def _within_noise(course: Monotonicity) -> bool:
-    return bool(np.isfinite(course.standard_error) and course.violation <= NOISE * course.standard_error)
+def _within_noise(course: Monotonicity, noise: float) -> bool:
+    return bool(np.isfinite(course.standard_error) and course.violation <= noise * course.standard_error)
 
 
 def support_notes(effects: Effects[PartialDependence]) -> Iterator[Note]:
@@ -176,7 +182,7 @@ def interaction_notes(interactions: HStatistics, importance: Importance) -> Iter
     for place, name in enumerate(interactions.feature_names):
         joint, own = float(together[place]), float(alone[place])
         share = joint / (joint + own) if joint + own > 0 else 0.0
-        noise = NOISE * float(np.nan_to_num(error[place]))
+        noise = noise_of(interactions.provenance) * float(np.nan_to_num(error[place]))
         if share < mostly or joint < max(NOTABLE * variance, noise):
             continue
         yield NoteCode.HIDDEN_INTERACTION.note(
@@ -294,7 +300,7 @@ def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]
     if not looked:
         return
     tail = 1 - NormalDist().cdf(ERRORS)
-    bound = -NormalDist().inv_cdf(tail / looked)
+    bound = averages.provenance.error_quantile(1 - 2 * tail / looked)
     for one in cells:
         off = (one.ratio > bound) & (np.abs(one.residual) > VISIBLE * deviation[:, None])
         if off.any():
@@ -307,7 +313,7 @@ def skill_notes(performance: Performance) -> Iterator[Note]:
     for metric in performance.metrics:
         if metric.name in SKILL:
             error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
-            if metric.value - metric.constant <= NOISE * error:
+            if metric.value - metric.constant <= noise_of(performance.provenance) * error:
                 yield NoteCode.NO_SKILL.note(
                     metric=metric.name,
                     output=_output_of(metric, performance),
@@ -458,7 +464,12 @@ class Parts:
     def notes(self) -> list[Note]:
         """Return all notes, those that only the parts together show last."""
         notes = [note for part in self.results for note in part.notes if not _extrapolates_little(note)]
-        notes += [*direction_notes(self.shapes), *support_notes(self.effects), *extreme_notes(self.effects)]
+        noise = noise_of(self.effects.provenance)
+        notes += [
+            *direction_notes(self.shapes, noise),
+            *support_notes(self.effects),
+            *extreme_notes(self.effects),
+        ]
         notes += comparison_notes(self.effects, self.ale, self.unit)
         notes += strength_notes(self.effects, self.importance)
         if self.interactions is not None:

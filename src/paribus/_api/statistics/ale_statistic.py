@@ -21,7 +21,8 @@ from paribus._api.run import (
 )
 from paribus._api.statistics.axis_options import AxisOptions, Groups, quantile_notes
 from paribus._contracts import Array
-from paribus._data.rows import MOST_FEW, Rows, head_rows
+from paribus._data.rows import Rows
+from paribus._data.samples import MOST_FEW, head_rows
 from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.ale.accumulate import AleEstimate, AleRequest
 from paribus._evaluators.ale.ale_grid import SAMPLED, AleBins, AleGrid, bins_of, similar_order
@@ -128,7 +129,7 @@ class AleStatistic(Statistic):
 
     def _request(self, context: RunContext, grids: tuple[AleGrid, ...]) -> AleRequest:
         """Return the request for all grids."""
-        return AleRequest(grids, "average", **context.of_rows())
+        return AleRequest(grids, "average", **context.of_rows(), sample=context.unit_sample())
 
     def _result(
         self,

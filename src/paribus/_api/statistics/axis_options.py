@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from paribus._api.run import RunContext
 from paribus._contracts import Array
 from paribus._data.column_groups import one_hot_groups
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
+from paribus._data.rows import Rows
 from paribus._data.summary import Summary, SummarySpec
 from paribus._data.table import Table
 from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
@@ -21,6 +23,9 @@ from paribus._models.preprocessing.raw_splits import split_sides
 from paribus._text import shown_of
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
+
+if TYPE_CHECKING:
+    from paribus._data.scan.open import Background
 
 NAMED = 3  # features that a note lists
 Groups = tuple[tuple[int, ...], ...]
@@ -158,6 +163,36 @@ def one_hot_notes(grids: Sequence[Grid], table: Table) -> list[tuple[Note, ...]]
         by_feature |= dict.fromkeys(group, note)
     owners = [grid.axes[0].feature for grid in grids]
     return [(by_feature[j],) if j in by_feature else () for j in owners]
+
+
+# Names of columns that identify units: ending in id, or nouns of units.
+IDENTIFIER = re.compile(
+    r"(^|[_ .-])(id|key|uuid|number|nr|no)$|[a-z](Id|ID|Key|Nr)$"
+    r"|^(account|client|customer|hospital|household|patient|person|policy|subject|user|vehicle)s?$",
+    re.ASCII,
+)
+FEWEST_UNITS, FEWEST_ROWS = 10, 1.5  # units, and rows of each on average, of a column that identifies units
+
+
+def unit_notes(rows: Background) -> tuple[Note, ...]:
+    """Return a note on the first column of X that looks like an identifier of units of several rows."""
+    if not isinstance(rows, Rows) or rows.units is not None:
+        return ()
+    table = rows.table if rows.given is None else rows.given
+    for position, name in enumerate(table.names):
+        if not IDENTIFIER.search(name):
+            continue
+        try:
+            column = table.column(position)
+        except FeatureError:  # an unsupported type
+            continue
+        if column.kind not in ("integer", "string", "category"):
+            continue
+        units = len(column.factorized()[1])
+        if units >= FEWEST_UNITS and len(column.values) >= FEWEST_ROWS * units:
+            size = len(column.values) / units
+            return (NoteCode.REPEATED_UNITS.note(feature=name, rows=size, remedy=repr(name)),)
+    return ()
 
 
 def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], Array]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_estimate
 from paribus._api.run import (
+    SAMPLE,
     STRONGEST_PAIRS,
     Fact,
     ModelEstimates,
@@ -20,7 +21,13 @@ from paribus._api.run import (
     each_model,
     evaluate_model,
 )
-from paribus._api.statistics.axis_options import AxisOptions, Groups, one_hot_notes, quantile_notes
+from paribus._api.statistics.axis_options import (
+    AxisOptions,
+    Groups,
+    one_hot_notes,
+    quantile_notes,
+    unit_notes,
+)
 from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
 from paribus._evaluators.planner import largest_difference
@@ -38,7 +45,6 @@ VARIED = "features that can be varied"  # name of a fact: positions of supported
 CURVES = "curves"  # name of a fact: each grid with its estimate and support
 QUANTILE_BYTES = 500_000_000  # memory for predictions of which quantiles are computed, without max_memory
 QUANTILE_SHARE = 4  # with max_memory, they get max_memory divided by this
-SAMPLE = 4_096  # sampled rows for standard errors, whose relative error is then about 1 %
 LEAST_SAMPLE = 1_024  # sampled rows if there are many points, for errors of about 2 %
 GROUP_SAMPLE = 256  # sampled rows of each of many groups, for errors of about 4 %
 SAMPLED_POINTS = 2**19  # points of the curves of all sampled rows, above which there are fewer rows
@@ -97,6 +103,7 @@ class EffectsStatistic(Statistic):
         hints: list[tuple[Note, ...]] = [()] * len(grids)
         if self.axes.skip and context.parent is None:
             hints = one_hot_notes(grids, context.rows.head_sample(SEED))
+            hints[0] = (*hints[0], *unit_notes(context.rows))
         remarks = [sum(each, ()) for each in zip(placed, hints, strict=True)]
         verified = [self._verified(context, one, grids) for one in estimated]
         names = context.data.header.names

@@ -21,7 +21,7 @@ from paribus._api.run import (
     lockstep,
 )
 from paribus._api.statistics.effects_statistic import EffectsStatistic
-from paribus._api.statistics.interaction_statistic import InteractionStatistic
+from paribus._api.statistics.interaction_statistic import CrossedImportance, InteractionStatistic
 from paribus._contracts import Floats
 from paribus._data.column_groups import GroupedTable, owners_of
 from paribus._data.summary import SummarySpec
@@ -64,17 +64,19 @@ class StrengthStatistic(Statistic):
         curves, interactions = yield from lockstep(
             [self.curves.evaluate(context), self.interactions.evaluate(context)]
         )
-        return lambda: importance_of(curves(), interactions())
+        return lambda: importance_of(curves(), interactions()[1])
 
 
 @ignore_fp_errors()
-def importance_of(effects: Effects[PartialDependence], crossed: Importance) -> Importance:
+def importance_of(effects: Effects[PartialDependence], found: CrossedImportance) -> Importance:
     r"""Return the importance of features: the strengths of their curves.
 
-    ``crossed`` has the strengths :math:`s`, the importance with interactions :math:`t` and the errors of
-    rows that are crossed with each other, or of all rows. With the strength :math:`S` of the curve, the
-    importance with interactions is :math:`\sqrt{S^2 + t^2 - s^2}`: interactions are added to the curve.
+    ``found`` has the strengths :math:`s`, the importance with interactions :math:`t` and the errors of rows
+    that are crossed with each other, or of all rows. With the strength :math:`S` of the curve, the importance
+    with interactions is :math:`\sqrt{S^2 + t^2 - s^2}`: interactions are added to the curve. If fewer rows
+    are crossed, its variance is that of both terms, as if they were independent.
     """
+    crossed, added_error = found
     assert crossed.with_interactions is not None
     strengths = np.array([effects[name].strengths for name in crossed.feature_names])
     strengths = strengths.reshape(crossed.values.shape)
@@ -84,14 +86,18 @@ def importance_of(effects: Effects[PartialDependence], crossed: Importance) -> I
     if by_model is not None:
         spreads: Any = (effects[name].by_model for name in crossed.feature_names)
         by_model = np.stack([spread.strengths for spread in spreads], axis=1).reshape(by_model.shape)
-    error = crossed.standard_error
+    error, joint_error = crossed.standard_error, crossed.standard_error_with_interactions
     if crossed.provenance.used_rows < effects.provenance.used_rows:  # their errors are of fewer rows
         error = np.array([strength_errors(effects[name]) for name in crossed.feature_names])
+        error = error.reshape(strengths.shape)
+        joint_error = np.hypot(2 * strengths * error, added_error)
+        joint_error /= np.where(with_interactions > 0, 2 * with_interactions, np.inf)
     return replace(
         crossed,
         values=strengths,
         standard_error=error.reshape(strengths.shape),
         with_interactions=with_interactions,
+        standard_error_with_interactions=joint_error,
         by_model=by_model,
         provenance=replace(
             crossed.provenance,

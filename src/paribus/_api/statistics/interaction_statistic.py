@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from paribus._api.run import (
     each_model,
     evaluate_model,
 )
+from paribus._contracts import Floats
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._evaluators.interactions import InteractionStatistics
 from paribus._evaluators.interactions.requests import InteractionRequest
 from paribus._evaluators.planner import apart, within_rounding
+from paribus._models.scoring import Outcome, other_scale, outcome_of
 from paribus._typing import AUTO
 from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
@@ -37,6 +39,7 @@ from paribus.results.build_interactions import InteractionBuilder
 SUBSAMPLE = 500  # rows that are crossed with each other
 VERIFIED = 40  # rows on which the result is compared with brute force
 Pair = tuple[int, int]
+CrossedImportance = tuple[Importance, Floats]  # with the errors of the squares that interactions add
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,8 @@ class InteractionStatistic(Statistic):
     Rows that are crossed with each other are sampled unless ``every`` row is requested: ``predicted_rows`` if
     the model predicts them, and else ``crossed_rows``. ``paired``
     limits the features whose pairs are evaluated by crossing rows. ``with_importance`` returns both results.
-    ``varied`` names the fact that restricts the features. The strongest pairs are yielded as a fact.
+    ``varied`` names the fact that restricts the features. ``estimators`` are the models as the user passed
+    them, for the test of interactions with a target. The strongest pairs are yielded as a fact.
     """
 
     verb: str
@@ -64,6 +68,9 @@ class InteractionStatistic(Statistic):
     paired: int | None = None
     with_importance: bool = False
     varied: str | None = None
+    estimators: tuple[Any, ...] = ()
+
+    needs_target: ClassVar[bool] = True
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -159,7 +166,18 @@ class InteractionStatistic(Statistic):
             context.threads,
             context.memory_was_given,
             paired=self.paired if crossing else None,
+            outcome=self._outcome(context),
         )
+
+    def _outcome(self, context: RunContext) -> Outcome | None:
+        """Return the conversion of the target to numbers, None if predictions have another scale."""
+        if not context.data.n_targets or len(self.estimators) != 1 or not self.overall:
+            return None
+        (model,), (estimator,) = context.models, self.estimators
+        other = model.response == "predict" and other_scale(estimator) is not None
+        if other or model.response == "decision_function":
+            return None
+        return outcome_of(model, estimator, context.data.n_targets)
 
     def _crossed(self, context: RunContext, *, predicts: bool) -> Rows:
         """Return the rows that are crossed with each other."""
@@ -176,7 +194,7 @@ class InteractionStatistic(Statistic):
 
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None
-    ) -> HStatistics | Importance | tuple[HStatistics | None, Importance]:
+    ) -> HStatistics | Importance | tuple[HStatistics | None, CrossedImportance]:
         """Build the result."""
         provenance = self._provenance(context, estimated, verified)
         statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
@@ -189,7 +207,7 @@ class InteractionStatistic(Statistic):
         )
         if self.with_importance:
             return builder.h_statistics() if self.pairwise else None, builder.importance()
-        return builder.h_statistics() if self.pairwise else builder.importance()
+        return builder.h_statistics() if self.pairwise else builder.importance()[0]
 
     def _provenance(
         self, context: RunContext, estimated: list[ModelEstimates], verified: list[float] | None

@@ -107,7 +107,9 @@ class MarginalStatistic(Statistic):
         self, context: RunContext, grids: tuple[Grid, ...], outcome: Outcome | None
     ) -> MarginalRequest:
         """Return the request of one model."""
-        return MarginalRequest(grids, "average", **context.of_rows(), outcome=outcome)
+        return MarginalRequest(
+            grids, "average", **context.of_rows(), outcome=outcome, sample=context.unit_sample()
+        )
 
     def _result(
         self, context: RunContext, estimated: list[ModelEstimates], skipped: tuple[str, ...]

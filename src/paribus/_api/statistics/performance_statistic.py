@@ -108,7 +108,9 @@ class PerformanceStatistic(MarginalStatistic):
             note = NoteCode.METRIC_LEFT_OUT.note(metrics="all metrics", reason=why)
             return Performance((), (), (note,), provenance), ()
         measure, names = self._measure(model, request), model.output_names
-        estimate = measure.finish(estimated.state)
+        evaluator = estimated.plans[0].evaluator
+        assert isinstance(evaluator, CellMeans)
+        estimate = measure.finish(estimated.state, evaluator.predictions_in(estimated.state))
         features = [grid.axes[0].name for grid in request.grids]
         unit = context.rows.weight_scale
         metrics = (
@@ -137,12 +139,12 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
         assert isinstance(evaluator, CellMeans)
         each.append(evaluator.predictions_in(one.state))
     first, outputs = each[0], len(each[0].mean)
-    predicted = mean_of(np.stack([one.sample.values[:outputs] for one in each]))
-    deviation, weights = first.deviation, first.sample.weights
+    predicted = mean_of(np.stack([one.kept.values[:outputs] for one in each]))
+    deviation, weights = first.deviation, first.kept.weights
     if len(each) > 1:
         deviation = np.sqrt(Variances.of(predicted.T, weights).variance)
     columns, weight_digest = (context.sampled_from or context).rows.digests()
-    numbers = first.sample.numbers
+    numbers = first.kept.numbers
     if isinstance(rows, Rows) and rows.origin is not None:
         numbers = rows.origin[numbers]
     return RowPredictions(
@@ -153,9 +155,10 @@ def _row_predictions(context: RunContext, estimated: list[ModelEstimates]) -> Ro
         numbers,
         weights * rows.weight_scale,
         predicted,
-        first.sample.values[outputs:] if len(first.sample.values) > outputs else None,
+        first.kept.values[outputs : 2 * outputs] if len(first.kept.values) > outputs else None,
         columns,
         weight_digest,
+        first.units,
     )
 
 

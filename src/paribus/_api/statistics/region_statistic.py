@@ -27,7 +27,7 @@ from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._budget import FLOAT
 from paribus._contracts import Floats
-from paribus._data.rows import Rows
+from paribus._data.rows import Block, Rows
 from paribus._data.summary import Summary, SummarySpec
 from paribus._evaluators.cell_means import CellEstimate, CellMeans, MarginalRequest
 from paribus._evaluators.interactions.tree_interactions import pairs_sharing_path
@@ -52,6 +52,7 @@ from paribus._typing import AUTO
 from paribus.errors import FeatureError, MemoryBoundError, RefusalError
 from paribus.notes import Note, NoteCode
 from paribus.results import FeatureRegions, GroupedResults, Provenance, Region, Regions, RegionSplit
+from paribus.results.provenance import few_unit_notes
 from paribus.results.regions import region_text
 
 REGION_CURVES = "curves of regions"  # name of a fact
@@ -130,7 +131,11 @@ class RegionStatistic(Statistic):
             variance=variance,
             least_gain=ROUNDING * square,
         )
-        find = lambda number, curves: search.find(curves, shares[number], candidates[number])  # noqa: E731
+        block = Block(rows.table, rows.weights, 0)
+        points = [grid.nearest_point(block.column(grid.axes[0].feature)) for grid in grids]
+        find = lambda number, curves: search.find(  # noqa: E731
+            curves, shares[number], points[number], candidates[number]
+        )
         estimated = yield from self._from_curves(context, model, grids, find)
         facts = {**combine_facts([estimated]), "predictions": predictions + _predictions(estimated)}
         return FoundRegions(search, tuple(grids), tuple(estimated.estimates), facts, ranked)
@@ -236,6 +241,8 @@ class RegionStatistic(Statistic):
         search, every = found.search, context.rows.n_weighted
         searched = len(search.weights)
         facts = found.facts | {"standard_error_rows": int(search.measures.sum())}
+        if search.units is not None:
+            facts["standard_error_units"] = len(np.unique(search.units[search.measures]))
         if searched < every:
             facts |= {"sampled_rows": searched, "seed": self.seed}
         provenance = context.record(
@@ -244,7 +251,8 @@ class RegionStatistic(Statistic):
             points=sum(grid.n_points for grid in found.grids),
             rank_error=context.data.rank_error(self.wanted),
         )
-        notes = _sampled_notes(searched, every, self.seed, ranked=found.ranked)
+        sampled = _sampled_notes(searched, every, self.seed, ranked=found.ranked)
+        notes = (*sampled, *few_unit_notes(provenance))
         scale = context.rows.weight_scale
         features = [
             _feature(search, grid.names, estimate, curve.build(), scale, notes, provenance)

@@ -66,7 +66,7 @@ class ShareStatistic(Statistic):
         self, context: RunContext, lookups: tuple[CurveLookup, ...], rows: Rows, best: RegionCurves
     ) -> tuple[Floats, Floats]:
         """Return shares of curves and regions, with errors, for the rows in which regions were searched."""
-        positions = {lookup.axis.feature: number for number, lookup in enumerate(lookups)}
+        positions = {lookup.grid.axes[0].feature: number for number, lookup in enumerate(lookups)}
         position = positions[best.feature]
         regional = _regional(position, lookups[position], best.grouping, best.build())
         evaluator = CurveShares(context.models, lookups, regional)
@@ -76,7 +76,7 @@ class ShareStatistic(Statistic):
 def _lookup(grid: Grid, estimate: EffectEstimate, support: Support) -> CurveLookup:
     """Return the curve of a grid, with the weight of the rows around its points."""
     weights = np.append(support.points, support.missing) if grid.includes_missing else support.points
-    return CurveLookup(grid.axes[0], estimate.average, weights)
+    return CurveLookup(grid, estimate.average, weights)
 
 
 def _regional(
@@ -90,5 +90,5 @@ def _regional(
         average = region.average
         if region.missing is not None and region.missing.average is not None:
             average = np.concatenate([average, region.missing.average[:, None]], axis=1)
-        curves.append(CurveLookup(whole.axis, average, whole.weights))
+        curves.append(CurveLookup(whole.grid, average, whole.weights))
     return RegionalLookup(position, grouping, tuple(curves))

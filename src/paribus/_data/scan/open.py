@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 import xxhash
 
 from paribus._data.features import Header
-from paribus._data.rows import ONE_PART, Parts, PrioritySample, Rows, Sample, sample_of
+from paribus._data.rows import ONE_PART, Parts, Rows
+from paribus._data.samples import PrioritySample, Sample, UnitRows, sample_of
 from paribus._data.scan.listing import is_path
 from paribus._data.scan.model_table import ModelTable
 from paribus._data.scan.parquet import ParquetFiles, files_of, folder_columns, parquet_files, without_index
@@ -31,8 +32,9 @@ class ScannedRows:
 
     ``total`` and ``squares`` are the sums of the weights and of their squares, divided by ``weight_scale``
     and its square. ``heavy`` has the rows of highest priority by weight for each seed, None without weights.
-    ``some`` has the sampled rows that define bins. ``column_digests`` are those of the columns, then of the
-    weights, then of the target.
+    ``units`` has the sampled units of dependent rows for each seed, None if rows are independent. ``some``
+    has the sampled rows that define bins. ``column_digests`` are those of the columns, then of the weights,
+    then of the target.
     """
 
     reading: TableReader
@@ -42,6 +44,7 @@ class ScannedRows:
     total: float
     squares: float
     heavy: Mapping[int, PrioritySample] | None
+    units: Mapping[int, UnitRows] | None
     some: ModelTable
     column_digests: tuple[str, ...]
     in_memory: ClassVar[bool] = False
@@ -90,6 +93,8 @@ class ScannedRows:
 
     def sample(self, size: int, seed: int) -> Sample:
         """Sample rows for a sum of squares: all with positive weight, or ``size`` if there are more."""
+        if self.units is not None:
+            return self.units[seed].sample(size, 1.0, weighted=self.weighted)
         if self.heavy is None:
             return sample_of(self.n_rows, size, seed)
         heavy = self.heavy[seed]

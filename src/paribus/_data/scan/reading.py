@@ -16,9 +16,11 @@ from paribus._data.categories import recode
 from paribus._data.features import Header
 from paribus._data.frame import FrameTable
 from paribus._data.rows import ONE_PART, Block, InMemoryBlocks, Parts, UnchangedBlocks
+from paribus._data.samples import unit_keys
 from paribus._data.scan.model_table import ModelTable, ReadGroups
 from paribus._data.scan.source import Source, conformed, normal_schema, selected_schema
 from paribus._data.scan.streams import HEAD_ROWS, Stream, as_arrow, between
+from paribus._data.table import Column
 from paribus._text import count
 from paribus.errors import InputError, SourceError, TableError, WeightError
 
@@ -127,7 +129,8 @@ class TableReader:
     numbers of a cluster's partitions, and the total. ``categories`` are those the model knows for columns of
     plain values. Models refuse other categories in ``closed`` columns and treat them as missing in ``open``
     ones. ``aligned`` is the header of X, None if it has the columns ``names``. ``groups`` are groups of
-    columns that are one of ``columns`` each, or None. ``by`` is the column that defines groups of rows.
+    columns that are one of ``columns`` each, or None. ``by`` is the column that defines groups of rows, and
+    ``units`` that of the units of dependent rows.
     """
 
     source: Source
@@ -145,6 +148,7 @@ class TableReader:
     aligned: Header | None = None
     groups: ReadGroups | None = None
     by: str | None = None
+    units: str | None = None
 
     @property
     def header(self) -> Header:
@@ -154,7 +158,7 @@ class TableReader:
     @property
     def read(self) -> tuple[str, ...]:
         """Names of all columns that are read, each once."""
-        others = (name for name in (self.weight, self.by) if name is not None)
+        others = (name for name in (self.weight, self.by, self.units) if name is not None)
         own = self.columns if self.groups is None else self.groups.columns
         return (*dict.fromkeys((*own, *others, *self.target)),)
 
@@ -195,7 +199,9 @@ class TableReader:
     def unprepared(self) -> Self:
         """Return the reader of every column that is read, including weights and target, as it is."""
         columns = self.read
-        return replace(self, columns=columns, names=columns, target=(), aligned=None, groups=None, by=None)
+        return replace(
+            self, columns=columns, names=columns, target=(), aligned=None, groups=None, by=None, units=None
+        )
 
     def table(self, rows: pa.Table) -> ModelTable:
         """Return Arrow rows as a table of the model's columns."""
@@ -222,8 +228,9 @@ class TableReader:
         """Return Arrow rows as a block with weights and target."""
         weights = None if self.weight is None else self._weights(rows, start)
         target = self._target(rows, weights, start) if self.target else None
-        by = None if self.by is None else FrameTable(rows.select([self.by]), (self.by,)).column(0)
-        return Block(self.table(rows), weights, start, number=number, target=target, by=by)
+        by = None if self.by is None else _column_of(rows, self.by)
+        units = None if self.units is None else unit_keys(_column_of(rows, self.units))
+        return Block(self.table(rows), weights, start, number=number, target=target, by=by, units=units)
 
     def blocks(
         self, size: int, parts: Parts = ONE_PART, rows: int | None = None
@@ -272,6 +279,11 @@ class TableReader:
             if position >= 0:
                 rows = rows.set_column(position, name, recode(name, rows.column(position), categories))
         return rows
+
+
+def _column_of(rows: pa.Table, name: str) -> Column:
+    """Return one column of Arrow rows."""
+    return FrameTable(rows.select([name]), (name,)).column(0)
 
 
 def _place(row: int) -> str:

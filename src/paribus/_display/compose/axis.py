@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from textwrap import wrap
@@ -45,28 +45,23 @@ def height_axis(result: Effect, outputs: list[int]) -> PanelAxis:
     return PanelAxis(label, unit=scale.base if scale.is_probability else None)
 
 
-def value_text(name: str, value: float, error: float | None, error_name: str = "standard error") -> str:
+def value_text(name: str, value: float, error: float | None) -> str:
     """Return the text of a value in a hover text, with its error if that is known."""
     text = f"{name.replace(chr(10), ' ')} {number(value)}"
-    return text if error is None or not np.isfinite(error) else f"{text}, {error_name} {short_number(error)}"
+    if error is None or not np.isfinite(error):
+        return text
+    return f"{text}, standard error {short_number(error)}"
 
 
 def hover_texts(
-    texts: Iterable[str],
-    name: str,
-    values: Floats,
-    errors: Floats | None,
-    shares: Sequence[str] = (),
-    error_name: str = "standard error",
+    texts: Iterable[str], name: str, values: Floats, errors: Floats | None, shares: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return one hover text for each point: its name, its value with its error, and its share of the data."""
-    lines = []
+    hover = []
     for p, text in enumerate(texts):
-        error = None if errors is None else float(errors[p])
-        lines.append(
-            "\n".join([text, value_text(name, float(values[p]), error, error_name), *shares[p : p + 1]])
-        )
-    return tuple(lines)
+        value = value_text(name, float(values[p]), None if errors is None else float(errors[p]))
+        hover.append("\n".join([text, value, *shares[p : p + 1]]))
+    return tuple(hover)
 
 
 def shares(weights: Floats, whole: float) -> list[str]:
@@ -156,19 +151,24 @@ class FeatureAxis:
     def average(self, values: Floats) -> Floats:
         """Return the average ``(..., p)`` of values ``(..., g)`` over the categories at each position.
 
-        For standard errors it is an upper bound of the standard error of the average.
+        For standard errors it is an upper bound of the standard error of the average. It is NaN at a position
+        without categories.
         """
-        return self._pooled(values, _weighted_category_average)
+        averages = np.full((*values.shape[:-1], len(self.groups)), np.nan)
+        for p, group in enumerate(self.groups):
+            if len(group) == 1:
+                averages[..., p] = values[..., group[0]]
+            elif len(group):
+                weights = self.weights[group] if self.weights[group].any() else np.ones(len(group))
+                averages[..., p] = (values[..., group] * weights).sum(axis=-1) / weights.sum()
+        return averages
 
     def total(self, values: Floats) -> Floats:
         """Return the sum ``(..., p)`` of values ``(..., g)`` at each position."""
-        return self._pooled(values, lambda some, _: some.sum(axis=-1))
-
-    def _pooled(self, values: Floats, pool: Callable[[Floats, Floats], Floats]) -> Floats:
-        found = np.empty((*values.shape[:-1], len(self.groups)))
+        totals = np.empty((*values.shape[:-1], len(self.groups)))
         for p, group in enumerate(self.groups):
-            found[..., p] = pool(values[..., group], self.weights[group])
-        return found
+            totals[..., p] = values[..., group].sum(axis=-1)
+        return totals
 
     def positions(self, values: Array) -> Floats:
         """Return the positions of numbers, of dates (days since 1970) and of durations (in their unit)."""
@@ -205,15 +205,6 @@ class FeatureAxis:
         """Return the text of each cell between two neighboring edges."""
         texts = [self.text_at(float(at)) for at in edges]
         return [f"{self.axis.label} from {low} to {high}" for low, high in pairwise(texts)]
-
-
-def _weighted_category_average(values: Floats, weights: Floats) -> Floats:
-    if not len(weights):
-        return np.full(values.shape[:-1], np.nan)
-    if len(weights) == 1:
-        return values[..., 0]
-    shares = weights if weights.any() else np.ones(len(weights))
-    return np.asarray((values * shares).sum(axis=-1) / shares.sum())
 
 
 def feature_axis(
@@ -315,13 +306,14 @@ def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> Feat
     Numbers keep their positions.
     """
     if shared.categorical:
-        own = {value: g for g, value in enumerate(result.grid_values[0].tolist())}
-        known = shared.values.tolist()
-        groups = [[own[known[g]] for g in group if known[g] in own] for group in shared.groups]
-        weights = np.zeros(len(own)) if weights is None else weights
-        return replace(
-            shared, groups=tuple(np.array(group, dtype=np.int64) for group in groups), weights=weights
-        )
+        indices = {category: g for g, category in enumerate(result.grid_values[0].tolist())}
+        weights = np.zeros(len(indices)) if weights is None else weights
+        groups = []
+        for group in shared.groups:
+            categories = shared.values[group].tolist()
+            present = [indices[category] for category in categories if category in indices]
+            groups.append(np.array(present, dtype=np.int64))
+        return replace(shared, groups=tuple(groups), weights=weights)
     place = number_axis(result.grid_values[0], result.feature_names[0], shared.unit)
     return replace(place, axis=shared.axis, at_splits=result.provenance.at_splits)
 

@@ -131,11 +131,6 @@ class DataAlong:
     deciles: Array | None = None
     edges: Array | None = None
 
-    @property
-    def at_missing(self) -> DataAlong:
-        """The data at the missing value."""
-        return DataAlong(np.array([self.missing]), self.whole)
-
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -235,19 +230,20 @@ def parts_panel(parts: Mapping[str, Part], o: int) -> Panel:
     place = _shared_axis([first, *others], o)
     curves: list[Curve] = []
     for series, (name, part) in enumerate(parts.items()):
-        own = _curves_of(part, o, on_axis(place, part, _support_at_values(part)), series)
-        own = list(map(_without_error, own)) if isinstance(part, Marginal) else own
-        if len(own) > 1:  # predicted and observed averages keep their usual style
-            own = [replace(_beside_others(curve), label=f"{name}, {curve.estimate}") for curve in own]
-        else:
-            own = [replace(curve, label=name) for curve in own]
-        curves += [replace(curve, name=name, color=color_of(series)) for curve in own]
+        curves_of_part = _curves_of(part, o, on_axis(place, part, _support_at_values(part)), series)
+        for curve in curves_of_part:
+            label = name
+            if isinstance(part, Marginal):
+                curve = _without_error(curve)
+            if len(curves_of_part) > 1:  # predicted and observed averages keep their usual style
+                curve, label = _beside_others(curve), f"{name}, {curve.estimate}"
+            curves.append(replace(curve, name=name, label=label, color=color_of(series)))
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = _data_of(first) if alike and len(place.values) == len(first.grid_values[0]) else None
     if data is not None and len({part.provenance.group for part in parts.values()}) == len(parts):
-        every = [one for part in parts.values() if (one := _data_of(part)) is not None]
-        support = np.sum([one.support for one in every], axis=0)
-        whole, missing = sum(one.whole for one in every), sum(one.missing for one in every)
+        groups = [group for part in parts.values() if (group := _data_of(part)) is not None]
+        support = np.sum([group.support for group in groups], axis=0)
+        whole, missing = sum(group.whole for group in groups), sum(group.missing for group in groups)
         data = replace(data, support=support, whole=whole, missing=missing)
     ends = _central_ends(place, [first, *others])
     return _panel_of_curves(place, ends, curves, data, height_axis(first, [o]))
@@ -329,9 +325,9 @@ def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
     weights: dict[object, float] = {}
     keys: dict[object, float | None] = {}
     for part, grid in zip(parts, grids, strict=True):
-        own, by = _axis_of_result(part, o).weights, _sort_key(part, o)
+        weight, by = _axis_of_result(part, o).weights, _sort_key(part, o)
         for g, category in enumerate(grid.tolist()):
-            weights[category] = weights.get(category, 0.0) + own[g] / (own.sum() or 1.0)
+            weights[category] = weights.get(category, 0.0) + weight[g] / (weight.sum() or 1.0)
             keys.setdefault(category, None if by is None else by[g])
     values = grids[0] if len(weights) == len(grids[0]) else objects(list(weights))
     sort_key = None if None in keys.values() else np.array(list(keys.values()))
@@ -345,9 +341,8 @@ def _curves_of(
     curves = []
     for estimate in _estimates_of(result):
         name = ESTIMATES[estimate].name
-        values, missing = (
-            _estimate_values(result, estimate, o, offset, missing=each) for each in (False, True)
-        )
+        values = _estimate_values(result, estimate, o, offset, missing=False)
+        missing = _estimate_values(result, estimate, o, offset, missing=True)
         assert values is not None
         look = color_of(series), dash_of(series), marker_of(series)
         curves.append(Curve(estimate, place, _data_of(result), values, missing, name, name, *look))
@@ -397,12 +392,24 @@ def _panel_of_curves(
     The tails beyond the ends and the missing value are in narrow panels. ``data`` is the common data of all
     curves, or None. ``common`` is the legend title of several curves, and None for a single curve.
     """
-    curves, title = _with_legend(curves, common)
+    # The meaning of bands is in the legend title if it is common, else in each label.
+    texts = [curve.around(alone=len(curves) == 1) for curve in curves]
+    around, title = set(texts) - {""}, None
+    if common is not None and len(around) < 2:
+        noun = "bands" if around and "" in texts else common
+        title = " ".join([noun, *around]).strip() or None
+    else:
+        labels = [f"{curve.label} {text}".strip() for curve, text in zip(curves, texts, strict=True)]
+        curves = [replace(curve, label=label) for curve, label in zip(curves, labels, strict=True)]
+
+    def marks(ends: Ends) -> list[Mark]:
+        inner = [replace(curve, place=curve.place.inside(*ends)) for curve in curves]
+        return [*under(place.inside(*ends)), *_curve_marks(inner, show_models=show_models)]
+
     below: list[Mark] = []
     if data is not None:
         main = place.inside(*ends)
         below = [*strip(main, data), *rug(main, data.deciles)]
-    marks = partial(_marks_inside, place, curves, under, show_models=show_models)
     panel = Panel((*below, *marks(ends)), place.axis, y, legend_title=title)
     if ends != WHOLE:
         (low, high), first, last = ends, float(place.at[0]), float(place.at[-1])
@@ -413,7 +420,11 @@ def _panel_of_curves(
             left=_tail((first, low), f"from {place.text_at(first)}", marks),
             right=_tail((high, last), f"to {place.text_at(last)}", marks),
         )
-    at_missing = [_missing_value_curve(curve) for curve in curves if curve.missing is not None]
+    at_missing = []
+    for curve in curves:
+        if curve.missing is not None:
+            weight = curve.data and DataAlong(np.array([curve.data.missing]), curve.data.whole)
+            at_missing.append(replace(curve, place=AT_MISSING, data=weight, values=curve.missing))
     points = _curve_marks(at_missing, show_models=show_models, dodge=DODGE_MISSING)
     missing = [without_label(mark) for mark in (*under(AT_MISSING), *points)]
     if all(isinstance(mark, Rule) for mark in missing):
@@ -423,14 +434,6 @@ def _panel_of_curves(
     text = f"missing{share}" if place.categorical else f"\nmissing{share}"
     x = replace(AT_MISSING.axis, ticks=((0.0, text),))
     return replace(panel, right=(*panel.right, Panel(tuple(missing), x)))
-
-
-def _marks_inside(
-    place: FeatureAxis, curves: list[Curve], under: Under, ends: Ends, *, show_models: bool
-) -> list[Mark]:
-    """Return the marks of curves between two positions, above those of ``under``."""
-    inner = [replace(curve, place=curve.place.inside(*ends)) for curve in curves]
-    return [*under(place.inside(*ends)), *_curve_marks(inner, show_models=show_models)]
 
 
 def _tail(ends: Ends, text: str, marks: Callable[[Ends], list[Mark]]) -> tuple[Panel, ...]:
@@ -446,33 +449,14 @@ def without_label(mark: Mark) -> Mark:
     return replace(mark, label=None) if isinstance(mark, Band | Bars | Line | Points) else mark
 
 
-def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
-    """Return curves and the legend title; the meaning of bands is added to the title or to each label."""
-    texts = [curve.around(alone=len(curves) == 1) for curve in curves]
-    around = set(texts) - {""}
-    if common is not None and len(around) < 2:
-        some = "bands" if around and "" in texts else common
-        return curves, " ".join([some, *around]).strip() or None
-    return [
-        replace(curve, label=f"{curve.label} {text}".strip())
-        for curve, text in zip(curves, texts, strict=True)
-    ], None
-
-
-def _missing_value_curve(curve: Curve) -> Curve:
-    assert curve.missing is not None
-    data = None if curve.data is None else curve.data.at_missing
-    return replace(curve, place=AT_MISSING, data=data, values=curve.missing)
-
-
 def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) -> Iterator[Mark]:
     """Yield the marks of curves; for several curves, points lie side by side and bands are lighter."""
     count = max(len(curves), 1)
     step, shade = dodge * min(0.16, DODGE / count), 0.2 if count == 1 else 0.3 / (1 + count)
     asides = [step * (place - (count - 1) / 2) for place in range(len(curves))]
-    if show_models:
-        for curve, aside in zip(curves, asides, strict=True):
-            yield from _model_marks(curve, aside + 0.12, labeled=count == 1)
+    for curve, aside in zip(curves, asides, strict=True):
+        if show_models and curve.values.models is not None:
+            yield from _model_marks(curve, curve.values.models, aside + 0.12, labeled=count == 1)
     for curve, aside in zip(curves, asides, strict=True):
         yield from _marks_of_curve(curve, aside, shade, alone=count == 1)
 
@@ -484,7 +468,13 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) ->
     former only.
     """
     place, data, values = curve.place, curve.data, curve.values
-    y, error, refits = place.average(values.heights), _error_at(place, values), _refits_at(place, values)
+    y, refits = place.average(values.heights), None
+    error = None if values.error is None else place.average(values.error)
+    if error is not None:
+        error = np.where(np.isfinite(error), error, np.nan) if np.isfinite(error).any() else None
+    if values.models is not None:
+        deviation = between(place.average(values.models))
+        refits = half_width(error, deviation, len(values.models), LEVEL)
     around, role = (None if error is None else 2 * error), BAND
     if refits is not None and alone:
         if place.discrete:
@@ -496,7 +486,7 @@ def _marks_of_curve(curve: Curve, aside: float, shade: float, *, alone: bool) ->
     of_data: list[str] = []
     if data is not None and data.edges is None:
         of_data = shares(place.total(data.support), data.whole)
-    hover = hover_texts(place.texts, curve.name, y, error, of_data, "standard error")
+    hover = hover_texts(place.texts, curve.name, y, error, of_data)
     if refits is not None:
         ends = zip(hover, y - refits, y + refits, strict=True)
         hover = tuple(f"{text}\n{curve.interval}: {number(a)} to {number(b)}" for text, a, b in ends)
@@ -522,30 +512,11 @@ def _bands(
         label = None
 
 
-def _refits_at(place: FeatureAxis, values: Values) -> Floats | None:
-    """Return half the width of the interval over refits at each position; None for one model."""
-    if values.models is None:
-        return None
-    deviation = between(place.average(values.models))
-    return half_width(_error_at(place, values), deviation, len(values.models), LEVEL)
-
-
-def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
-    """Return the error of heights at each position; None if no error is known."""
-    if values.error is None:
-        return None
-    error = place.average(values.error)
-    return np.where(np.isfinite(error), error, np.nan) if np.isfinite(error).any() else None
-
-
-def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]:
+def _model_marks(curve: Curve, models: Floats, aside: float, *, labeled: bool) -> Iterator[Mark]:
     """Yield the curve of each model as a thin line, or as small points for categories."""
-    models = curve.values.models
-    if models is None:
-        return
     drawn = np.unique(np.linspace(0, len(models) - 1, min(MODELS, len(models))).astype(int))
-    some = "" if len(drawn) == len(models) else f"{len(drawn)} of "
-    label = f"each of {some}{len(models)} models" if labeled else None
+    number_drawn = "" if len(drawn) == len(models) else f"{len(drawn)} of "
+    label = f"each of {number_drawn}{len(models)} models" if labeled else None
     for y in curve.place.average(models[drawn]):
         if curve.place.discrete:
             at = curve.place.at + aside * curve.place.gap
@@ -573,9 +544,9 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
         if not place.discrete:
             yield from _selected_ice_lines(rows, curves[o].mean(axis=1), effect.row_weights, place)
     elif values is not None:
-        known = place.average(values[o].reshape(len(chances), -1))
-        known[:, [len(group) > 1 for group in place.groups]] = np.nan
-        yield from _row_bands(place, chances, known)
+        quantiles = place.average(values[o].reshape(len(chances), -1))
+        quantiles[:, [len(group) > 1 for group in place.groups]] = np.nan
+        yield from _row_bands(place, chances, quantiles)
 
 
 def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -> Iterator[Mark]:
@@ -612,9 +583,9 @@ def _selected_ice_lines(
     rows = np.arange(len(curves)) if weights is None else np.flatnonzero(weights > 0)
     curves = np.where(np.isfinite(curves), curves, np.nan)
     order = rows[np.argsort(np.where(np.isfinite(heights), heights, np.nan)[rows], kind="stable")]
-    some = min(ICE_LINES, len(order))
-    label: str | None = f"{some} of {len(order):,} rows"
-    for row in order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]:
+    drawn = min(ICE_LINES, len(order))
+    label: str | None = f"{drawn} of {len(order):,} rows"
+    for row in order[((np.arange(drawn) + 0.5) * len(order) / drawn).astype(int)]:
         yield Line(place.at, curves[row], INK, label, "solid", 0.7, 0.55, place.steps)
         label = None
 
@@ -628,14 +599,11 @@ def strip(place: FeatureAxis, data: DataAlong) -> list[Strip]:
     if place.discrete and data.edges is not None:  # bins between points, which have no curve
         return []
     bars = histogram(place, data)
-    if not place.discrete:
+    if not place.discrete or not bars:
         return bars
-    return [
-        replace(
-            bar, width=bar.width * bar.height / bar.most, height=np.full(len(bar.at), THIN_BAR * bar.most)
-        )
-        for bar in bars
-    ]
+    bar = bars[0]
+    height = np.full(len(bar.at), THIN_BAR * bar.most)
+    return [replace(bar, width=bar.width * bar.height / bar.most, height=height)]
 
 
 def histogram(place: FeatureAxis, data: DataAlong) -> list[Strip]:
@@ -647,22 +615,17 @@ def histogram(place: FeatureAxis, data: DataAlong) -> list[Strip]:
         at, weights, texts = place.at, place.total(data.support), place.texts
         heights, width = weights, np.full(len(weights), CELL * place.gap)
     else:
-        edges, weights = _binned(*_data_cells(place, data))
+        edges, weights = _data_cells(place, data)
+        if len(weights) > BINS:  # join cells into bars of about equal width; narrower ones would show noise
+            middle = (edges[1:] + edges[:-1]) / 2
+            bins = np.minimum((BINS * (middle - edges[0]) / (edges[-1] - edges[0])).astype(int), BINS - 1)
+            starts = np.flatnonzero(np.diff(bins, prepend=-1))
+            edges, weights = edges[[*starts, -1]], np.add.reduceat(weights, starts)
         at, width, texts = (edges[1:] + edges[:-1]) / 2, np.diff(edges), tuple(place.ranges(edges))
         heights = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0)
     most = float(heights.max(initial=0.0))
     hover = tuple(map("\n".join, zip(texts, shares(weights, data.whole), strict=True)))
     return [Strip(at, heights, width, most, hover=hover)] if most > 0 else []
-
-
-def _binned(edges: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Join neighboring cells into at most `BINS` of about equal width; narrower ones would show noise."""
-    if len(weights) <= BINS:
-        return edges, weights
-    middle = (edges[1:] + edges[:-1]) / 2
-    bins = np.minimum((BINS * (middle - edges[0]) / (edges[-1] - edges[0])).astype(int), BINS - 1)
-    starts = np.flatnonzero(np.diff(bins, prepend=-1))
-    return edges[[*starts, -1]], np.add.reduceat(weights, starts)
 
 
 def rug(place: FeatureAxis, deciles: Array | None, along: Literal["x", "y"] = "x") -> list[Rug]:

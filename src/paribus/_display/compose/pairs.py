@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,41 +27,6 @@ CELL, SMALL_CELL = 0.5, 0.3  # inches of a cell with a number, and of one withou
 COLOR_BAR = 1.3  # inches of the color bar next to a heat map
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """The plotted features, the strongest first.
-
-    ``matrix (j, j)`` has the strengths of pairs. It is symmetric with a diagonal of zeros, and pairs that
-    were not requested are NaN. ``hover`` has the text of each pair. ``lines`` are about the background data
-    and about features that are left out.
-    """
-
-    labels: list[str]
-    matrix: Floats
-    hover: list[list[str]]
-    lines: list[str]
-
-
-def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
-    names, strength = result.feature_names, result.pairwise.strength[:, o]
-    matrix = np.where(np.eye(len(names), dtype=bool), 0.0, np.nan)
-    for (first, second), value in zip(result.pairs, strength, strict=True):
-        matrix[first, second] = matrix[second, first] = value
-    own = result.main_effect.strength[:, o]
-    # Sort by the total strength of all interactions of a feature, then by its main effect.
-    shown = np.lexsort((-own, -np.nansum(matrix**2, axis=1)))[:k]
-    rows = {feature: row for row, feature in enumerate(shown.tolist())}
-    hover = [[""] * len(rows) for _ in rows]
-    for entry, (first, second) in enumerate(result.pairs):
-        if first in rows and second in rows:
-            text = interaction_text(result.pairwise, [names[first], names[second]], entry, o)
-            hover[rows[first]][rows[second]] = hover[rows[second]][rows[first]] = text
-    labels = [short(names[feature], LABEL) for feature in rows]
-    lines = [f"{len(rows)} of {len(names):,} features"] if len(rows) < len(names) else []
-    lines = [background(result.provenance), *lines]
-    return Pairs(labels, matrix[np.ix_(shown, shown)], hover, lines)
-
-
 def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> str:
     """Return the hover text of one entry of a statistic: strength and H² with their standard errors."""
     share = float(ratio.share[entry, o])
@@ -73,45 +37,58 @@ def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> 
 
 def heatmap(result: HStatistics, k: int, o: int, title: str) -> Figure:
     """Return a heat map of all pairs: the triangle below the diagonal, because strengths are symmetric."""
-    pairs = _pairs_of(result, k, o)
-    size, lines = len(pairs.labels), list(pairs.lines)
+    names = result.feature_names
+    matrix = np.where(np.eye(len(names), dtype=bool), 0.0, np.nan)  # NaN for pairs that were not requested
+    for (first, second), value in zip(result.pairs, result.pairwise.strength[:, o], strict=True):
+        matrix[first, second] = matrix[second, first] = value
+    main_effects = result.main_effect.strength[:, o]
+    # Sort by the total strength of all interactions of a feature, then by its main effect.
+    order = np.lexsort((-main_effects, -np.nansum(matrix**2, axis=1)))[:k].tolist()
+    size, labels = len(order), [short(names[feature], LABEL) for feature in order]
     below = np.tril(np.ones((size, size), dtype=bool), -1)[1:, :-1]  # the first feature has no row
-    strengths, hover = pairs.matrix[1:, :-1], [row[:-1] for row in pairs.hover[1:]]
-    marks: list[Mark] = [
-        *_pair_heat(np.where(below, np.nan_to_num(strengths), 0.0), unit(result, [o]), hover),
-        _between_cells(size - 1),
-    ]
+    strengths = matrix[np.ix_(order, order)][1:, :-1]
+    values = np.where(below, np.nan_to_num(strengths), 0.0)
+    marks: list[Mark] = [_pair_heat(result, o, order, values)] if values.any() else []
+    marks.append(_between_cells(size - 1))
     absent = np.argwhere(np.isnan(strengths) & below)
     marks += [Text(float(column), float(size - 2 - row), "·", size=16.0, alpha=0.8) for row, column in absent]
+    lines = [background(result.provenance)]
+    if size < len(names):
+        lines.append(f"{size} of {len(names):,} features")
     if (strengths[below] == 0).any():
         lines.append("blank: exactly zero")
     if len(absent):
         lines.append("dot: not requested")
-    columns, rows = pairs.labels[:-1], pairs.labels[:0:-1]
+    columns, rows = labels[:-1], labels[:0:-1]
     cell = CELL if size <= WRITTEN else SMALL_CELL
     rotated = 10 * max(map(text_width, columns)) > 72 * cell
-    x, y = (
-        PanelAxis("", "category", tuple(zip(map(float, range(size - 1)), names, strict=True)), turned)
-        for names, turned in ((columns, rotated), (rows, False))
-    )
-    x, y = (replace(axis, low=-0.5, high=size - 1.5) for axis in (x, y))
-    side, beside = max(2.4, (size - 1) * cell), 0.3 + max(map(inches, pairs.labels))
+    at, high = [float(place) for place in range(size - 1)], size - 1.5
+    x = PanelAxis("", "category", tuple(zip(at, columns, strict=True)), rotated, low=-0.5, high=high)
+    y = PanelAxis("", "category", tuple(zip(at, rows, strict=True)), low=-0.5, high=high)
+    side, beside = max(2.4, (size - 1) * cell), 0.3 + max(map(inches, labels))
     page = side + beside + COLOR_BAR, side + (beside if rotated else 0.4) + 0.3
     return single_panel(Panel(tuple(marks), x, y, equal=True), page, lines, caveats_of(result), title)
 
 
-def _pair_heat(values: Floats, unit: str, hover: list[list[str]]) -> list[Heat]:
+def _pair_heat(result: HStatistics, o: int, order: list[int], values: Floats) -> Heat:
     """Return the heat map of the cells that are not zero, with the first row on top."""
-    if not values.any():
-        return []
-    edges = np.arange(len(values) + 1, dtype=np.float64) - 0.5
     shown = np.where(values == 0, np.nan, values)[::-1].copy()
-    rows = [[*zip(*row, strict=True)] for row in zip(shown, hover[::-1], strict=True)]
-    texts = tuple(tuple("" if np.isnan(value) else text for value, text in row) for row in rows)
-    numbers = tuple(tuple("" if np.isnan(value) else _brief(value) for value in row) for row in shown)
-    written = numbers if len(values) < WRITTEN else ()
-    label = f"strength of the interaction ({unit})"
-    return [Heat(edges, edges, shown, BLUES, 0.0, float(values.max()), label, written, texts)]
+    ranks = {feature: rank for rank, feature in enumerate(order)}
+    hover = [[""] * len(values) for _ in values]
+    for entry, (first, second) in enumerate(result.pairs):
+        if first in ranks and second in ranks:
+            column, rank = sorted((ranks[first], ranks[second]))
+            row = len(values) - rank
+            if not np.isnan(shown[row, column]):
+                names = [result.feature_names[first], result.feature_names[second]]
+                hover[row][column] = interaction_text(result.pairwise, names, entry, o)
+    written: tuple[tuple[str, ...], ...] = ()
+    if len(values) < WRITTEN:
+        written = tuple(tuple("" if np.isnan(value) else _brief(value) for value in row) for row in shown)
+    edges = np.arange(len(values) + 1, dtype=np.float64) - 0.5
+    label = f"strength of the interaction ({unit(result, [o])})"
+    high = float(values.max())
+    return Heat(edges, edges, shown, BLUES, 0.0, high, label, written, tuple(map(tuple, hover)))
 
 
 def _brief(value: float) -> str:
@@ -123,9 +100,8 @@ def _brief(value: float) -> str:
 
 def _between_cells(size: int) -> Line:
     """Return faint lines between the cells of a triangle of ``size`` rows, which make blank cells visible."""
-    ends = (
-        np.minimum(np.arange(size + 1) + 1.0, size) - 0.5
-    )  # of the line below each row, and above the first
+    # The ends of the line below each row, and above the first.
+    ends = np.minimum(np.arange(size + 1) + 1.0, size) - 0.5
     along = np.column_stack([np.full(size + 1, -0.5), ends, np.full(size + 1, np.nan)]).ravel()
     across = np.repeat(size - 0.5 - np.arange(size + 1), 3)
     # Rows and columns are alike, counted from the lower left corner.

@@ -12,7 +12,7 @@ from paribus._display.compose.axis import background, caveats_of, hover_texts, s
 from paribus._display.compose.pairs import heatmap, interaction_text
 from paribus._display.figure import Bars, Figure, Line, Mark, Panel, PanelAxis, Points, Rule, Text
 from paribus._display.layout import figure_of, single_panel
-from paribus._display.mark_helpers import GRAY, INK, color_of
+from paribus._display.mark_helpers import GRAY, INK, PALETTE
 from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
 from paribus._text import short as short_number
@@ -31,7 +31,8 @@ def performance_figure(result: Performance, columns: int, title: str | None) -> 
         raise OptionError(f"columns={columns!r} must be a positive integer")
     several = len(result.calibration) > 1
     title = "Calibration" if title is None else title
-    panels = [calibration_panel(one, whole_of(result.provenance), several) for one in result.calibration]
+    whole = whole_of(result.provenance)
+    panels = [calibration_panel(calibration, whole, several) for calibration in result.calibration]
     if not panels:
         raise DrawingError("there is no calibration to plot; see the notes")
     lines = (background(result.provenance),)
@@ -42,30 +43,25 @@ def performance_figure(result: Performance, columns: int, title: str | None) -> 
 
 def calibration_panel(calibration: Calibration, whole: float, several: bool) -> Panel:
     """Return observed against predicted averages with intervals, and the diagonal where both are equal."""
-    known = np.isfinite(calibration.predicted) & np.isfinite(calibration.observed)
-    predicted, observed = calibration.predicted[known], calibration.observed[known]
-    low, high = calibration.observed_low[known], calibration.observed_high[known]
-    both = np.concatenate([predicted, observed]) if known.any() else np.array([0.0, 1.0])
+    finite = np.isfinite(calibration.predicted) & np.isfinite(calibration.observed)
+    predicted, observed = calibration.predicted[finite], calibration.observed[finite]
+    low, high = calibration.observed_low[finite], calibration.observed_high[finite]
+    both = np.concatenate([predicted, observed]) if finite.any() else np.array([0.0, 1.0])
     ends = np.array([both.min(), both.max()])
     room = MARGIN * (ends[1] - ends[0])
-    data = shares(calibration.weight[known], whole)
-    intervals = (
-        f"95 % interval {number(float(a))} to {number(float(b))}"
-        if np.isfinite([a, b]).all()
-        else "interval unknown"
-        for a, b in zip(low, high, strict=True)
-    )
-    hover = tuple(
-        f"predicted {number(float(predicted[g]))}\nobserved {number(float(observed[g]))}\n"
-        f"{interval}\n{data[g]}"
-        for g, interval in enumerate(intervals)
-    )
+    hover = []
+    for group, share in enumerate(shares(calibration.weight[finite], whole)):
+        averages = f"predicted {number(predicted[group])}\nobserved {number(observed[group])}"
+        interval = "interval unknown"
+        if np.isfinite([low[group], high[group]]).all():
+            interval = f"95 % interval {number(low[group])} to {number(high[group])}"
+        hover.append(f"{averages}\n{interval}\n{share}")
     low, high = (np.where(np.isfinite(end), end, observed) for end in (low, high))
     marks = (
         Line(ends, ends, INK, "observed = predicted", dash="dashed", width=1.0),
         # The average need not be the middle of its interval.
-        Points(predicted, (low + high) / 2, color_of(0), size=0.0, error=(high - low) / 2),
-        Points(predicted, observed, color_of(0), "groups of rows, with intervals of 95 %", hover=hover),
+        Points(predicted, (low + high) / 2, PALETTE[0], size=0.0, error=(high - low) / 2),
+        Points(predicted, observed, PALETTE[0], "groups of rows, with intervals of 95 %", hover=tuple(hover)),
     )
     x = PanelAxis("average prediction", low=float(ends[0] - room), high=float(ends[1] + room))
     title = short(calibration.output) if several else None
@@ -116,11 +112,37 @@ def interactions_figure(
         raise DrawingError(f"k={k} gives no pairs to plot; pass k=2 or more")
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
-    o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
-    title = MEASURES[statistic][2] if title is None else title
-    if kind == "bars":
-        return _interaction_bars(result, statistic, k, o, title)
-    return heatmap(result, k, o, title)
+    ratio, (noun, measure, usual_title) = result.ratio(statistic), MEASURES[statistic]
+    o = _one_output(result.output_names, output, k, ratio.numerator)
+    title = usual_title if title is None else title
+    if kind == "heatmap":
+        return heatmap(result, k, o, title)
+    names = [[result.feature_names[place] for place in group] for group in result.groups(statistic)]
+    ranking = Ranking(
+        result,
+        title,
+        noun,
+        f"{measure} ({unit(result, [o])})",
+        [joined(group, " × ") for group in names],
+        ratio.strength[:, o],
+        ratio.strength_error[:, o],
+        lambda entry: interaction_text(ratio, names[entry], entry, o),
+    )
+    shown = ranking.longest(k)
+    faint = ratio.denominator[shown, o] < NEGLIGIBLE * result.variance[o]
+    colors = tuple(GRAY if gray else PALETTE[0] for gray in faint) if faint.any() else PALETTE[0]
+    bars = ranking.bars(shown, colors)
+    ends = bars.length if bars.error is None else bars.length + np.nan_to_num(bars.error)
+    remarks = []  # H² next to the bars, unless all are equal
+    for share, row, end in zip(ratio.share[shown, o], bars.at, ends, strict=True):
+        if not np.isnan(share):
+            text = f"H² {short_number(share)}" if share >= H_SQUARED else f"H² < {H_SQUARED}"
+            remarks.append(Text(float(end), float(row), text, "left", size=8.0, offset=(5.0, 0.0), alpha=0.7))
+    if len({remark.text for remark in remarks}) == 1 < len(remarks):
+        remarks = []
+    gray = "gray: a joint effect below 0.1 % of the prediction's variance, whose H² says little"
+    room = REMARK if remarks else 0.03
+    return ranking.figure(k, [bars, *remarks], *([gray] if faint.any() else []), room=room)
 
 
 def importance_figure(result: Importance, k: int, output: str | int | None, title: str | None) -> Figure:
@@ -144,17 +166,17 @@ def importance_figure(result: Importance, k: int, output: str | int | None, titl
     ranking = Ranking(result, title, "feature", axis, labels, values, errors, hover.__getitem__)
     shown = ranking.longest(k)
     if result.with_interactions is None or not len(shown):
-        return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
-    own = ranking.bars(shown, color_of(0), 0.18, 0.44, "on its own")
-    together, more = _of_output(result.with_interactions, o), np.full_like(values, np.nan)
+        return ranking.figure(k, [ranking.bars(shown)])
+    values, errors = _of_output(result.with_interactions, o), np.full_like(values, np.nan)
     if result.standard_error_with_interactions is not None:
-        more = _of_output(result.standard_error_with_interactions, o)
+        errors = _of_output(result.standard_error_with_interactions, o)
     label = "with its interactions"
-    texts = hover_texts(names, label, together, more)
-    every = replace(ranking, values=together, errors=more, hover=texts.__getitem__)
+    hover = hover_texts(names, label, values, errors)
+    together = replace(ranking, values=values, errors=errors, hover=hover.__getitem__)
     # The lighter bar is wider, so that both are visible. Its error bar lies below the darker bar.
-    behind = replace(every.bars(shown, color_of(0), 0.0, 0.8, label), alpha=0.4)
-    marks: list[Mark] = [replace(behind, error=None), own]
+    behind = replace(together.bars(shown, width=0.8, label=label), alpha=0.4)
+    darker = ranking.bars(shown, above=0.18, width=0.44, label="on its own")
+    marks: list[Mark] = [replace(behind, error=None), darker]
     if behind.error is not None:
         ends = Points(behind.length, behind.at - 0.22, INK, marker="bar", size=4.0, alpha=0.8)
         marks.append(replace(ends, error=behind.error, error_along="x"))
@@ -163,15 +185,15 @@ def importance_figure(result: Importance, k: int, output: str | int | None, titl
 
 def drift_figure(result: Drift, k: int, output: str | int | None, title: str | None) -> Figure:
     """Compose bars of the ``k`` largest changes of effects on one output."""
-    values = np.array([one.typical for one in result.effects])
+    values = np.array([effect.typical for effect in result.effects])
     o = _one_output(result.output_names, output, k, values)
-    errors = np.array([one.typical_error[o] for one in result.effects])
+    errors = np.array([effect.typical_error[o] for effect in result.effects])
     hover = hover_texts(result.feature_names, "typical change", values[:, o], errors)
     axis = f"typical change of the effect ({unit(result, [o])})"
     labels = [joined([name], "") for name in result.feature_names]
     title = "Change of effects" if title is None else title
     ranking = Ranking(result, title, "feature", axis, labels, values[:, o], errors, hover.__getitem__)
-    bars = ranking.bars(ranking.longest(k), color_of(0), 0.0, 0.7, None)
+    bars = ranking.bars(ranking.longest(k))
     return ranking.figure(k, [bars], f"compared with {background(result.provenances['old'])}")
 
 
@@ -210,7 +232,12 @@ class Ranking:
         return np.asarray(order[self.values[order] != 0][:k])
 
     def bars(
-        self, shown: Integers, color: str | tuple[str, ...], above: float, width: float, label: str | None
+        self,
+        shown: Integers,
+        color: str | tuple[str, ...] = PALETTE[0],
+        above: float = 0.0,
+        width: float = 0.7,
+        label: str | None = None,
     ) -> Bars:
         """Return the bars of entries; ``above`` is their offset from the middle of the row."""
         errors = 2 * self.errors[shown]
@@ -231,11 +258,26 @@ class Ranking:
         ``lines`` are notes about the figure.
         """
         shown = self.longest(k)
-        omitted = self._omitted(k if len(shown) else 1)
-        if not len(shown):
-            return self._nothing(omitted)
-        known = np.isfinite(self.errors[shown]).any()
-        x = _bar_axis(self.axis + "\n± 2 standard errors" * bool(known), marks, room)
+        zeros, count = int((self.values == 0).sum()), len(self.labels)
+        omitted = [f"{k} of {count:,} {self.noun}s"] if count - zeros > (k if len(shown) else 1) else []
+        if zeros:
+            omitted.append(exactly_zero(zeros, self.noun))
+        if not len(shown):  # a text instead of bars
+            blank = PanelAxis(scale="none", low=0.0, high=1.0)
+            text = Text(0.5, 0.5, "; ".join(omitted) or f"there is no {self.noun}", alpha=0.8)
+            return self._page(Panel((text,), blank, blank), (5.6, 1.6))
+        ends = [0.0]  # of the bars and their error bars
+        for mark in marks:
+            if isinstance(mark, Bars | Points):
+                values = mark.length if isinstance(mark, Bars) else mark.x
+                error = 0.0 if mark.error is None else np.nan_to_num(mark.error)
+                ends += [*(values - error), *(values + error)]
+        low, high = float(min(ends)), float(max(ends))
+        span = (high - low) or 1.0
+        label = self.axis
+        if np.isfinite(self.errors[shown]).any():
+            label += "\n± 2 standard errors"
+        x = PanelAxis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
         marks = [*marks, Rule(0.0, along="x")] if x.low else marks
         labels = [self.labels[entry] for entry in shown]
         ticks = tuple(zip(_bar_positions(shown).tolist(), labels, strict=True))
@@ -243,72 +285,18 @@ class Ranking:
         width = 6.0 + max(map(inches, labels))
         legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
         height = 1.1 + 0.27 * max(len(shown), 3) + legend
-        return self._page(Panel(tuple(marks), x, y), (width, height), *([omitted] if omitted else []), *lines)
+        if omitted:
+            lines = ("; ".join(omitted), *lines)
+        return self._page(Panel(tuple(marks), x, y), (width, height), *lines)
 
     def _page(self, panel: Panel, size: tuple[float, float], *lines: str) -> Figure:
         background_lines = (background(self.result.provenance), *lines)
         return single_panel(panel, size, background_lines, caveats_of(self.result), self.title)
 
-    def _omitted(self, k: int) -> str:
-        """Return the note about entries without a bar, or an empty text."""
-        zero, count = int((self.values == 0).sum()), len(self.labels)
-        lines = [f"{k} of {count:,} {self.noun}s"] if count - zero > k else []
-        return "; ".join([*lines, *([exactly_zero(zero, self.noun)] if zero else [])])
-
-    def _nothing(self, omitted: str) -> Figure:
-        """Return a figure with a text instead of bars."""
-        blank = PanelAxis(scale="none", low=0.0, high=1.0)
-        panel = Panel((Text(0.5, 0.5, omitted or f"there is no {self.noun}", alpha=0.8),), blank, blank)
-        return self._page(panel, (5.6, 1.6))
-
 
 def _bar_positions(shown: Integers) -> Floats:
     """Return the y-position of each bar, with the first on top."""
     return np.arange(len(shown), dtype=float)[::-1].copy()
-
-
-def _bar_axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
-    """Return the x-axis of bars and their error bars; ``room`` is the free share beyond the longest."""
-    ends = [0.0]
-    for mark in marks:
-        if isinstance(mark, Bars | Points):
-            values = mark.length if isinstance(mark, Bars) else mark.x
-            error = 0.0 if mark.error is None else np.nan_to_num(mark.error)
-            ends += [*(values - error), *(values + error)]
-    low, high = float(min(ends)), float(max(ends))
-    span = (high - low) or 1.0
-    return PanelAxis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
-
-
-def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int, title: str) -> Figure:
-    """Return bars of the strongest entries of a statistic, with H² next to them unless all are equal."""
-    ratio, (noun, measure, _) = result.ratio(statistic), MEASURES[statistic]
-    names = [[result.feature_names[place] for place in group] for group in result.groups(statistic)]
-    ranking = Ranking(
-        result,
-        title,
-        noun,
-        f"{measure} ({unit(result, [o])})",
-        [joined(group, " × ") for group in names],
-        ratio.strength[:, o],
-        ratio.strength_error[:, o],
-        lambda entry: interaction_text(ratio, names[entry], entry, o),
-    )
-    shown = ranking.longest(k)
-    faint = ratio.denominator[shown, o] < NEGLIGIBLE * result.variance[o]
-    colors = tuple(GRAY if gray else color_of(0) for gray in faint) if faint.any() else color_of(0)
-    bars = ranking.bars(shown, colors, 0.0, 0.7, None)
-    ends = bars.length if bars.error is None else bars.length + np.nan_to_num(bars.error)
-    remarks = []
-    for share, row, end in zip(ratio.share[shown, o], bars.at, ends, strict=True):
-        if not np.isnan(share):
-            text = f"H² {short_number(share)}" if share >= H_SQUARED else f"H² < {H_SQUARED}"
-            remarks.append(Text(float(end), float(row), text, "left", size=8.0, offset=(5.0, 0.0), alpha=0.7))
-    if len({remark.text for remark in remarks}) == 1 < len(remarks):
-        remarks = []
-    gray = "gray: a joint effect below 0.1 % of the prediction's variance, whose H² says little"
-    room = REMARK if remarks else 0.03
-    return ranking.figure(k, [bars, *remarks], *([gray] if faint.any() else []), room=room)
 
 
 def _of_output(values: Floats, o: int) -> Floats:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
+from paribus._contracts import NOMINAL, Array, Flags, Floats
 from paribus._display.compose.axis import (
     FeatureAxis,
     feature_axis,
@@ -97,11 +97,11 @@ class Cells:
         """Return the hover text of each cell; none if there are more than `HOVERED` cells."""
         if self.heights.size > HOVERED:
             return ()
-        texts = [f"{x}\n{y}" for y in up for x in across]
+        names = [f"{x}\n{y}" for y in up for x in across]
         errors = None if self.errors is None else self.errors.ravel()
         of_data = shares(self.weights.ravel(), self.whole)
-        every = hover_texts(texts, self.unit, self.heights.ravel(), errors, of_data)
-        return tuple(every[first : first + len(across)] for first in range(0, len(every), len(across)))
+        texts = hover_texts(names, self.unit, self.heights.ravel(), errors, of_data)
+        return tuple(texts[first : first + len(across)] for first in range(0, len(texts), len(across)))
 
     def heat(self, edges: Edges, colors: Colors, hover: Texts, written: Texts = ()) -> Heat:
         """Return the heat map of the cells."""
@@ -109,60 +109,60 @@ class Cells:
         return Heat(x, y, self.colored, name, low, high, self.unit, written, hover)
 
 
-def _cells_of(effect: PartialDependence, o: int, x: FeatureAxis, y: FeatureAxis) -> Cells:
-    """Return the cells of a partial dependence at each pair of positions."""
-    assert effect.average is not None
-    mask = None if effect.extrapolation is None else effect.extrapolation.mask
-    errors = effect.standard_error
-    return Cells(
-        _pooled(effect.average[o], effect.support, x, y),
-        None if errors is None else _pooled(errors[o], effect.support, x, y),
-        x.total(y.total(effect.support).T),
-        None if mask is None else x.total(y.total((~mask).astype(float)).T) == 0,
-        height_axis(effect, [o]).label,
-        whole_of(effect.provenance),
-    )
-
-
 def _pooled(values: Floats, support: Floats, x: FeatureAxis, y: FeatureAxis) -> Floats:
     """Return values ``(y, x)`` of cells, weighted averages where categories share a position."""
     if all(len(group) == 1 for group in (*x.groups, *y.groups)):
         return np.asarray(values[np.ix_(np.concatenate(x.groups), np.concatenate(y.groups))].T)
-    cells = ((np.ix_(i, j) for i in x.groups) for j in y.groups)
-    return np.array([[_cell_average(values[cell], support[cell]) for cell in row] for row in cells])
-
-
-def _cell_average(values: Floats, weights: Floats) -> float:
-    if values.size == 1:
-        return float(values[0, 0])
-    some = weights > 0
-    return float(np.average(values[some], weights=weights[some]) if some.any() else values.mean())
+    averages = np.empty((len(y.groups), len(x.groups)))
+    for row, column in np.ndindex(averages.shape):
+        cell = np.ix_(x.groups[column], y.groups[row])
+        heights, weights = values[cell], support[cell]
+        supported = weights > 0
+        if heights.size == 1:
+            averages[row, column] = heights[0, 0]
+        elif supported.any():
+            averages[row, column] = np.average(heights[supported], weights=weights[supported])
+        else:
+            averages[row, column] = heights.mean()
+    return averages
 
 
 def _map_panel(effect: Pair, o: int) -> Panel:
     """Return the colored panel of two numeric or two categorical features, with the data along both axes."""
     x, y = _map_axis(effect, o, 0), _map_axis(effect, o, 1)
+    support, whole, unit = effect.support, whole_of(effect.provenance), height_axis(effect, [o]).label
     bins: tuple[Array | None, ...] = (None, None)
     rugs: list[Mark] = []
     if isinstance(effect, AccumulatedLocalEffect):
-        cells, edges, off = _bins_of(effect, o), (x.at, y.at), "no rows"
-        bins, weights = effect.grid_values, (effect.support.sum(axis=1), effect.support.sum(axis=0))
+        edges, off, bins = (x.at, y.at), "no rows", effect.grid_values
+        weights = support.sum(axis=1), support.sum(axis=0)
+        # Averages over the four corners of each bin. Those of standard errors are upper bounds.
+        corners = (effect.ale[o], effect.standard_error[o])
+        heights, errors = ((c[1:, 1:] + c[1:, :-1] + c[:-1, 1:] + c[:-1, :-1]) / 4 for c in corners)
+        # Extrapolated values of bins without rows would dominate the color map.
+        heights = np.where(effect.empty, np.nan, heights)
+        cells = Cells(heights.T, errors.T, support.T, effect.empty.T, unit, whole)
     else:
-        cells, edges, off = _cells_of(effect, o, x, y), (x.edges, y.edges), "no row combines these"
+        assert effect.average is not None
+        edges, off = (x.edges, y.edges), "no row combines these"
         rugs += [*rug(x, effect.deciles[0]), *rug(y, effect.deciles[1], "y")]
         # Rows of a duplicated grid value count once.
-        weights = y.total(effect.support).sum(axis=1), x.total(effect.support.T).sum(axis=1)
+        weights = y.total(support).sum(axis=1), x.total(support.T).sum(axis=1)
+        pooled_errors = unsupported = None
+        if effect.standard_error is not None:
+            pooled_errors = _pooled(effect.standard_error[o], support, x, y)
+        mask = None if effect.extrapolation is None else effect.extrapolation.mask
+        if mask is not None:
+            unsupported = x.total(y.total((~mask).astype(float)).T) == 0
+        pooled = _pooled(effect.average[o], support, x, y)
+        cells = Cells(pooled, pooled_errors, x.total(y.total(support).T), unsupported, unit, whole)
     hatch = [Hatch(*edges, cells.off, off)] if cells.off is not None and cells.off.any() else []
-    panel = Panel(
-        (_colored_mark(effect, x, y, edges, cells), *hatch, *rugs),
-        replace(x.axis, low=float(edges[0][0]), high=float(edges[0][-1])),
-        replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1])),
-    )
-    top, *right = (
-        _margin_panel(axis, histogram(place, DataAlong(weight, cells.whole, edges=ends)), place is y)
-        for axis, place, weight, ends in zip((panel.x, panel.y), (x, y), weights, bins, strict=True)
-    )
-    return replace(panel, right=tuple(filter(None, right)), top=top)
+    x_axis = replace(x.axis, low=float(edges[0][0]), high=float(edges[0][-1]))
+    y_axis = replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1]))
+    top = _margin_panel(x_axis, histogram(x, DataAlong(weights[0], cells.whole, edges=bins[0])))
+    right = _margin_panel(y_axis, histogram(y, DataAlong(weights[1], cells.whole, edges=bins[1])), lying=True)
+    marks = _colored_mark(effect, x, y, edges, cells), *hatch, *rugs
+    return Panel(marks, x_axis, y_axis, right=() if right is None else (right,), top=top)
 
 
 def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, cells: Cells) -> Mark:
@@ -189,53 +189,34 @@ def _map_axis(effect: Pair, o: int, axis: int) -> FeatureAxis:
     if isinstance(effect, AccumulatedLocalEffect) or not place.categorical:
         return place
     assert effect.average is not None
-    values, by = effect.average[o], None
-    own, other = effect.support.sum(axis=1 - axis), effect.support.sum(axis=axis)
+    sort_key, other = None, effect.support.sum(axis=axis)
     if not in_own_order(effect, axis):
-        known = np.where(np.isfinite(values), values, 0.0)
-        by = np.average(known, axis=1 - axis, weights=other if other.any() else None)
-    place = feature_axis(effect, axis, own, by)
+        values = np.where(np.isfinite(effect.average[o]), effect.average[o], 0.0)
+        sort_key = np.average(values, axis=1 - axis, weights=other if other.any() else None)
+    place = feature_axis(effect, axis, effect.support.sum(axis=1 - axis), sort_key)
     if axis == 0:
         return place
     names = zip(place.at.tolist(), stacked(place.labels or ()), strict=True)
     return replace(place, axis=replace(place.axis, ticks=tuple(names), turned=False))
 
 
-def _bins_of(effect: AccumulatedLocalEffect, o: int) -> Cells:
-    """Return the cells of accumulated local effects: averages over the four corners of each bin.
-
-    Bins without rows are NaN, because their extrapolated values would dominate the color map. The averaged
-    standard errors are upper bounds.
-    """
-    corners = (effect.ale[o], effect.standard_error[o])
-    heights, errors = ((c[1:, 1:] + c[1:, :-1] + c[:-1, 1:] + c[:-1, :-1]) / 4 for c in corners)
-    heights = np.where(effect.empty, np.nan, heights)
-    unit, whole = height_axis(effect, [o]).label, whole_of(effect.provenance)
-    return Cells(heights.T, errors.T, effect.support.T, effect.empty.T, unit, whole)
-
-
 def _stepped(cells: Cells, axes: tuple[FeatureAxis, FeatureAxis], edges: Edges, colors: Colors) -> Heat:
     """Return a heat map in which rows and columns with equal heights, as between two splits, are merged."""
     ends, texts = list(edges), []
-    for axis, place in enumerate(axes):
-        cells, starts = _merge_equal_cells(cells, 1 - axis)
-        ends[axis] = edges[axis][[*starts, -1]]
-        texts.append(place.ranges(ends[axis]))
+    for feature, place in enumerate(axes):
+        axis = 1 - feature  # of the cells (y, x)
+        along = np.moveaxis(cells.heights, axis, 0)
+        changes = (along[1:] != along[:-1]).any(axis=1)
+        starts = np.flatnonzero(np.concatenate([[True], changes]))
+        cells = replace(
+            cells,
+            heights=cells.heights.take(starts, axis),
+            errors=None if cells.errors is None else cells.errors.take(starts, axis),
+            weights=np.add.reduceat(cells.weights, starts, axis),
+        )
+        ends[feature] = edges[feature][[*starts, -1]]
+        texts.append(place.ranges(ends[feature]))
     return cells.heat((ends[0], ends[1]), colors, cells.hover(*texts))
-
-
-def _merge_equal_cells(cells: Cells, axis: int) -> tuple[Cells, Integers]:
-    """Merge neighboring cells with equal heights along an axis; return the cells and their first indices."""
-    along = np.moveaxis(cells.heights, axis, 0)
-    new = (along[1:] != along[:-1]).any(axis=1)
-    starts = np.flatnonzero(np.concatenate([[True], new]))
-    joined = replace(
-        cells,
-        heights=cells.heights.take(starts, axis),
-        errors=None if cells.errors is None else cells.errors.take(starts, axis),
-        weights=np.add.reduceat(cells.weights, starts, axis),
-    )
-    return joined, starts
 
 
 def _round_levels(low: float, high: float) -> Floats:
@@ -259,58 +240,44 @@ def _cell_numbers_text(values: Floats, off: Flags | None) -> Texts:
     if values.size > WRITTEN or max(values.shape) > WRITTEN_ABREAST:
         return ()
     legible = np.isfinite(values) if off is None else np.isfinite(values) & ~off
-    for style in _number_styles(values):
-        texts = [[f"{value:{style}}".replace("e+0", "e") for value in row] for row in values.tolist()]
-        if max(len(text) for row in texts for text in row) <= WRITTEN_CHARACTERS:
-            pairs = (zip(*row, strict=True) for row in zip(texts, legible, strict=True))
-            return tuple(
-                tuple(
-                    ""
-                    if not there
-                    else text
-                    if text.strip("-0.,")
-                    else text.removeprefix("-")  # zero: no sign
-                    for text, there in row
-                )
-                for row in pairs
-            )
+    styles = [".3g"]
+    if not flat(values):  # decimal, else scientific
+        finest = int(np.floor(np.log10(np.nanmax(values) - np.nanmin(values)))) - 1
+        largest = int(np.floor(np.log10(np.nanmax(np.abs(values)))))
+        styles = [f",.{max(0, -finest)}f", f".{largest - finest}e"]
+    for style in styles:
+        texts = [f"{value:{style}}".replace("e+0", "e") for value in values.ravel().tolist()]
+        if max(map(len, texts)) <= WRITTEN_CHARACTERS:
+            # A zero has no sign.
+            unsigned = [text if text.strip("-0.,") else text.removeprefix("-") for text in texts]
+            written = np.where(legible, np.reshape(unsigned, values.shape), "")
+            return tuple(map(tuple, written.tolist()))
     return ()
-
-
-def _number_styles(values: Floats) -> Iterator[str]:
-    """Yield formats with enough digits to distinguish the values: decimal, then scientific."""
-    if flat(values):
-        yield ".3g"
-        return
-    finest = int(np.floor(np.log10(np.nanmax(values) - np.nanmin(values)))) - 1
-    largest = int(np.floor(np.log10(np.nanmax(np.abs(values)))))
-    yield f",.{max(0, -finest)}f"
-    yield f".{largest - finest}e"
 
 
 def flat(values: Floats) -> bool:
     """Return whether values are constant up to rounding."""
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return True
-    return bool(np.ptp(known) <= max(ROUNDING * float(np.abs(known).max()), NOTHING))
+    return bool(np.ptp(finite) <= max(ROUNDING * float(np.abs(finite).max()), NOTHING))
 
 
 def colors_of(values: Floats, *, zero: bool) -> Colors:
     """Return the color map of values and its limits, which are symmetric with ``zero``."""
-    known = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     if zero:
-        largest = float(np.abs(known).max(initial=0.0))
+        largest = float(np.abs(finite).max(initial=0.0))
         largest = largest if largest > NOTHING else 1.0
         return DIVERGING, -largest, largest
     if flat(values):  # limits that are readable numbers
-        middle = float(known.mean()) if len(known) else 0.0
+        middle = float(finite.mean()) if len(finite) else 0.0
         aside = 0.1 * abs(middle) if abs(middle) > NOTHING else 1.0
         return SEQUENTIAL, middle - aside, middle + aside
-    return SEQUENTIAL, float(known.min()), float(known.max())
+    return SEQUENTIAL, float(finite.min()), float(finite.max())
 
 
-def _margin_panel(axis: PanelAxis, bars_of_data: list[Strip], horizontal: bool) -> Panel | None:
+def _margin_panel(axis: PanelAxis, bars_of_data: list[Strip], *, lying: bool = False) -> Panel | None:
     """Return the narrow panel of the data next to an axis; None without data."""
     if not bars_of_data:
         return None
@@ -318,7 +285,7 @@ def _margin_panel(axis: PanelAxis, bars_of_data: list[Strip], horizontal: bool) 
     bars = Bars(data.at, data.height, data.width, INK, alpha=0.35, hover=data.hover)
     along = replace(axis, label="", numbers=False)
     height = PanelAxis(scale="none", low=0.0, high=1.05 * data.most)
-    if horizontal:
+    if lying:
         return Panel((replace(bars, horizontal=True),), height, along)
     return Panel((bars,), along, height)
 
@@ -334,7 +301,11 @@ def _rows_of(effect: Pair, o: int, place: FeatureAxis, categories: int) -> Cells
         assert effect.average is not None
         heights = effect.average
         mask = None if effect.extrapolation is None else effect.extrapolation.mask
-    off = _outside_category_range(weights > 0)
+    # Points outside of the range of data of each category, which are all points of a category without data.
+    seen = weights > 0
+    from_left = np.logical_or.accumulate(seen, axis=1)
+    from_right = np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
+    off = ~(from_left & from_right) & seen.any()
     return Cells(
         heights[o].transpose(order)[:, picked],
         None if errors is None else errors[o].transpose(order)[:, picked],
@@ -345,16 +316,6 @@ def _rows_of(effect: Pair, o: int, place: FeatureAxis, categories: int) -> Cells
     )
 
 
-def _outside_category_range(seen: Flags) -> Flags:
-    """Return the points outside of the range of data of each category ``(categories, points)``.
-
-    All points of a category without data are outside. If there is no data at all, none are.
-    """
-    from_left = np.logical_or.accumulate(seen, axis=1)
-    from_right = np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray(~(from_left & from_right)) & seen.any()
-
-
 def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
     """Return a curve for each of the most frequent categories, above the strip of data."""
     place, local = feature_axis(effect, 1 - categories), isinstance(effect, AccumulatedLocalEffect)
@@ -362,10 +323,9 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
     cells = _rows_of(effect, o, place, categories)
     shown = np.sort(np.argsort(-cells.weights.sum(axis=1), kind="stable")[:CURVES])
     if isinstance(effect, PartialDependence) and not in_own_order(effect, categories):
+        # In the order of the right ends of their curves, the highest first.
         ends = np.nan_to_num(cells.heights[shown, -1], nan=-np.inf)
-        shown = shown[
-            np.argsort(-ends, kind="stable")
-        ]  # in the order of the right ends of their curves, the highest first
+        shown = shown[np.argsort(-ends, kind="stable")]
     edges = effect.grid_values[1 - categories] if local else None
     data = DataAlong(effect.support.sum(axis=categories), cells.whole, edges=edges)
     marks: list[Mark] = [*strip(place, data)] if len(place.at) > 1 else []
@@ -378,21 +338,18 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
             of_data = [f"{share} in the bins next to it" for share in of_data]
         error = None if cells.errors is None else cells.errors[category]
         hover = hover_texts(texts, cells.unit, cells.heights[category], error, of_data)
-        marks += _category_curve(place, cells, category, series, labels[series], hover)
+        x, y = place.at, cells.heights[category]
+        color, marker = color_of(series), marker_of(series)
+        if len(x) == 1:
+            marks.append(Points(x, y, color, labels[series], marker, hover=hover))
+            continue
+        assert cells.off is not None
+        supported = ~cells.off[category]
+        if not supported.any():  # without any data there is nothing to tell apart
+            supported = ~supported
+        heights = np.where(supported, y, np.nan)
+        line = Line(x, heights, color, labels[series], dash_of(series), steps=place.steps, hover=hover)
+        last = np.flatnonzero(supported)[-1:]
+        marks += [line, Points(x[last], y[last], color, marker=marker)]
     title = name if len(shown) == len(values) else f"{name} ({len(shown)} of {len(values):,} categories)"
     return Panel(tuple(marks), place.axis, height_axis(effect, [o]), legend="panel", legend_title=title)
-
-
-def _category_curve(
-    place: FeatureAxis, cells: Cells, category: int, series: int, label: str, hover: tuple[str, ...]
-) -> list[Mark]:
-    """Return the line of a category where it has data and a marker at its end; a single value is a point."""
-    assert cells.off is not None
-    x, y, known = place.at, cells.heights[category], ~cells.off[category]
-    color, marker = color_of(series), marker_of(series)
-    if len(x) == 1:
-        return [Points(x, y, color, label, marker, hover=hover)]
-    known = known if known.any() else ~known  # without any data there is nothing to tell apart
-    line = Line(x, np.where(known, y, np.nan), color, label, dash_of(series), steps=place.steps, hover=hover)
-    last = np.flatnonzero(known)[-1:]
-    return [line, Points(x[last], y[last], color, marker=marker)]

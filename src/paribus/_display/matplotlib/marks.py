@@ -122,9 +122,25 @@ def draw_axis(
 
     ``before`` has the range of the data that the axes showed before, along x and y.
     """
-    side = ax.xaxis if along == "x" else ax.yaxis
+    side: Any = ax.xaxis if along == "x" else ax.yaxis
     size, turned = _tick_size(axis, along, inches)
-    _set_ticks(side, axis, size, inches, shown=bool(before))
+    if axis.scale == "none":
+        side.set_major_locator(NullLocator())
+    elif axis.ticks is not None:
+        side.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
+        side.set_major_formatter(FixedFormatter([escaped(label) for _, label in axis.ticks]))
+    elif axis.scale == "date":
+        most = int(np.clip(72 * inches / (3.4 * size), 3, 7))  # a year is two and a half em wide
+        dates = AutoDateLocator(minticks=min(3, most - 1), maxticks=most)  # type: ignore[no-untyped-call]
+        side.set_major_locator(dates)
+        side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
+    elif side.get_scale() == "linear" and side.isDefault_majloc:
+        start = 0.0  # the share below the first tick, which stays the same if the limits change
+        if axis.tick_low is not None and axis.low is not None and axis.high is not None:
+            start = (axis.tick_low - axis.low) / (axis.high - axis.low) if axis.high > axis.low else 0.0
+        side.set_major_locator(NumberLocator(size, start, integers=axis.integers))
+        if side.isDefault_majfmt and not before:
+            side.set_major_formatter(NumberFormatter())
     ax.tick_params(axis=along, labelsize=size, **({"labelrotation": 90} if turned else {}))
     if not axis.numbers:  # also hide the year at the end of an axis of dates
         ax.tick_params(axis=along, labelbottom=False, labelleft=False)
@@ -150,31 +166,6 @@ def _tick_size(axis: PanelAxis, along: Along, inches: float) -> tuple[float, boo
     return max(SMALLEST, min(usual, upright if turned or along == "y" else across)), turned
 
 
-def _set_ticks(side: Any, axis: PanelAxis, size: float, inches: float, *, shown: bool) -> None:
-    """Set locator and formatter of ticks, which leave the limits of the axis unchanged."""
-    if axis.scale == "none":
-        side.set_major_locator(NullLocator())
-    elif axis.ticks is not None:
-        side.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
-        side.set_major_formatter(FixedFormatter([escaped(label) for _, label in axis.ticks]))
-    elif axis.scale == "date":
-        most = int(np.clip(72 * inches / (3.4 * size), 3, 7))  # a year is two and a half em wide
-        dates = AutoDateLocator(minticks=min(3, most - 1), maxticks=most)  # type: ignore[no-untyped-call]
-        side.set_major_locator(dates)
-        side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
-    elif side.get_scale() == "linear" and side.isDefault_majloc:
-        side.set_major_locator(NumberLocator(size, _share_below(axis), integers=axis.integers))
-        if side.isDefault_majfmt and not shown:
-            side.set_major_formatter(NumberFormatter())
-
-
-def _share_below(axis: PanelAxis) -> float:
-    """Return the share of an axis below its first tick, which stays the same if the limits change."""
-    if axis.tick_low is None or axis.low is None or axis.high is None or axis.high <= axis.low:
-        return 0.0
-    return (axis.tick_low - axis.low) / (axis.high - axis.low)
-
-
 def reach(ax: Axes) -> dict[Along, tuple[float, float]]:
     """Return the range of the data of axes along x and y; empty if they show no data."""
     if not ax.has_data():
@@ -193,8 +184,8 @@ def _set_ends(ax: Axes, axis: PanelAxis, along: Along, before: tuple[float, floa
     if planned and drawn:
         low, high = getattr(ax.dataLim, f"interval{along}")
         low, high = low if axis.low is None else axis.low, high if axis.high is None else axis.high
-        known = [end for end in (low, high, *before) if np.isfinite(end)]
-        setattr(ax.dataLim, f"interval{along}", (min(known), max(known)))
+        ends = [end for end in (low, high, *before) if np.isfinite(end)]
+        setattr(ax.dataLim, f"interval{along}", (min(ends), max(ends)))
         getattr(drawn[-1].sticky_edges, along).extend(planned)
     ax.autoscale_view()
 

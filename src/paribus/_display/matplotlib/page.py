@@ -141,19 +141,21 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
         ax = page.add_subplot(grid[1 + number // columns, number % columns])
         taken = _matplotlib_panel(ax, panel, size)
         if panel.legend == "panel":
-            _add_legend(
-                ax,
-                _legend_handles([ax]),
-                folded(panel.legend_title or "", LEGEND_LINE),
-                **_legend_beside_axes(ax, taken),
-            )
+            title = folded(panel.legend_title or "", LEGEND_LINE)
+            _add_legend(ax, _legend_handles([ax]), title, **_legend_beside_axes(ax, taken))
         axes.append(ax)
     pairs = zip(axes, figure.panels, strict=True)
     entries = _legend_handles(ax for ax, panel in pairs if panel.legend == "figure")
     if entries:
-        _legend_above(
-            page, page.add_subplot(grid[0, :]), entries, folded(figure.legend_title or "", LEGEND_LINE)
-        )
+        above = page.add_subplot(grid[0, :])
+        above.axis("off")
+        room = (page.get_figwidth() - 0.9) * page.dpi
+        title = folded(figure.legend_title or "", LEGEND_LINE)
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 0)} | BARE
+        for ncols in range(min(len(entries), 8), 0, -1):  # as many as fit
+            legend = _add_legend(above, entries, title, ncols=ncols, **place)
+            if legend.get_window_extent().width <= room:
+                break
         page.sca(axes[-1])
     if figure.title is not None:
         page.suptitle(escaped(figure.title), fontsize=pixels(HEADING), weight="bold", **AT_LEFT)
@@ -166,9 +168,9 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
 def _checked_axes(ax: Any, panels: int) -> list[Axes]:
     """Return the given axes as a list; raise unless there is one for each panel."""
     axes = list(np.ravel(np.asarray(ax, dtype=object)))
-    other = [type(one).__name__ for one in axes if not isinstance(one, Axes)]
-    if other:
-        raise DrawingError(f"ax takes matplotlib's axes, one or several, not {other[0]}")
+    for entry in axes:
+        if not isinstance(entry, Axes):
+            raise DrawingError(f"ax takes matplotlib's axes, one or several, not {type(entry).__name__}")
     if len(axes) != panels:
         raise DrawingError(f"{len(axes)} axes were given for {panels} panels; give one for each")
     return axes
@@ -215,15 +217,10 @@ def _write_below(ax: Axes, notes: Sequence[str]) -> None:
     below = [text for text in ax.texts if text.get_gid() == NOTE]
     for note in (folded(note, em) for note in notes):
         if note not in [text.get_text() for text in below]:
-            style: dict[str, Any] = {
-                "fontsize": pixels(SMALL),
-                "color": ink(FAINT),
-                "ha": "center",
-                "va": "top",
-            }
             above, gap = (below[-1], -2) if below else (ax.xaxis.label, -4)
-            style |= {"xycoords": above, "textcoords": "offset points", "annotation_clip": False, "gid": NOTE}
-            below.append(ax.annotate(note, (0.5, 0), (0, gap), **style))
+            style: dict[str, Any] = {"xycoords": above, "textcoords": "offset points", "gid": NOTE}
+            style |= {"fontsize": pixels(SMALL), "color": ink(FAINT), "ha": "center", "va": "top"}
+            below.append(ax.annotate(note, (0.5, 0), (0, gap), annotation_clip=False, **style))
 
 
 def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
@@ -257,7 +254,10 @@ def _matplotlib_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
         tall = (1.0 if len(colored) == 1 else 0.9) / len(colored)
         low = 1 - number / len(colored) - tall
         side = ax.inset_axes((beyond + GAP, low, BAR, tall), transform=_inches_from_axes(ax, "x"))
-        _matplotlib_color_bar(mappable, side, along_inches(unit, tall * size.height))
+        bar = ax.figure.colorbar(mappable, cax=side, format=NumberFormatter())
+        bar.outline.set_visible(False)
+        side.tick_params(labelsize="small", length=2)
+        bar.set_label(along_inches(unit, tall * size.height))
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(
             along_inches(panel.title, size.width), loc="left", fontsize=pixels(TITLE), weight="bold"
@@ -280,14 +280,6 @@ def _inches_from_axes(ax: Axes, along: Literal["x", "y"], edge: float = 1) -> Tr
     inches = ax.figure.dpi_scale_trans + ScaledTranslation(edge, edge, ax.transAxes)  # type: ignore[arg-type]
     ways = (inches, ax.transAxes) if along == "x" else (ax.transAxes, inches)
     return blended_transform_factory(*ways)
-
-
-def _matplotlib_color_bar(mappable: ScalarMappable, ax: Axes, label: str) -> None:
-    """Draw a color bar on ``ax``."""
-    bar = ax.figure.colorbar(mappable, cax=ax, format=NumberFormatter())
-    bar.outline.set_visible(False)
-    ax.tick_params(labelsize="small", length=2)
-    bar.set_label(label)
 
 
 def _draw_marks(ax: Axes, panel: Panel, size: PanelSize, side: Side) -> list[tuple[ScalarMappable, str]]:
@@ -392,15 +384,3 @@ def _make_room(ax: Axes, legend: Any) -> None:
         ax.lines[-1].sticky_edges.y.append(top)
         ax.autoscale_view()
         locator.legend = top, high
-
-
-def _legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str | None) -> None:
-    """Draw the common legend above all panels, in as many columns as fit."""
-    ax.axis("off")
-    room = (page.get_figwidth() - 0.9) * page.dpi
-    for columns in range(min(len(entries), 8), 0, -1):
-        legend = _add_legend(
-            ax, entries, title, ncols=columns, loc="lower left", bbox_to_anchor=(0, 0), **BARE
-        )
-        if legend.get_window_extent().width <= room:
-            break

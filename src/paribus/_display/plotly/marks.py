@@ -172,8 +172,8 @@ def _plotly_ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
         return {"tickvals": values, "ticktext": [*map(escaped, words)], "tickfont": {"size": size}}
     low, high = ends_of(panel, way)
     span = high - low if 1e-300 < high - low < math.inf else 1.0
-    each = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size
-    share = max(each / length, 1 / MOST_TICKS)  # smallest distance of two ticks, as a share of the axis
+    room = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size  # of a tick
+    share = max(room / length, 1 / MOST_TICKS)  # smallest distance of two ticks, as a share of the axis
     if axis.scale == "date":
         return {"nticks": max(4, int(1 / share))}
     if axis.tick_low is None or not low < axis.tick_low < high:
@@ -365,10 +365,9 @@ def _plotly_band(mark: Band, frame: PanelContext) -> None:
 
 def _plotly_hatch(mark: Hatch, frame: PanelContext) -> None:
     # Dark lines on a pale translucent fill are visible on all colors.
-    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
-    _plotly_fill(
-        mark, frame, hatched(mark), {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}, FIGURE_INK
-    )
+    pattern: Spec = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
+    pattern |= {"size": 7, "solidity": 0.14}
+    _plotly_fill(mark, frame, hatched(mark), {"fillpattern": pattern}, FIGURE_INK)
 
 
 def _plotly_fill(
@@ -399,14 +398,8 @@ def _plotly_points(mark: Points, frame: PanelContext) -> None:
 def _plotly_error_bars(error: Floats | None, along: Way, frame: PanelContext, color: str) -> Spec:
     if error is None:
         return {}
-    bars = {
-        "type": "data",
-        "array": frame.lengths(error, along),
-        "color": color,
-        "thickness": 1.6,
-        "width": 3,
-    }
-    return {f"error_{along}": bars}
+    bars = {"type": "data", "array": frame.lengths(error, along), "color": color}
+    return {f"error_{along}": bars | {"thickness": 1.6, "width": 3}}
 
 
 def _plotly_bars(mark: Bars, frame: PanelContext) -> None:
@@ -432,12 +425,8 @@ def _plotly_strip(mark: Strip, frame: PanelContext) -> None:
     edge = frame.at_edge(mark.along)
     if not frame.covered:
         edge.depth = -1  # the overlaying axis would put the strip above the curves
-    lying = mark.along == "y"
-    heights = strip_heights(mark)
-    _plotly_bars(
-        Bars(mark.at, heights, mark.width, FIGURE_INK, alpha=0.45, horizontal=lying, hover=mark.hover),
-        edge,
-    )
+    bars = Bars(mark.at, strip_heights(mark), mark.width, FIGURE_INK, alpha=0.45, hover=mark.hover)
+    _plotly_bars(replace(bars, horizontal=mark.along == "y"), edge)
 
 
 def _plotly_rug(mark: Rug, frame: PanelContext) -> None:
@@ -451,11 +440,8 @@ def _plotly_heat(mark: Heat, frame: PanelContext) -> None:
     even = np.linspace(0, 1, len(mark.colors)).tolist()
     colors = mark.colors if isinstance(mark.colors, str) else [*zip(even, mark.colors, strict=True)]
     spec: Spec = {"type": "heatmap", "z": mark.values, "zmin": mark.low, "zmax": mark.high}
-    spec |= {
-        "colorscale": colors,
-        "showscale": mark.unit is not None,
-        "colorbar": _plotly_color_bar(mark, frame),
-    }
+    spec |= {"colorscale": colors, "showscale": mark.unit is not None}
+    spec |= {"colorbar": _plotly_color_bar(mark, frame)}
     spec |= frame.at(mark.x_edges, mark.y_edges) | _hover_spec(mark.hover, "x+y+z") | {"hoverongaps": False}
     if mark.written:
         spec |= {"text": _all_escaped(mark.written), "texttemplate": "%{text}"}
@@ -463,37 +449,30 @@ def _plotly_heat(mark: Heat, frame: PanelContext) -> None:
 
 
 def _plotly_contours(mark: Contours, frame: PanelContext) -> None:
+    from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
+
     step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
     # plotly also fills below the first and above the last level, so the outer levels are left out.
     inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
     written = number_format(labeled_levels(mark))
+    bar = _plotly_color_bar(mark, frame) | {"tickvals": labeled_levels(mark), "tickformat": written}
     surface = {"type": "contour", "z": mark.values, **frame.at(mark.x, mark.y)}
     filled = {
         "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
-        "colorbar": _plotly_color_bar(mark, frame)
-        | {"tickvals": labeled_levels(mark), "tickformat": written},
+        "colorbar": bar,
         **_hover_spec(mark.hover, "x+y+z"),
     }
     frame.add(surface | filled)
-    for level, color in _contour_line_colors(mark) if mark.values.size <= LARGE else ():
+    low, high = _color_limits(mark)
+    for level in lined_levels(mark) if mark.values.size <= LARGE else ():
+        (ground,) = sample_colorscale(get_colorscale(mark.colors), [(level - low) / ((high - low) or 1.0)])
+        color = "#222222" if is_light([part / 255 for part in unlabel_rgb(ground)]) else "#eeeeee"
         labels = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
         where = {"start": level, "end": level, "size": step, "labelformat": written}
         line = {"line": {"width": 1.0, "color": color}, "showscale": False, "hoverinfo": "skip"}
         frame.add(surface | line | {"contours": labels | where})
-
-
-def _contour_line_colors(mark: Contours) -> list[tuple[float, str]]:
-    """Return the levels with a line, and a color that is legible on the color of the level."""
-    from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
-
-    levels = lined_levels(mark)
-    low, high = float(mark.levels[0]), float(mark.levels[-1])
-    shares = [(level - low) / ((high - low) or 1.0) for level in levels]
-    grounds = sample_colorscale(get_colorscale(mark.colors), shares) if levels else []
-    light = [is_light([part / 255 for part in unlabel_rgb(ground)]) for ground in grounds]
-    return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
 
 
 def _plotly_color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
@@ -533,9 +512,8 @@ def _plotly_rule(mark: Rule, frame: PanelContext) -> None:
 
 
 def _plotly_text(mark: Text, frame: PanelContext) -> None:
-    color = (
-        {} if mark.color == FIGURE_INK else {"color": rgba(mark.color)}
-    )  # INK is the color of the template
+    # INK is the color of the template.
+    color = {} if mark.color == FIGURE_INK else {"color": rgba(mark.color)}
     upright = "middle" if mark.upright == "center" else mark.upright
     right, up = mark.offset
     note = {"text": escaped(mark.text), "font": {"size": mark.size * POINT} | color, "opacity": mark.alpha}

@@ -128,10 +128,9 @@ def _panel_margins(panel: Panel, cell: Size) -> tuple[float, float, float, float
     top = GAP + text_height(wrapped(panel.title or "", 0.85 * cell["x"], TITLE), TITLE)
     right = 2 * GAP + sum(color_bar_width(mark, 0.75 * cell["y"]) for mark in panel.marks)
     if panel.legend == "panel":
-        words = [
-            wrapped(word, BESIDE * cell["x"]) for word in (*_legend_labels(panel), panel.legend_title or "")
-        ]
-        right += TICK * max(map(text_width, words)) + KEY + GAP
+        labels = [*_legend_labels(panel), panel.legend_title or ""]
+        widths = [text_width(wrapped(label, BESIDE * cell["x"])) for label in labels]
+        right += TICK * max(widths) + KEY + GAP
     return left, right, top, bottom
 
 
@@ -159,23 +158,22 @@ def _legend_rows(figure: Figure, width: float) -> int:
         return min(1, len(lengths))
     rows, taken = 1, 0.0
     for length in lengths:
-        rows, taken = (rows, taken + length) if taken + length <= width or not taken else (rows + 1, length)
+        if taken and taken + length > width:
+            rows, taken = rows + 1, 0.0
+        taken += length
     return rows + bool(title)
 
 
 def _write_around(page: Page, figure: Figure) -> None:
     """Add the title and the common legend above the panels, and the notes below them."""
     width, height = page.size["x"], page.size["y"]
-    middle = {
-        "x": 0.5,
-        "xanchor": "center",
-    }  # centered, because plotly wraps a legend to the width of the page
     if figure.title:
         where = {"x": GAP / width, "xanchor": "left", "y": 1 - GAP / height, "yanchor": "top"}
         page.layout["title"] = where | {"text": escaped(figure.title), "font": {"size": HEADING} | BOLD}
     side = "top center" if _legend_rows(figure, width) > 1 else "left"
     title = {"text": escaped(figure.legend_title or ""), "side": side} | TEXT
-    where = {"y": 1 - (GAP + _title_height(figure)) / height, "orientation": "h"} | middle
+    where = {"y": 1 - (GAP + _title_height(figure)) / height, "orientation": "h"}
+    where |= {"x": 0.5, "xanchor": "center"}  # because plotly wraps a legend to the width of the page
     page.layout["legend"] = LEGEND | where | {"title": title}
     if figure.notes:
         where = {"x": GAP / width, "y": GAP / 2 / height, "xanchor": "left", "align": "left"}
@@ -201,8 +199,7 @@ def _plotly_panel(
         x |= {"constrain": "domain"}
     key = BESIDE * page.cell["x"] if panel.legend == "panel" else page.size["x"] - KEY - 2 * GAP
     axes: dict[Way, PanelAxis] = {"x": panel.x, "y": panel.y}
-    frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel))
-    frame.room += sum(beside)
+    frame = PanelContext(page, box, axes, names, legend, key, _labels_by_color(panel), GAP + sum(beside))
     frame.draw(panel.marks)
     start, end = box["x"]
     for part, width in zip(panel.right, beside, strict=True):
@@ -230,10 +227,10 @@ def _plotly_panel(
 def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: Box) -> str:
     """Draw a narrow panel with its axis along ``way`` and that of the main panel across; return its name."""
     page, across = frame.page, OTHER[way]
-    own = axis_spec(part, way, page, box) | {"tickfont": {"size": SMALL}}
+    along = axis_spec(part, way, page, box) | {"tickfont": {"size": SMALL}}
     follow = {"matches": frame.names[across], "showticklabels": False, "ticks": "", "title": None}
     shared = axis_spec(panel, across, page, box) | follow
-    names = page.add_axes(own, shared) if way == "x" else page.add_axes(shared, own)
+    names = page.add_axes(along, shared) if way == "x" else page.add_axes(shared, along)
     axes, groups = frame.axes | {way: getattr(part, way)}, frame.groups | _labels_by_color(part)
     PanelContext(page, box, axes, names, frame.legend, frame.legend_width, groups).draw(part.marks)
     return names[way]

@@ -154,9 +154,10 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
     top = None
     if panel.top is not None:
         place = Box(box.left, box.top - above, box.right, box.top - BETWEEN)
-        own = _side_of_box(panel.top.y, ends_of(panel.top, "y"), "y", place, cell)
-        top = Frame(panel.top, place, replace(x, ticks=Ticks()), own)
+        height = _side_of_box(panel.top.y, ends_of(panel.top, "y"), "y", place, cell)
+        top = Frame(panel.top, place, replace(x, ticks=Ticks()), height)
     colored = [mark for mark in panel.marks if isinstance(mark, Heat | Contours) and mark.unit is not None]
+    tall = bar_height(box.height, len(colored))
     return Frame(
         panel,
         box,
@@ -168,7 +169,7 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
         left,
         right,
         top,
-        tuple(_color_bar_of(mark, box.height, len(colored)) for mark in colored),
+        tuple(_color_bar_of(mark, tall) for mark in colored),
         not has_curves(panel),
     )
 
@@ -209,12 +210,10 @@ def _widths(panel: Panel, side: tuple[Panel, ...], width: float) -> list[float]:
 def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
     """Return the limits of an axis: the given ones, else those of the marks with a margin."""
     axis: PanelAxis = getattr(panel, way)
-    found = [
-        np.asarray(part, dtype=float).ravel() for mark in panel.marks for part in _mark_positions(mark, way)
-    ]
-    every = np.concatenate([*found, np.empty(0)])
-    every = every[np.isfinite(every)]
-    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    parts = (part for mark in panel.marks for part in _mark_positions(mark, way))
+    positions = np.concatenate([np.empty(0), *(np.asarray(part, dtype=float).ravel() for part in parts)])
+    positions = positions[np.isfinite(positions)]
+    low, high = (float(positions.min()), float(positions.max())) if len(positions) else (0.0, 1.0)
     margin = MARGIN * (high / 2 - low / 2) * 2 if has_curves(panel) else 0.0
     low = low - margin if axis.low is None else float(axis.low)
     high = high + margin if axis.high is None else float(axis.high)
@@ -247,8 +246,7 @@ def _mark_positions(mark: Mark, way: Way) -> Iterator[Any]:
             yield from (base, base + mark.length - error, base + mark.length + error)
 
 
-def _color_bar_of(mark: Heat | Contours, height: float, count: int) -> ColorBar:
-    tall = bar_height(height, count)
+def _color_bar_of(mark: Heat | Contours, height: float) -> ColorBar:
     ends = (mark.low, mark.high) if isinstance(mark, Heat) else (mark.levels[0], mark.levels[-1])
     low, high = float(ends[0]), float(ends[1])
     if not high > low:
@@ -257,13 +255,13 @@ def _color_bar_of(mark: Heat | Contours, height: float, count: int) -> ColorBar:
     if isinstance(mark, Contours):
         levels = labeled_levels(mark)
         axis = replace(axis, ticks=tuple(zip(levels, level_texts(levels), strict=True)))
-    ticks = axis_ticks(axis, (low, high), "y", tall, 6 * TICK)
-    return ColorBar(mark, fitted_lines(mark.unit or "", tall, FONT, LINES), low, high, ticks)
+    ticks = axis_ticks(axis, (low, high), "y", height, 6 * TICK)
+    return ColorBar(mark, fitted_lines(mark.unit or "", height, FONT, LINES), low, high, ticks)
 
 
 def bar_height(height: float, count: int) -> float:
     """Return the height of each of ``count`` color bars next to a panel."""
-    return height if count == 1 else 0.9 * height / count
+    return height if count < 2 else 0.9 * height / count
 
 
 def level_texts(levels: list[float]) -> list[str]:
@@ -275,18 +273,11 @@ def level_texts(levels: list[float]) -> list[str]:
     return number_texts(levels, 12)
 
 
-@dataclass(frozen=True)
-class Rooms:
-    """The space in pixels for texts around a panel."""
+def rooms_of(frame: Frame, legend: float) -> tuple[float, float, float, float]:
+    """Return the pixels for texts to the left, to the right, above and below a panel.
 
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-
-def rooms_of(frame: Frame, legend: float) -> Rooms:
-    """Return the space for texts around a panel; ``legend`` is the width of its legend."""
+    ``legend`` is the width of its legend.
+    """
     x, y, outer = frame.x, frame.y, frame.panel
     upwards = x.ticks.width if x.ticks.turned else x.ticks.height
     written = MARK + 3.0 + upwards if outer.x.numbers and x.ticks.entries else 0.0
@@ -296,19 +287,12 @@ def rooms_of(frame: Frame, legend: float) -> Rooms:
     aside = MARK + 4.0 + y.ticks.width if outer.y.numbers and y.ticks.entries else 0.0
     left = GAP + aside + text_height(frame.y_label, FONT) + GAP * bool(frame.y_label)
     right = GAP + max((bar.width for bar in frame.bars), default=0.0) + legend
-    before, after = _overhang(frame)
-    title = text_height(frame.title, TITLE) + GAP * bool(frame.title)
-    return Rooms(max(left, before), max(right, after), GAP + title, below)
-
-
-def _overhang(frame: Frame) -> tuple[float, float]:
-    """Return how far tick texts extend beyond the left and the right edge of a panel, in pixels."""
-    before = after = 0.0
-    for part in (frame, *frame.left, *frame.right):
+    for part in (frame, *frame.left, *frame.right):  # tick texts may extend beyond the edges of the panel
         if part.x.ticks.turned or not part.panel.x.numbers:
             continue
         for at, text in part.x.ticks.entries:
             half, middle = part.x.ticks.size * text_width(text) / 2 + 2.0, float(part.x.at(at))
-            before = max(before, frame.ahead - middle + half)
-            after = max(after, middle + half - frame.beyond)
-    return before, after
+            left = max(left, frame.ahead - middle + half)
+            right = max(right, middle + half - frame.beyond)
+    title = text_height(frame.title, TITLE) + GAP * bool(frame.title)
+    return left, right, GAP + title, below

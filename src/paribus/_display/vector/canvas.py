@@ -324,7 +324,7 @@ class Canvas:
     hover: bool = False
     parts: list[str] = field(default_factory=list)
     defs: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
 
     def paint(self, alpha: float = 1.0, **colors: str) -> str:
         """Return the attributes for ``fill`` and ``stroke`` colors, with classes in the theme "page"."""
@@ -348,11 +348,11 @@ class Canvas:
 
     def define(self, element: str) -> str:
         """Add a definition, unless it exists, and return the reference to it."""
-        if element not in self.known:
-            name = self.known[element] = f"{self.prefix}-{len(self.known) + 1}"
+        if element not in self.ids:
+            name = self.ids[element] = f"{self.prefix}-{len(self.ids) + 1}"
             tag, _, rest = element.partition(" ")
             self.defs.append(f'{tag} id="{name}" {rest}')
-        return f"url(#{self.known[element]})"
+        return f"url(#{self.ids[element]})"
 
     def stroke(
         self, path: str, color: str, width: float, alpha: float = 1.0, more: Mapping[str, str] = NO_MORE
@@ -411,20 +411,16 @@ def _text_element(word: PlacedText, size: float, upright: Upright, turn: float) 
     if turn:
         where = f' y="{pixels(y)}" transform="translate({pixels(word.x)} {pixels(word.y)})'
         where += f'rotate({share(-turn)})"'
-    differs = word.full is not None and word.full != word.text
-    full = f"<title>{written(short(word.full or '', LONGEST))}</title>" if differs else ""
-    return f"<text{where}>{full}{_tspan_elements(lines, x, size)}</text>"
-
-
-def _tspan_elements(lines: Sequence[str], x: float, size: float) -> str:
-    """Return the ``tspan`` elements of lines; an empty line adds to the distance of the next."""
+    content = ""
+    if word.full is not None and word.full != word.text:
+        content = f"<title>{written(short(word.full, LONGEST))}</title>"
     if len(lines) == 1:
-        return written(lines[0])
-    parts, down = [], 0
+        return f"<text{where}>{content}{written(word.text)}</text>"
+    below = 0  # lines below the previous element; an empty line adds to the distance of the next
     for number, line in enumerate(lines):
-        down += number > 0
+        below += number > 0
         if line:
-            drop = f' dy="{pixels(LEADING * size * down)}"' if down else ""
-            parts.append(f'<tspan x="{pixels(x)}"{drop}>{written(line)}</tspan>')
-            down = 0
-    return "".join(parts)
+            drop = f' dy="{pixels(LEADING * size * below)}"' if below else ""
+            content += f'<tspan x="{pixels(x)}"{drop}>{written(line)}</tspan>'
+            below = 0
+    return f"<text{where}>{content}</text>"

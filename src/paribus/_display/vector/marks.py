@@ -95,15 +95,15 @@ def rings(x: Floats, y: Floats, values: Floats, level: float) -> list[Ring]:
     edges = np.array([*leads], dtype=np.int64)
     points, crossing = _edge_crossings(x, y, values, level, edges)
     place = {edge: number for number, edge in enumerate(edges.tolist())}
-    found = []
+    closed = []
     while leads:
         start = next(iter(leads))
         ring, edge = [place[start]], leads.pop(start)
         while edge != start:
             ring.append(place[edge])
             edge = leads.pop(edge)
-        found.append(Ring(points[ring], crossing[ring]))
-    return found
+        closed.append(Ring(points[ring], crossing[ring]))
+    return closed
 
 
 def _next_contour_edges(values: Floats, level: float) -> dict[int, int]:
@@ -133,18 +133,18 @@ def _edge_crossings(
     upright = edges >= values.size
     row, column = np.divmod(edges % values.size, values.shape[1])
     next_row, next_column = row + upright, column + ~upright
-    one, two = values[row, column], values[next_row, next_column]
-    crossing = np.isfinite(one) & np.isfinite(two)
-    way = np.where(np.isfinite(one), 0.0, 1.0)
-    way[crossing] = ((level - one[crossing]) / (two[crossing] - one[crossing])).clip(0.0, 1.0)
+    start, end = values[row, column], values[next_row, next_column]
+    crossing = np.isfinite(start) & np.isfinite(end)
+    way = np.where(np.isfinite(start), 0.0, 1.0)
+    way[crossing] = ((level - start[crossing]) / (end[crossing] - start[crossing])).clip(0.0, 1.0)
     points = np.column_stack([x[column], y[row]])
     ends = np.column_stack([x[next_column], y[next_row]])
     return points + way[:, None] * (ends - points), crossing
 
 
-def contour_lines(found: list[Ring]) -> Iterator[Floats]:
+def contour_lines(outlines: list[Ring]) -> Iterator[Floats]:
     """Yield the contour lines of rings, without the parts along the edge of known values."""
-    for ring in found:
+    for ring in outlines:
         if ring.crossing.all():
             yield np.vstack([ring.points, ring.points[:1]])
             continue
@@ -224,13 +224,10 @@ SHAPES: dict[Marker, Floats] = {
 def clipped(canvas: Canvas, frame: Frame, x: Any, y: Any) -> dict[str, str]:
     """Return the attribute that clips a mark at the edges of its panel, if it exceeds them."""
     box, slack = frame.box, 0.5
-    known = np.isfinite(x).any() and np.isfinite(y).any()
-    if not known or (
-        np.nanmin(x) >= box.left - slack
-        and np.nanmax(x) <= box.right + slack
-        and np.nanmin(y) >= box.top - slack
-        and np.nanmax(y) <= box.bottom + slack
-    ):
+    if not (np.isfinite(x).any() and np.isfinite(y).any()):
+        return {}
+    across = np.nanmin(x) >= box.left - slack and np.nanmax(x) <= box.right + slack
+    if across and np.nanmin(y) >= box.top - slack and np.nanmax(y) <= box.bottom + slack:
         return {}
     path = rectangle_path(box.left, box.top, box.right, box.bottom)
     return {"clip-path": canvas.define(f'<clipPath ><path d="{path}"/></clipPath>')}
@@ -299,9 +296,10 @@ def _svg_error_bars(
         caps = ((end, middle - CAP, end, middle + CAP) for end in (first, last))
         for x0, y0, x1, y1 in ((first, middle, last, middle), *caps):
             paths.append(segment_path(x0, y0, x1, y1) if along == "x" else segment_path(y0, x0, y1, x1))
-    every = np.concatenate([low, high])
-    both = (every, np.append(at, at)) if along == "x" else (np.append(at, at), every)
-    canvas.stroke("".join(paths), color, ERROR, alpha, clipped(canvas, frame, *both))
+    x, y = np.concatenate([low, high]), np.append(at, at)
+    if along == "y":
+        x, y = y, x
+    canvas.stroke("".join(paths), color, ERROR, alpha, clipped(canvas, frame, x, y))
 
 
 def points_at(
@@ -342,11 +340,8 @@ def points_at(
 
 def _point_targets(canvas: Canvas, x: Floats, y: Floats, hover: Sequence[str]) -> None:
     """Add the hover text of each point."""
-    if canvas.hover:
-        for across, down, text in zip(x.tolist(), y.tolist(), hover, strict=False):
-            if text and np.isfinite(across + down):
-                around = across - POINTED, down - POINTED, across + POINTED, down + POINTED
-                canvas.target(rectangle_path(*around), text)
+    around = np.column_stack([x - POINTED, y - POINTED, x + POINTED, y + POINTED])
+    _cell_targets(canvas, around.tolist(), hover)
 
 
 def _svg_bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
@@ -404,9 +399,9 @@ def _svg_data_outline(
             along, up = along[[0, *range(len(along)), -1]], np.repeat(ends[part], 2)
             up = np.concatenate([[floor], up, [floor]])
             paths.append(line_path(up, along) if lying else line_path(along, up))
-    every = np.append(low, high), np.append(ends, ends)
+    x, y = np.append(low, high), np.append(ends, ends)
     if paths:
-        more = clipped(canvas, frame, *(every[::-1] if lying else every))
+        more = clipped(canvas, frame, *((y, x) if lying else (x, y)))
         canvas.add(
             f'<path{canvas.paint(fill=DATA, stroke=DATA)} fill-opacity=".45"{attributes(more)} '
             f'd="{"".join(paths)}"/>'
@@ -417,14 +412,16 @@ def _svg_rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
     side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
     at, foot = side.at(mark.at), across.start
     head = foot + RUG * (across.end - foot)
-    lines = [(place, foot, place, head) for place in at[np.isfinite(at)].tolist()]
-    path = "".join(segment_path(*(line if mark.along == "x" else _swapped(line))) for line in lines)
+    path = ""
+    for place in at[np.isfinite(at)].tolist():
+        line = (place, foot, place, head) if mark.along == "x" else (foot, place, head, place)
+        path += segment_path(*line)
     if frame.covered:  # visible on all colors
         canvas.stroke(path, PAPER, 3.2)
     canvas.stroke(path, INK, 1.3)
     feet = np.full(len(at), foot)
-    across_down = (at, feet) if mark.along == "x" else (feet, at)
-    _point_targets(canvas, across_down[0], across_down[1], mark.hover)
+    x, y = (at, feet) if mark.along == "x" else (feet, at)
+    _point_targets(canvas, x, y, mark.hover)
 
 
 def _svg_heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
@@ -465,12 +462,15 @@ def _cell_numbers(
             middle = (x[place] + x[place + 1]) / 2, (y[row] + y[row + 1]) / 2
             word = PlacedText(float(middle[0]), float(middle[1]), text.replace("-", "\N{MINUS SIGN}"))
             words.setdefault(color, []).append(word)
-    for color, some in words.items():
-        canvas.words(some, size, color=color)
+    for color, words_of_color in words.items():
+        canvas.words(words_of_color, size, color=color)
 
 
 def _svg_contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
-    """Fill the area above each level on top of that of the previous level, and draw contour lines."""
+    """Fill the area above each level on top of that of the previous level, and draw contour lines.
+
+    Each level has its label on its longest line with enough space.
+    """
     x, y = frame.x.at(mark.x), frame.y.at(mark.y)
     colors = level_colors(mark)
     cut = clipped(canvas, frame, x, np.full(len(x), frame.box.top))
@@ -478,23 +478,15 @@ def _svg_contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
         outlines = [ring.points for ring in rings(x, y, mark.values, level)]
         path = "".join(line_path(points[:, 0], points[:, 1], close=True) for points in outlines)
         canvas.fill(path, color, more=cut)
-    _contour_lines(canvas, frame, mark, colors)
-    if canvas.hover:
-        across, down = np.meshgrid(x, y)
-        _point_targets(canvas, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
-
-
-def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[str]) -> None:
-    """Draw the contour lines, and label each level on its longest line with enough space."""
-    levels, x, y = lined_levels(mark), frame.x.at(mark.x), frame.y.at(mark.y)
+    levels = lined_levels(mark)
     lines = [sorted(contour_lines(rings(x, y, mark.values, level)), key=len)[::-1] for level in levels]
     grounds = [colors[min(int(np.searchsorted(mark.levels, level)), len(colors) - 1)] for level in levels]
-    for some, ground in zip(lines, grounds, strict=True):
-        path = "".join(line_path(line[:, 0], line[:, 1]) for line in some)
+    for lines_of_level, ground in zip(lines, grounds, strict=True):
+        path = "".join(line_path(line[:, 0], line[:, 1]) for line in lines_of_level)
         canvas.stroke(path, legible(ground), 0.8, 0.7)
     taken: list[LineLabel] = []
     for place, (text, ground) in enumerate(zip(level_texts(levels), grounds, strict=True)):
-        others = [line for some in (*lines[:place], *lines[place + 1 :]) for line in some]
+        others = [line for lines_of_level in (*lines[:place], *lines[place + 1 :]) for line in lines_of_level]
         room = LabelRoom(CONTOUR_LABEL * (text_width(text) + 0.6), CONTOUR_LABEL, frame.box, others)
         spot = next((spot for line in lines[place] if (spot := room.along(line, taken))), None)
         if spot is not None:
@@ -502,6 +494,9 @@ def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[st
             halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
             word = PlacedText(spot.x, spot.y, text)
             canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), more=halo)
+    if canvas.hover:
+        across, down = np.meshgrid(x, y)
+        _point_targets(canvas, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
 
 
 def level_colors(mark: Contours) -> list[str]:
@@ -519,12 +514,11 @@ def hatch_fill(canvas: Canvas) -> str:
 
 def _svg_hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
     """Draw hatched cells; a translucent fill makes the hatching visible on dark colors."""
-    paths = []
+    path = ""
     for corners in hatched(mark):
         x, y = frame.x.at(corners[:, 0]), frame.y.at(corners[:, 1])
-        paths.append(route(tenths(x, y), close=True))
-    if paths:
-        path = "".join(paths)
+        path += route(tenths(x, y), close=True)
+    if path:
         canvas.add(f'<path{canvas.paint(fill=PAPER)} fill-opacity=".45" d="{path}"/>')
         canvas.add(f'<path fill="{hatch_fill(canvas)}" fill-opacity=".75" d="{path}"/>')
 
@@ -533,13 +527,8 @@ def _svg_rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
     side, across = (frame.y, frame.x) if mark.along == "y" else (frame.x, frame.y)
     at = float(side.at(mark.at))
     if min(side.start, side.end) - 0.5 <= at <= max(side.start, side.end) + 0.5:
-        line = (across.start, at, across.end, at)
-        canvas.stroke(segment_path(*(line if mark.along == "y" else _swapped(line))), DATA, 1.0)
-
-
-def _swapped(line: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return the two positions of a line with x and y swapped."""
-    return line[1], line[0], line[3], line[2]
+        ends = (across.start, at, across.end, at) if mark.along == "y" else (at, across.start, at, across.end)
+        canvas.stroke(segment_path(*ends), DATA, 1.0)
 
 
 def _svg_text(canvas: Canvas, frame: Frame, mark: Text) -> None:

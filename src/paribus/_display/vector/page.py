@@ -99,13 +99,13 @@ class Legend:
 
 def labeled(panels: Iterable[Panel]) -> dict[str, Labeled]:
     """Return the first mark of each label in panels and their narrow panels."""
-    found: dict[str, Labeled] = {}
+    by_label: dict[str, Labeled] = {}
     for panel in panels:
         for part in panel.parts:
             for mark in part.marks:
                 if isinstance(mark, Line | Band | Points | Bars | Hatch) and mark.label:
-                    found.setdefault(mark.label, mark)
-    return found
+                    by_label.setdefault(mark.label, mark)
+    return by_label
 
 
 def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> Legend:
@@ -153,9 +153,9 @@ def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
         _legend_sample(canvas, entry.mark, x, y)
         middle = y + text_height(entry.text, TICK) / 2 - text_height("x", TICK) / 2
-        words.append(PlacedText(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
-    plain = [word if word.text != word.full else replace(word, full=None) for word in words]
-    canvas.words(plain, TICK, "left")
+        full = entry.full.replace("\n", " ")
+        words.append(PlacedText(x + KEY, middle, entry.text, None if full == entry.text else full))
+    canvas.words(words, TICK, "left")
 
 
 def _legend_sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
@@ -202,37 +202,27 @@ def sparkline(x: Floats | None, y: Floats) -> str:
     >>> sparkline(None, np.array([1.0, 3.0])).count("M")  # bars
     2
     """
-    at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
     y = np.asarray(y, dtype=np.float64)
-    lowest, highest = _sparkline_limits(y, room=ROOM if x is None else 0.0)
-    y = np.clip(y, lowest, highest)  # infinite heights
+    finite = y[np.isfinite(y)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    aside = 0.0 if high > low else abs(high) * 0.1 or 1.0
+    if x is None and (low > 0 or high < 0):  # keep the lowest bar visible
+        low -= ROOM * (high - low)
+    low, high = low - aside, high + aside
+    y = np.clip(y, low, high)  # infinite heights
+    at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
     mark: Mark = Line(at, y, PALETTE[0], width=1.2)
-    if x is None and np.any(y != y[:1]):
-        base = np.full(len(y), min(max(lowest, 0.0), highest))
-        mark = Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base)
-    beside = (-0.5, len(y) - 0.5) if x is None else (None, None)
-    none = PanelAxis(scale="none", low=beside[0], high=beside[1])
-    panel = Panel((mark,), none, PanelAxis(scale="none", low=lowest, high=highest))
+    across = PanelAxis(scale="none")
+    if x is None:
+        across = PanelAxis(scale="none", low=-0.5, high=len(y) - 0.5)
+        if np.any(y != y[:1]):
+            base = np.full(len(y), min(max(low, 0.0), high))
+            mark = Bars(at, y - base, np.full(len(y), 0.75), PALETTE[0], base)
+    panel = Panel((mark,), across, PanelAxis(scale="none", low=low, high=high))
     canvas = Canvas("")
     frame = frame_of(panel, Box(EDGE, EDGE, WIDE - EDGE, HIGH - EDGE), (WIDE, HIGH))
     if len(y):
         DRAW[type(mark)](canvas, frame, mark)
-    return _sparkline_element(canvas)
-
-
-def _sparkline_limits(y: Floats, room: float) -> tuple[float, float]:
-    """Return the limits of heights, with a share ``room`` below that keeps the lowest bar visible."""
-    known = y[np.isfinite(y)]
-    if not len(known):
-        return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
-    aside = 0.0 if high > low else abs(high) * 0.1 or 1.0
-    below = room * (high - low) if low > 0 or high < 0 else 0.0
-    return low - aside - below, high + aside
-
-
-def _sparkline_element(canvas: Canvas) -> str:
-    """Return the SVG element of a sparkline."""
     size = f'viewBox="0 0 {pixels(WIDE)} {pixels(HIGH)}" width="{pixels(WIDE)}" height="{pixels(HIGH)}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{ROOT}" {size} aria-hidden="true" focusable="false">'
@@ -311,25 +301,31 @@ def render(
         raise OptionError(f"width={width!r} must be a number of pixels, {NARROWEST:.0f} or more")
     layout = _image_layout(figure, INCH * figure.size[0] if width is None else float(width))
     canvas = Canvas(id_prefix, theme, hover)
-    _draw_image(canvas, layout)
-    return _svg_element(canvas, layout, figure)
-
-
-def _svg_element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
-    """Return the SVG element of an image, with texts for screen readers."""
-    colors = DARK if canvas.theme == "dark" else LIGHT
+    y = GAP
+    if layout.title:
+        canvas.words([PlacedText(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
+        y += text_height(layout.title, HEADING) + GAP
+    draw_legend(canvas, layout.above, GAP, y)
+    for frame, legend in zip(layout.frames, layout.legends, strict=True):
+        _svg_panel(canvas, frame)
+        aside = max((bar.width for bar in frame.bars), default=0.0) + 2 * GAP
+        draw_legend(canvas, legend, frame.beyond + aside, frame.box.top)
+    if layout.notes:
+        foot = layout.height - GAP - text_height(layout.notes, SMALL)
+        canvas.words([PlacedText(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
+    colors = DARK if theme == "dark" else LIGHT
     wide, high = pixels(np.ceil(layout.width)), pixels(np.ceil(layout.height))
-    names = [f"{canvas.prefix}-{part}" for part in ("title", "desc")]
-    texts = written(figure_title(figure)), written(figure_description(figure))
-    ground = f'<path fill="{colors.paper}" d="M0 0h{wide}v{high}H0z"/>' if canvas.theme != "page" else ""
-    named = f' class="{ROOT}"' if canvas.theme == "page" else ""
+    named, ground = f' class="{ROOT}"', ""
+    if theme != "page":
+        named, ground = "", f'<path fill="{colors.paper}" d="M0 0h{wide}v{high}H0z"/>'
+    definitions = f"<defs>{''.join(canvas.defs)}</defs>" if canvas.defs else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg"{named} viewBox="0 0 {wide} {high}" width="{wide}" '
-        f'height="{high}" role="img" aria-labelledby="{" ".join(names)}" direction="ltr" '
+        f'height="{high}" role="img" aria-labelledby="{id_prefix}-title {id_prefix}-desc" direction="ltr" '
         f'font-family="{FONTS}" fill="{colors.ink}">'
-        f'<title id="{names[0]}">{texts[0]}</title><desc id="{names[1]}">{texts[1]}</desc>'
-        f"{'<defs>' if canvas.defs else ''}{''.join(canvas.defs)}{'</defs>' if canvas.defs else ''}"
-        f"{ground}{''.join(canvas.parts)}</svg>"
+        f'<title id="{id_prefix}-title">{written(figure_title(figure))}</title>'
+        f'<desc id="{id_prefix}-desc">{written(figure_description(figure))}</desc>'
+        f"{definitions}{ground}{''.join(canvas.parts)}</svg>"
     )
 
 
@@ -363,9 +359,7 @@ def _image_layout(figure: Figure, width: float) -> ImageLayout:
     ]
     frames = tuple(frame_of(panel, box, cell) for panel, box in zip(figure.panels, placed, strict=True))
     size = image[0], image[1] + head + foot
-    if (
-        len(frames) == 1 and figure.panels[0].equal
-    ):  # crop the unused part of the box of a panel with a fixed aspect
+    if len(frames) == 1 and figure.panels[0].equal:  # crop the unused part of the box: its aspect is fixed
         right, bottom = placed[0].right - frames[0].box.right, placed[0].bottom - frames[0].box.bottom
         size = max(size[0] - right, SMALL * text_width(notes) + 2 * GAP), size[1] - bottom
     return ImageLayout(*size, frames, legends, above, title, notes)
@@ -386,9 +380,8 @@ def _panel_boxes(
     rows = -(-len(boxes) // columns)
     rooms = np.zeros((rows * columns, 4))
     for place, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
-        found = rooms_of(frame_of(panel, box, cell), legends[place].width)
-        below = max(found.bottom, legends[place].height - box.height)
-        rooms[place] = found.left, found.right, found.top, below
+        rooms[place] = rooms_of(frame_of(panel, box, cell), legends[place].width)
+        rooms[place, 3] = max(rooms[place, 3], legends[place].height - box.height)
     left, right, top, bottom = np.moveaxis(rooms.reshape(rows, columns, 4), 2, 0)
     left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
     wide = max(LEAST * cell[0], (image[0] - (left + right).sum()) / columns)
@@ -400,25 +393,14 @@ def _panel_boxes(
     return placed, (wide, high), whole
 
 
-def _draw_image(canvas: Canvas, layout: ImageLayout) -> None:
-    """Draw title, legends, panels and notes."""
-    y = GAP
-    if layout.title:
-        canvas.words([PlacedText(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
-        y += text_height(layout.title, HEADING) + GAP
-    draw_legend(canvas, layout.above, GAP, y)
-    for frame, legend in zip(layout.frames, layout.legends, strict=True):
-        _svg_panel(canvas, frame)
-        aside = max((bar.width for bar in frame.bars), default=0.0) + 2 * GAP
-        draw_legend(canvas, legend, frame.beyond + aside, frame.box.top)
-    if layout.notes:
-        foot = layout.height - GAP - text_height(layout.notes, SMALL)
-        canvas.words([PlacedText(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
-
-
 def _svg_panel(canvas: Canvas, frame: Frame) -> None:
-    """Draw a panel with its axes, narrow panels and color bars."""
-    _svg_grid(canvas, frame)
+    """Draw a panel with its axes, narrow panels and color bars, above a light grid."""
+    x, y = frame.panel.x, frame.panel.y
+    lying = y.scale == "category" and x.scale != "category"
+    side, across = (frame.x, frame.y) if lying else (frame.y, frame.x)
+    if not (frame.covered or x.scale == "none" or side.axis.scale == "none"):
+        ends = (across.start, across.end) if lying else (frame.ahead, frame.beyond)
+        _svg_tick_lines(canvas, side, ends, "x" if lying else "y", GRID)
     beside, above = (*frame.left, *frame.right), () if frame.top is None else (frame.top,)
     for part in (frame, *beside, *above):
         for mark in part.panel.marks:
@@ -432,17 +414,6 @@ def _svg_panel(canvas: Canvas, frame: Frame) -> None:
     if frame.title:
         top = (frame.top or frame).box.top - GAP
         canvas.words([PlacedText(frame.ahead, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
-
-
-def _svg_grid(canvas: Canvas, frame: Frame) -> None:
-    """Draw a light grid behind curves and bars."""
-    x, y = frame.panel.x, frame.panel.y
-    lying = y.scale == "category" and x.scale != "category"
-    side, across = (frame.x, frame.y) if lying else (frame.y, frame.x)
-    if frame.covered or x.scale == "none" or side.axis.scale == "none":
-        return
-    ends = (across.start, across.end) if lying else (frame.ahead, frame.beyond)
-    _svg_tick_lines(canvas, side, ends, "x" if lying else "y", GRID)
 
 
 def _svg_tick_lines(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, color: str) -> None:
@@ -494,12 +465,12 @@ def _svg_y_axis(canvas: Canvas, frame: Frame) -> None:
 
 def _tick_texts(side: Side, *, along_x: bool) -> list[PlacedText]:
     """Return the texts of ticks, each at its position along the axis."""
-    found = []
+    words = []
     for place, (value, text) in enumerate(side.ticks.entries):
         at = float(side.at(value))
         full = side.ticks.full[place] if side.ticks.full else text
-        found.append(_shortened_text(at if along_x else 0.0, 0.0 if along_x else at, text, full))
-    return found
+        words.append(_shortened_text(at if along_x else 0.0, 0.0 if along_x else at, text, full))
+    return words
 
 
 def _shortened_text(x: float, y: float, text: str, full: str) -> PlacedText:

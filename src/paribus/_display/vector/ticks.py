@@ -88,7 +88,8 @@ def _texts_keep_apart(ends: tuple[float, float], length: float, way: Way, size: 
         if way == "y":
             return all(gap >= 1.9 * size for gap in gaps)
         halves = [size * (text_width(text) + APART) / 2 for _, text in entries]
-        return all(gap >= one + two for gap, one, two in zip(gaps, halves, halves[1:], strict=False))
+        pairs = zip(gaps, pairwise(halves), strict=True)
+        return all(gap >= left + right for gap, (left, right) in pairs)
 
     return fits
 
@@ -126,8 +127,13 @@ def number_texts(values: list[float], decimals: int) -> list[str]:
     """Return the texts of numbers with some decimals; very large and small ones have a power of ten."""
     largest = max(map(abs, values), default=0.0)
     if largest >= 1e7 or 0 < largest < 1e-4:
-        top = floor(log10(largest))
-        texts = [_with_power(value, top, max(0, top + decimals)) for value in values]
+        power = floor(log10(largest))
+        digits = max(0, power + decimals)
+        if power < -300:  # the power of ten would underflow
+            texts = [f"{value:.{digits}e}" for value in values]
+        else:
+            mantissas = [f"{value / 10.0**power:.{digits}f}" for value in values]
+            texts = [f"{text}e{power}" if text.strip("-0.") else "0" for text in mantissas]
     else:
         texts = [with_thousands(f"{value:.{max(0, decimals)}f}", value) for value in values]
     # A zero has no sign.
@@ -137,53 +143,33 @@ def number_texts(values: list[float], decimals: int) -> list[str]:
     ]
 
 
-def _with_power(value: float, power: int, digits: int) -> str:
-    if power < -300:  # the power of ten would underflow
-        return f"{value:.{digits}e}"
-    text = f"{value / 10.0**power:.{digits}f}"
-    return f"{text}e{power}" if text.strip("-0.") else "0"
-
-
 def date_ticks(low: float, high: float, fits: Fits, most: int, *, two_lines: bool) -> list[Entry]:
     """Return ticks of calendar dates in UTC between two days since 1970, as many as fit."""
     if not (isfinite(low) and isfinite(high) and high > low):
         return []
     for unit, step in CALENDAR:
-        if (high - low) / (step * LENGTHS[unit]) <= most + 1:
-            stamps = _calendar_stamps(low, high, unit, step)
-            at = [float(stamp) for stamp in (stamps - np.datetime64(0, "ms")) / np.timedelta64(1, "D")]
-            inside = [place for place, day in enumerate(at) if low <= day <= high]
-            texts = _date_texts(stamps[inside], unit, two_lines=two_lines)
-            entries = [*zip([at[place] for place in inside], texts, strict=True)]
-            if len(entries) <= most and fits(entries):
-                return entries
+        if (high - low) / (step * LENGTHS[unit]) > most + 1:
+            continue
+        # Multiples of the step that enclose the axis.
+        first, last = (
+            int(np.datetime64(round(day * DAY_MS), "ms").astype(f"datetime64[{unit}]").astype(np.int64))
+            for day in (low, high)
+        )
+        start = 1970 if unit == "Y" else -FIRST_MONDAY.get(step, 0) if unit == "D" else 0
+        numbers = np.arange((first + start) // step * step, last + start + step + 1, step) - start
+        stamps = numbers.astype(f"datetime64[{unit}]").astype("datetime64[ms]")
+        entries, before = [], ""
+        for stamp, day in zip(stamps, stamps.astype(np.int64) / DAY_MS, strict=True):
+            if low <= day <= high:
+                part, rest = _date_parts(str(stamp), unit)
+                text = f"{rest} {part}".strip()
+                if two_lines:  # the rest is in a second line where it changes
+                    text = part if rest == before else f"{part}\n{rest}"
+                entries.append((float(day), text))
+                before = rest
+        if len(entries) <= most and fits(entries):
+            return entries
     return []
-
-
-def _calendar_stamps(
-    low: float, high: float, unit: str, step: int
-) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
-    """Return multiples of a calendar step that enclose two days since 1970."""
-    first, last = (
-        int(np.datetime64(round(day * DAY_MS), "ms").astype(f"datetime64[{unit}]").astype(np.int64))
-        for day in (low, high)
-    )
-    start = 1970 if unit == "Y" else -FIRST_MONDAY.get(step, 0) if unit == "D" else 0
-    numbers = np.arange((first + start) // step * step, last + start + step + 1, step) - start
-    return numbers.astype(f"datetime64[{unit}]").astype("datetime64[ms]")
-
-
-def _date_texts(
-    stamps: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str, *, two_lines: bool
-) -> list[str]:
-    """Return the texts of dates: the differing part, and the rest in a second line where it changes."""
-    pairs = [_date_parts(str(stamp), unit) for stamp in stamps]
-    if not two_lines:
-        return [f"{rest} {part}".strip() for part, rest in pairs]
-    before = ["", *(rest for _, rest in pairs)]
-    return [
-        part if rest == last else f"{part}\n{rest}" for (part, rest), last in zip(pairs, before, strict=False)
-    ]
 
 
 def _date_parts(stamp: str, unit: str) -> tuple[str, str]:
@@ -211,21 +197,19 @@ def _given_ticks(axis: PanelAxis, ends: tuple[float, float], way: Way, length: f
     if way == "x" and not axis.turned:
         for size in (TICK, SMALLER * TICK):
             if _texts_keep_apart(ends, length, way, size)(sorted(given)) or len(given) == 1:
-                return _in_given_lines(given, between if len(given) > 1 else length + 1.0, size)
-    every = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1
-    given, between = given[::every], between * every
-    lines = max(text.count("\n") + 1 for _, text in given)
-    size = min(TICK, max(SMALLEST, between / (1.15 * lines)))
+                longest = between if len(given) > 1 else length + 1.0  # pixels of a line
+                entries = []
+                for at, text in given:
+                    lines = [fitted(line, longest, size) for line in text.split("\n")]
+                    entries.append((at, "\n".join(lines)))
+                return Ticks(tuple(entries), tuple(text for _, text in given), size)
+    kept = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1  # one of so many
+    given, between = given[::kept], between * kept
+    tallest = max(text.count("\n") + 1 for _, text in given)
+    size = min(TICK, max(SMALLEST, between / (1.15 * tallest)))
     most = min(LINES, max(1, int(between / (LEADING * size) + 0.2)))
-    texts = [
-        fitted_lines(text if most > 1 else text.replace("\n", " "), room, size, most) for _, text in given
-    ]
-    entries = tuple(zip([at for at, _ in given], texts, strict=True))
-    return Ticks(entries, tuple(text for _, text in given), size, turned=way == "x")
-
-
-def _in_given_lines(given: list[Entry], length: float, size: float) -> Ticks:
-    """Return horizontal ticks whose lines are shortened to a length in pixels."""
-    texts = ["\n".join(fitted(line, length, size) for line in text.split("\n")) for _, text in given]
-    entries = tuple(zip([at for at, _ in given], texts, strict=True))
-    return Ticks(entries, tuple(text for _, text in given), size)
+    entries = []
+    for at, text in given:
+        line = text if most > 1 else text.replace("\n", " ")
+        entries.append((at, fitted_lines(line, room, size, most)))
+    return Ticks(tuple(entries), tuple(text for _, text in given), size, turned=way == "x")

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
+from paribus._data.rows import Block
+from paribus._data.samples import UNIT_PARTS, taken
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, RowCells
 from paribus._evaluators.request import MOST_PAIRED, MOST_PRODUCTS, EvaluationRequest, SinglePass
 from paribus._states import CellMoments, Counts, Keyed
@@ -30,7 +32,8 @@ class AleEstimate:
     (2, o)`` is the effect of the missing value and its error, and ``missing_weight`` the weight of missing
     values. If there are several models, ``by_model (m, o, g0, ...)`` and ``missing_by_model (m, o)`` are
     their effects, and the other fields are means over the models. ``covariance (o, g, g)`` is that of the
-    nodes of one feature, and the missing value.
+    nodes of one feature, and the missing value. ``share_covariance (c, c)`` is that of the shares of the data
+    in the bins, and at the missing value, of dependent rows.
     """
 
     ale: Floats
@@ -46,6 +49,7 @@ class AleEstimate:
     by_model: Floats | None = None
     missing_by_model: Floats | None = None
     covariance: Floats | None = None
+    share_covariance: Floats | None = None
 
 
 @ignore_fp_errors()
@@ -56,11 +60,13 @@ def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs:
     variances = _steadied(moments).reshape(means.shape)
     flow = AleAccumulator(grid, moments.weight[:-1], positions[:, :-1])
     changes = np.ascontiguousarray(means[:, :count, :-1].transpose(0, 2, 1))
+    ale, local = flow.effect(changes), flow.steps(changes)
+    if moments.parts is not None:
+        return _of_units(grid, moments, flow, ale, local, outputs)
     covariance = _difference_covariance(variances[..., :-1], count)
-    ale = flow.effect(changes)
     error = np.sqrt(flow.variance(covariance))
     pairs = flow.covariance(covariance) if len(grid.bins) == 1 else None
-    local, local_error = flow.steps(changes), np.sqrt(flow.step_variance(covariance))
+    local_error = np.sqrt(flow.step_variance(covariance))
     missing = None
     if grid.includes_missing:
         anchor, change, variance = grid.bins[0].anchor, means[:, count - 1, -1], variances[:, count - 1, -1]
@@ -82,6 +88,63 @@ def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs:
         float(moments.weight[-1]),
         covariance=pairs,
     )
+
+
+def _of_units(
+    grid: AleGrid, moments: CellMoments, flow: AleAccumulator, ale: Floats, local: Floats, outputs: int
+) -> AleEstimate:
+    """Return the effect with the errors of units of dependent rows, which may be in several cells."""
+    count, cells = len(grid.n_differences), grid.n_cells
+    influences = _pooled(moments).reshape(outputs, -1, UNIT_PARTS, cells + 1)[:, :count]
+    in_cells = influences[..., :-1].transpose(2, 0, 3, 1).reshape(-1, cells, count)
+    along = flow.effect(in_cells).reshape(UNIT_PARTS, outputs, *grid.nodes)
+    steps = flow.steps(in_cells).reshape(UNIT_PARTS, outputs, *grid.steps)
+    missing, points = None, along
+    if grid.includes_missing:
+        anchor, change = grid.bins[0].anchor, moments.mean.reshape(outputs, -1, cells + 1)[:, count - 1, -1]
+        last = along[:, :, anchor] + influences[:, count - 1, :, -1].T
+        missing = np.stack([ale[:, anchor] + change, np.sqrt((last**2).sum(axis=0))])
+        points = np.concatenate([along, last[..., None]], axis=2)
+    pairs = shares = None
+    if len(grid.bins) == 1 and points.shape[2] <= MOST_PAIRED:
+        pairs = np.einsum("pog,poh->ogh", points, points)
+        assert moments.parts is not None
+        weight = moments.parts[-1] if missing is not None else moments.parts[-1][:, :-1]
+        share = weight.sum(axis=0) / weight.sum()
+        apart = (weight - share * weight.sum(axis=1, keepdims=True)) / weight.sum()
+        shares = apart.T @ apart * (UNIT_PARTS / (UNIT_PARTS - 1))
+    return AleEstimate(
+        ale,
+        np.sqrt((along**2).sum(axis=0)),
+        np.where(flow.empty, np.nan, local),
+        np.where(flow.empty, np.nan, np.sqrt((steps**2).sum(axis=0))),
+        flow.empty,
+        moments.rows[:-1].reshape(grid.cells),
+        moments.weight[:-1].reshape(grid.cells),
+        flow.node_weight,
+        missing,
+        float(moments.weight[-1]),
+        covariance=pairs,
+        share_covariance=shares,
+    )
+
+
+def _pooled(moments: CellMoments) -> Floats:
+    """Return the influence ``(q, p, c)`` of parts of the units.
+
+    A cell with rows of a single part uses the pooled variance of the other cells, NaN without any.
+    """
+    influences, known = moments.influences(), moments.independent > 1
+    alone = (moments.independent == 1) & (np.arange(len(known)) < len(known) - 1)
+    if not alone.any():
+        return influences
+    assert moments.parts is not None
+    lend = known & (np.arange(len(known)) < len(known) - 1)
+    squares = (influences[..., lend] ** 2).sum(axis=1) * moments.weight[lend]
+    pooled = np.sqrt(squares.mean(axis=1)) if lend.any() else np.full(len(influences), np.nan)
+    part = moments.parts[-1][:, alone] > 0
+    influences[..., alone] = part * (pooled[:, None] / np.sqrt(moments.weight[alone]))[:, None]
+    return influences
 
 
 def _steadied(moments: CellMoments) -> Floats:
@@ -346,10 +409,17 @@ class AlePass(SinglePass):
         return tuple(number for number, grid in grids if len(grid.bins) <= cls.most_features)
 
     @property
+    def error_units(self) -> int | None:
+        """Number of parts of the units that the standard errors are computed from."""
+        units = super().error_units
+        return None if units is None else min(UNIT_PARTS, units)
+
+    @property
     def state_bytes(self) -> int:
         """Memory of the states of all grids: three floats per quantity and cell, and six per cell."""
         cells = ((columns_of(grid), grid.n_cells + 1) for grid in self.request.ale_grids)
-        return sum(8 * (3 * self.outputs * columns + 6) * count for columns, count in cells)
+        arrays = 3 + self.request.dependent * UNIT_PARTS
+        return sum(8 * (arrays * self.outputs * columns + 6) * count for columns, count in cells)
 
     def finish(self, state: Keyed, threads: int) -> list[AleEstimate]:
         """Return the effect of each grid; without rows there are no states."""
@@ -366,22 +436,22 @@ class AlePass(SinglePass):
 
 
 def collected(
-    grid: AleGrid, located: RowCells, predictions: Floats, weights: Floats | None
+    grid: AleGrid, located: RowCells, predictions: Floats, block: Block
 ) -> tuple[CellMoments, Counts]:
     """Return the result of `collected_changes` for predictions ``(o, b, i)`` of the evaluated rows."""
     with np.errstate(invalid="ignore", over="ignore"):  # infinite predictions have no difference
         changes = grid.contrasts(predictions)
-    return collected_changes(grid, located, changes, weights)
+    return collected_changes(grid, located, changes, block)
 
 
 def collected_changes(
-    grid: AleGrid, located: RowCells, changes: Floats, weights: Floats | None
+    grid: AleGrid, located: RowCells, changes: Floats, block: Block
 ) -> tuple[CellMoments, Counts]:
     """Return the moments of differences in each cell, and the sums of the positions of rows in it.
 
-    ``changes (o, moves, i)`` are the differences of the evaluated rows, ``weights`` those of all rows. The
-    moments ``(o * columns, cells + 1)`` are those of every difference, and of the sum of every two, which
-    give their covariance. The last cell has the missing values.
+    ``changes (o, moves, i)`` are the differences of the evaluated rows among those of a block. The moments
+    ``(o * columns, cells + 1)`` are those of every difference, and of the sum of every two, which give their
+    covariance. The last cell has the missing values.
     """
     columns = changes
     if changes.shape[1] > 1:
@@ -389,9 +459,9 @@ def collected_changes(
             sums = [changes[:, a] + changes[:, b] for a, b in combinations(range(changes.shape[1]), 2)]
         columns = np.concatenate([changes, *(one[:, None] for one in sums)], axis=1)
     values = columns.reshape(-1, columns.shape[-1])
-    weights = weights if weights is None or located.kept is None else weights[located.kept]
-    count = grid.n_cells + 1
-    moments = CellMoments.of(values, located.cells, weights, count)
+    kept = slice(None) if located.kept is None else located.kept
+    weights, parts, count = taken(block.weights, kept), taken(block.unit_parts, kept), grid.n_cells + 1
+    moments = CellMoments.of(values, located.cells, weights, count, parts)
     terms = located.across if weights is None else located.across * weights
     positions = np.stack([np.bincount(located.cells, one, minlength=count) for one in terms])
     return moments, Counts(positions)

@@ -98,7 +98,7 @@ class BruteAle(AlePass):
         else:
             table = rows.table if located.kept is None else rows.table.keep(located.kept)
             predictions = np.concatenate(list(self.brute.predicted(grid, table, located.index)), axis=1)
-        return collected(grid, located, predictions, rows.weights)
+        return collected(grid, located, predictions, rows)
 
 
 BLOCK_ROWS = 16_384
@@ -162,7 +162,7 @@ class AdditiveAle(AlePass):
             located = grid.locate(block)
             if len(located.cells):
                 predictions = self._predictions(number, grid, located, terms)
-                moments, positions = collected(grid, located, predictions, block.weights)
+                moments, positions = collected(grid, located, predictions, block)
                 states["local", number], states["places", number] = moments, positions
         return Keyed(states)
 
@@ -239,7 +239,7 @@ class CombinedAle(AlePass):
             located = grid.locate(block)
             if len(located.cells):
                 predictions = self._predictions(number, located, rows)
-                moments, positions = collected(grid, located, predictions, block.weights)
+                moments, positions = collected(grid, located, predictions, block)
                 states["local", number], states["places", number] = moments, positions
         return Keyed(states)
 

@@ -386,7 +386,8 @@ class TreeAle(TreePass):
         edges, column = bins.axis.cells.values, block.column(bins.axis.feature)
         values = column.values
         same = values.dtype == edges.dtype and values.dtype in FLOATS and len(values) == len(column.missing)
-        if block.weights is None and same and bins.steps and not bins.nominal and self.trees.link.linear:
+        plain = block.weights is None and block.units is None and self.trees.link.linear
+        if plain and same and bins.steps and not bins.nominal:
             cells = np.asarray(search(edges[1:], values), np.int32)
             if (
                 values.min() >= edges[0]
@@ -405,7 +406,7 @@ class TreeAle(TreePass):
             first, _ = self.tree_groups[0].moves.targets[self.places[number]]
             return located.collected(grid, self.trees.outputs(changes[:, first]), kernels())
         moved = self._moved(number, located, changes)
-        return collected_changes(grid, located, moved, block.weights)
+        return collected_changes(grid, located, moved, block)
 
     def _changes(self, block: Block, cells: list[RowCells | RowBins]) -> Floats:
         """Return the changes of margins for the moves of all features, ``(m, targets, i)``."""

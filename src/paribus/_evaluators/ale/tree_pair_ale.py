@@ -137,7 +137,7 @@ class TreePairAle(TreePass):
                 found = np.zeros((self.outputs, grid.n_points, len(located.cells)))
             else:
                 found = self.trees.outputs(pair.margins(block, grid, located))
-            moments, positions = collected(grid, located, found, block.weights)
+            moments, positions = collected(grid, located, found, block)
             states["local", number], states["places", number] = moments, positions
         return Keyed(states)
 

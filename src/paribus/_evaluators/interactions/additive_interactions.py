@@ -12,7 +12,8 @@ import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Floats, Integers
-from paribus._data.rows import Block, Sample
+from paribus._data.rows import Block
+from paribus._data.samples import Sample
 from paribus._evaluators.additive_exact import additive_of, terms_of
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS, CrossedInteractions, Group
@@ -183,7 +184,8 @@ class AdditiveInteractions(ExactInteractions):
         share = main, spread, squares[:-1], squares[-1]
         ratios = {"main": influence_rows.ratio(*share, zero.averages)}
         if request.overall:
-            ratios["left_out"] = influence_rows.ratio(*share, zero.own)
+            left_out = influence_rows.ratio(*share, zero.own)
+            ratios["left_out"] = replace(left_out, added_error=np.zeros(spread.shape))
             ratios["overall"] = self._none(spread, zero)
             if request.every_column:
                 ratios["total"] = self._none(variance[None], zero)
@@ -202,6 +204,7 @@ class AdditiveInteractions(ExactInteractions):
             self._none(_group_mean_squares(products, triples), zero) if triples else None,
             triples,
             floor=zero.own,
+            p_values=np.ones(main.shape) if request.overall and request.outcome is not None else None,
         )
 
     def _explained(

@@ -12,11 +12,13 @@ import numpy as np
 
 from paribus._budget import FLOAT, format_bytes
 from paribus._contracts import Floats
-from paribus._data.rows import ONE_PART, Block, Parts, Sample
+from paribus._data.rows import ONE_PART, Block, Parts, Rows
+from paribus._data.samples import Sample
 from paribus._evaluators.interactions.effect_moments import (
     EffectMoments,
     JointMoments,
     ZeroThresholds,
+    interaction_p_values,
     ratios_of,
     strongest_triples,
     variance_shares,
@@ -215,7 +217,15 @@ class CrossedInteractions(InteractionPasses):
             self.predicted(pairs.crossed + three.crossed),
             zero.own,
             chosen,
+            interaction_p_values(evidence, self._observed(), influence_rows, zero),
         )
+
+    def _observed(self) -> Floats | None:
+        """Return the target of the rows as numbers ``(o, i)``, None without one."""
+        rows, outcome = self.request.rows, self.request.outcome
+        if outcome is None or not isinstance(rows, Rows) or rows.target is None:
+            return None
+        return np.ascontiguousarray(outcome.numbers(rows.target).T)
 
     def _pairs(self, evidence: EffectMoments, zero: ZeroThresholds) -> tuple[tuple[int, int], ...]:
         """Return every pair, or the pairs of the features that interact most with all others together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._evaluators.interactions.requests import FeatureCurves, InfluenceSample, Ratio, VarianceShares
+from paribus._states.student import student_tail
 from paribus._states.sums import ignore_fp_errors
 
 NEGLIGIBLE = 1e-8  # strengths up to this share of the prediction's standard deviation are zero
@@ -218,6 +219,11 @@ def _of_singles(
         if numerator is not None:
             floor = zero.averages if name == "main" else zero.own
             ratios[name] = influence_rows.ratio(numerator, every, np.array(influence), square, floor)
+    if evidence.lost is not None:
+        with_others = np.array([one.loss for one in found]) - np.array([one.main for one in found])
+        added = np.abs(evidence.lost - evidence.main) > zero.own
+        error = np.where(added, influence_rows.error(with_others), 0.0)
+        ratios["left_out"] = replace(ratios["left_out"], added_error=error)
     of_rest = functions.rest**2 - 2 * np.sum([one.rest for one in found], axis=0)
     ratios["rest"] = influence_rows.ratio(
         evidence.rest[None], evidence.variance[None], of_rest[None], square, zero.own
@@ -256,7 +262,7 @@ def variance_shares(
         kept = np.where(kept * left <= zero.own, 0.0, kept)
         added = left * (1 - kept) / some
         change = before**2 - after**2 - added[:, None] * full**2
-        drawn = np.sqrt(influence_rows.rows / len(influence_rows.share) - 1)
+        drawn = np.sqrt(influence_rows.rows / influence_rows.sample.n_units - 1)
         sampled = drawn * influence_rows.error(after**2 - kept[:, None] * before**2)
         error = np.hypot(influence_rows.error(change), sampled) / some
     certain = 0.0 if influence_rows.rows > 1 else np.nan
@@ -279,6 +285,44 @@ def _of_groups(
     return influence_rows.ratio(
         joint.numerator, joint.denominator, of_numerator, of_denominator, zero.averages
     )
+
+
+@ignore_fp_errors()
+def interaction_p_values(
+    evidence: EffectMoments, observed: Floats | None, influence_rows: InfluenceSample, zero: ZeroThresholds
+) -> Floats | None:
+    r"""Return p-values ``(f, o)`` of the test that y has no interaction of a feature with all others.
+
+    With the interaction :math:`I = F - F_j - F_{\setminus j}` of the model and the residual :math:`r = y -
+    F_j - F_{\setminus j}` of the model without it, both less their regression on :math:`F_j` and
+    :math:`F_{\setminus j}`, the statistic is the mean of :math:`I r` over its standard error. If y has no
+    such interaction, its mean is zero, whatever interaction the model has; if I is part of y, it is positive.
+    ``observed (o, i)`` is the target at the influence rows, None without one.
+    """
+    if observed is None or evidence.loss is None or evidence.overall is None:
+        return None
+    sample, share = influence_rows.sample, influence_rows.share
+    full, target = influence_rows.centered(evidence.full), influence_rows.centered(observed)
+    values = np.ones(evidence.overall.shape)
+    for j, o in np.argwhere(evidence.overall > zero.own):
+        effect, loss = (influence_rows.centered(part[j, o]) for part in (evidence.effect, evidence.loss))
+        others = full[o] - loss
+        both = np.stack([loss - effect, target[o] - effect - others], axis=1)
+        own = np.stack([effect, others], axis=1)
+        root = np.sqrt(share)[:, None]
+        both = both - own @ np.linalg.lstsq(own * root, both * root, rcond=None)[0]
+        score = both.prod(axis=1)
+        mean = float(score @ share)
+        apart = (score - mean) * share
+        if sample.units is not None:
+            apart = np.bincount(sample.units, apart).astype(np.float64)
+        error = float(np.sqrt(apart @ apart * len(apart) / max(1, len(apart) - 1)))
+        if len(apart) < 2 or not error > 0:
+            values[j, o] = np.nan
+            continue
+        tail = student_tail(abs(mean) / error, len(apart) - 1) / 2
+        values[j, o] = tail if mean > 0 else 1 - tail
+    return values
 
 
 def strongest_triples(ratios: dict[str, Ratio], features: int, count: int) -> tuple[tuple[int, ...], ...]:

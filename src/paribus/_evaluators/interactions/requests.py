@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._data.rows import Sample
+from paribus._data.samples import Sample
 from paribus._evaluators.request import StatisticEvaluator, WholeRequest
+from paribus._models.scoring import Outcome
 from paribus.meaning import Estimand
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class InteractionRequest(WholeRequest):
     ``threads=None`` leaves the number of threads to the evaluator.
 
     Blocks and tables have fixed sizes, so that memory does not change results. ``paired`` limits pairs to the
-    features that interact most with all others together.
+    features that interact most with all others together. ``outcome`` converts the target to numbers for the
+    test of interactions, None without one.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -43,6 +45,7 @@ class InteractionRequest(WholeRequest):
     threads: int | None
     memory_was_given: bool = True
     paired: int | None = None
+    outcome: Outcome | None = None
 
     @property
     def n_results(self) -> int:
@@ -57,7 +60,8 @@ class InteractionRequest(WholeRequest):
     @property
     def settings(self) -> tuple[Any, ...]:
         """Options of a stored state, in addition to the rows, the model and the sizes of blocks."""
-        return (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
+        options = (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
+        return (*options, self.outcome)
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -109,6 +113,11 @@ class InteractionPasses(StatisticEvaluator):
         """Number of rows whose influence gives the standard errors."""
         return len(self.sample.numbers)
 
+    @property
+    def error_units(self) -> int | None:
+        """Number of their units, None if rows are independent."""
+        return None if self.sample.units is None else self.sample.n_units
+
 
 class ExactInteractions(InteractionPasses):
     """Base class of interaction evaluators that read the structure of the model, on every row."""
@@ -148,6 +157,9 @@ class Ratio(_Frozen):
         Standard errors of the numerator and of numerator / denominator.
     mean_share
         The mean of the ratios of several models, None for one model.
+    added_error
+        Standard errors of what the numerators exceed those of the features' own effects by; None where they
+        do not contain these.
     """
 
     numerator: Floats
@@ -155,6 +167,7 @@ class Ratio(_Frozen):
     numerator_error: Floats
     ratio_error: Floats
     mean_share: Floats | None = None
+    added_error: Floats | None = None
 
     def replaced(self, numbers: Integers, others: Ratio) -> Ratio:
         """Return the ratios with the entries ``numbers`` replaced by others."""
@@ -237,7 +250,8 @@ class InteractionStatistics:
     ``main`` is the mean square of each feature's effect relative to that of the prediction. ``left_out`` is
     the mean square of the change of the prediction if the feature is averaged out. The other ratios are
     shares of interaction. ``variance (o,)`` is the mean square of the centered prediction. ``predictions`` is
-    the number of rows that the model predicted. Numerators up to ``floor`` are set to zero. ``pairs`` are the
+    the number of rows that the model predicted. ``p_values (k, o)`` are those of the test that the target has
+    no interaction of a feature with all others. Numerators up to ``floor`` are set to zero. ``pairs`` are the
     pairs of ``pairwise``, None for all.
     """
 
@@ -253,25 +267,32 @@ class InteractionStatistics:
     predictions: int = 0
     floor: Floats | float = 0.0
     pairs: tuple[tuple[int, int], ...] | None = None
+    p_values: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class InfluenceSample:
-    """Rows whose influence gives the errors, with ``share (i,)`` in a mean and ``square (i,)`` in a variance.
+    """Rows whose influence gives the errors, with ``share (i,)`` in a mean.
 
-    ``rows`` is the number of rows that they represent.
+    ``total`` is the weight of the ``rows`` rows, or units of rows, that they represent.
     """
 
+    sample: Sample
     share: Floats
-    square: Floats
+    total: float
     rows: int
 
     @classmethod
     def of(cls, sample: Sample, total: float, rows: int) -> InfluenceSample:
         """Return shares of a sample whose means and variances estimate those over all ``rows`` rows."""
-        # A row represents squares / w^2 rows, each with weight w in a mean.
-        counted = sample.squares if sample.weights is None else sample.squares / sample.weights
-        return cls(counted / counted.sum(), sample.squares / total**2, rows)
+        if sample.units is not None:
+            counted, rows = np.sqrt(sample.squares), sample.n_units
+        elif sample.weights is not None:
+            # A row represents squares / w^2 rows, each with weight w in a mean.
+            counted = sample.squares / sample.weights
+        else:
+            counted = sample.squares
+        return cls(sample, counted / counted.sum(), total, rows)
 
     def centered(self, functions: Floats) -> Floats:
         """Return functions ``(..., i)`` minus their means."""
@@ -281,7 +302,8 @@ class InfluenceSample:
         """Return the standard errors of statistics with influence ``(..., i)``, NaN for a single row."""
         if self.rows < 2:
             return np.full(influence.shape[:-1], np.nan)
-        variance = self.centered(influence) ** 2 @ self.square
+        squares = self.sample.unit_means(self.centered(influence)) ** 2
+        variance = squares @ (self.sample.unit_squares / self.total**2)
         return np.asarray(np.sqrt(variance * (self.rows / (self.rows - 1))))
 
     def ratio(

@@ -12,11 +12,13 @@ import numpy as np
 
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Floats
-from paribus._data.rows import Block, Sample
+from paribus._data.rows import Block
+from paribus._data.samples import Sample
 from paribus._evaluators.interactions.effect_moments import (
     EffectMoments,
     JointMoments,
     ZeroThresholds,
+    interaction_p_values,
     ratios_of,
     strongest_triples,
     variance_shares,
@@ -161,7 +163,14 @@ class TreeInteractions(ExactInteractions):
     def counting(self) -> CoveragePass:
         """The first pass over the rows, after cells are known."""
         assert isinstance(self.leaves, Leaves)
-        return CoveragePass(self.program, self.ensemble, self.leaves, self._counted, self.sample.numbers)
+        return CoveragePass(
+            self.program,
+            self.ensemble,
+            self.leaves,
+            self._counted,
+            self.sample.numbers,
+            self.request.outcome,
+        )
 
     @cached_property
     def state_numbers(self) -> int:
@@ -245,7 +254,8 @@ class TreeInteractions(ExactInteractions):
     def _statistics(self, threads: int) -> Passes:
         """Yield the passes for coverage, predictions and triples, and return the statistics."""
         state = yield self._fold("coverage", self.counting, self.block_rows)
-        tables = CoverageTables.of(self.counting, state)
+        tables, target = CoverageTables.of(self.counting, state), state.parts.get(("observed", 0))
+        observed = None if target is None else target.finish()
         walking = self._walking(tables)
         influence_rows = InfluenceSample.of(
             self.sample, self.request.rows.total, self.request.rows.n_weighted
@@ -285,6 +295,7 @@ class TreeInteractions(ExactInteractions):
             threeway,
             triples,
             floor=zero.own,
+            p_values=interaction_p_values(evidence, observed, influence_rows, zero),
         )
 
     @cached_property

@@ -22,6 +22,7 @@ from paribus._kernels import kernels
 from paribus._kernels.program import CellPoints, Ints, PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
+from paribus._models.scoring import Outcome
 from paribus._models.trees import Trees
 from paribus._states import Counts, Keyed, RowCurves
 from paribus.errors import RefusalCode, RefusalError
@@ -41,9 +42,10 @@ class CoveragePass:
     leaves: Leaves
     pairs: Ints | None
     sample: Integers
+    outcome: Outcome | None = None
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the coverage of a block, its counts, and the codes of its sampled rows."""
+        """Return the coverage of a block, its counts, and the codes and targets of its sampled rows."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -51,11 +53,15 @@ class CoveragePass:
         codes = codes_of(self.program, self.ensemble, block, kernels())
         cells = self.leaves.cells.of(codes)
         size = self.leaves.cells.size
+        sampled = np.isin(block.positions, self.sample)
         states: dict[tuple[str, int], Any] = {
             ("weight", 0): Counts(np.array([len(codes.T) if weights is None else weights.sum()])),
             ("coverage", 0): Counts(kernels().cover(self.program, codes, weights)),
-            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(block.positions, self.sample)]),)),
+            ("sample", 0): RowCurves(((block.start, codes[:, sampled]),)),
         }
+        if self.outcome is not None and block.target is not None:
+            observed = self.outcome.numbers(block.target[sampled]).T
+            states["observed", 0] = RowCurves(((block.start, observed),))
         for position in range(len(size)):
             states["cells", position] = Counts(
                 np.bincount(cells[position], weights, minlength=int(size[position]))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +12,14 @@ from paribus._contracts import Floats
 from paribus._data.rows import Block
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
-from paribus._evaluators.cell_means import predictions_of
+from paribus._evaluators.cell_means import PredictionEstimate, predictions_of
+from paribus._evaluators.performance.influences import Influences, metric_influences
 from paribus._evaluators.performance.leaks import Leak, leaks_of
 from paribus._models import Model
 from paribus._models.scoring import Family, Outcome
 from paribus._models.scoring.losses import log_losses, right_classes
 from paribus._states import CellMoments, Keyed, Moments, RankedRows, Variances
+from paribus._states.student import student_quantile
 from paribus._states.sums import ignore_fp_errors
 from paribus._typing import Better
 
@@ -29,7 +30,7 @@ ONE_CLASS = "all rows are of the class, or none is"
 CONSTANT = "y does not vary"
 NEGATIVE = "y has negative values"
 RATIO = "observed / predicted"
-INTERVAL = NormalDist().inv_cdf(0.975)  # half width of an interval of 95 %, in standard errors
+LEVEL = 0.95  # of intervals
 GROUPS, GROUP_ROWS = 10, 20  # maximum number of groups of a calibration table, minimum rows of a group
 
 
@@ -83,10 +84,11 @@ class RowLosses:
 
 
 class Measured(NamedTuple):
-    """Value of a metric and its sampling error."""
+    """Value of a metric and its sampling error, which is at least ``least``."""
 
     value: float
     error: float
+    least: float = 0.0
 
 
 class MetricEstimate(NamedTuple):
@@ -199,9 +201,9 @@ class PerformanceMeasure:
         return states
 
     @ignore_fp_errors()
-    def finish(self, state: Keyed) -> PerformanceEstimate:
-        """Return the metrics of all rows."""
-        metrics = _Metrics(self.losses, state)
+    def finish(self, state: Keyed, predictions: PredictionEstimate) -> PerformanceEstimate:
+        """Return the metrics of all rows. The errors of dependent rows are those of sampled units."""
+        metrics = _Metrics(self.losses, state, predictions)
         metrics.all()
         parts = tuple(metrics.metrics), tuple(metrics.left_out), tuple(metrics.calibration)
         return PerformanceEstimate(*parts, tuple(metrics.target()))
@@ -217,11 +219,18 @@ class PerformanceMeasure:
 class _Metrics:
     """Metrics computed from a state, in the order in which they are reported."""
 
-    def __init__(self, losses: RowLosses, state: Keyed) -> None:
+    def __init__(self, losses: RowLosses, state: Keyed, predictions: PredictionEstimate) -> None:
         moments: Moments = state.parts["losses", 0]
         values, errors = moments.mean[0].tolist(), moments.standard_error()[0].tolist()
         self.means = dict(zip(losses.names, map(Measured, values, errors), strict=True))
         self.losses, self.rows, self.state = losses, moments.rows, state
+        self.units, self.weight, self.influences = predictions.sample, predictions.weight, Influences()
+        if predictions.measured is not None:
+            predicted, observed = predictions.measured.values[: 2 * losses.outputs].reshape(
+                2, losses.outputs, -1
+            )
+            weights = predictions.measured.weights
+            self.influences = metric_influences(observed, predicted, weights, losses.family)
         target: Variances = state.parts["target", 0]
         self.average, self.variance = target.mean, target.variance
         self.metrics: list[MetricEstimate] = []
@@ -283,8 +292,12 @@ class _Metrics:
         """Add a metric, or the reason why it is not defined."""
         if measured is None:
             self.left_out.append(LeftOut(name, o, why))
-        else:
-            self.metrics.append(MetricEstimate(name, o, *measured, float(constant), better))
+            return
+        if self.units is not None:
+            error = float(self.units.error(self.influences[name, o], self.weight))
+            measured = Measured(measured.value, max(error, measured.least), measured.least)
+        value, error, _ = measured
+        self.metrics.append(MetricEstimate(name, o, value, error, float(constant), better))
 
     def _frequent_class(self, part: slice) -> float:
         """Return the accuracy of the most frequent class, or of the more frequent outcome of one event."""
@@ -330,7 +343,19 @@ class _Metrics:
         """Add the ratio of observed to predicted, and the calibration table."""
         why = NEGATIVE if ranked.mean[0].min() < 0 else "the sum of predictions is not positive"
         self._add(RATIO, o, _ratio(ranked, self.losses.probability), 1.0, "near 1", why)
-        self.calibration.append(_calibration_groups(o, ranked, self.losses.probability))
+        several = self.rows if self.units is None else self.units.n_units
+        width = float(student_quantile(LEVEL, max(1, several - 1)))
+        self.calibration.append(
+            _calibration_groups(o, ranked, self.losses.probability, width, self._inflation(o))
+        )
+
+    def _inflation(self, o: int) -> float:
+        """Return the factor from the variance of independent rows to that of units, for residuals."""
+        if self.units is None:
+            return 1.0
+        residuals, rows = self.influences["mean residual", o], replace(self.units, units=None)
+        errors = (sample.error(residuals, self.weight) for sample in (self.units, rows))
+        return float((next(errors) / next(errors)) ** 2)
 
 
 def _r_squared_error(moments: CellMoments, average: float, variance: float, unexplained: float) -> float:
@@ -352,32 +377,38 @@ def _r_squared_error(moments: CellMoments, average: float, variance: float, unex
         return float(np.sqrt(max(0.0, squares.sum()) * rows / (rows - 1)) / (weight * variance))
 
 
-def _calibration_groups(output: int, ranked: CellMoments, probability: bool) -> CalibrationEstimate:
-    """Return groups of similar weight; rows with the same prediction are in the same group."""
+def _calibration_groups(
+    output: int, ranked: CellMoments, probability: bool, width: float, inflation: float
+) -> CalibrationEstimate:
+    """Return groups of similar weight; rows with the same prediction are in the same group.
+
+    ``width`` is half that of intervals, in standard errors, and ``inflation`` that of variances by the
+    dependence of rows.
+    """
     count = max(1, min(GROUPS, int(ranked.rows.sum()) // GROUP_ROWS))
     ranks = (np.cumsum(ranked.weight) - ranked.weight / 2) / float(ranked.weight.sum())
     cells = np.minimum((ranks * count).astype(np.int64), count - 1)
     groups, cells = np.unique(cells, return_inverse=True)
     joined = ranked.joined(cells.ravel(), len(groups))
-    observed, error = joined.mean[0], joined.standard_error()[0]
-    interval = observed - INTERVAL * error, observed + INTERVAL * error
+    observed, error = joined.mean[0], joined.standard_error()[0] * np.sqrt(inflation)
+    interval = observed - width * error, observed + width * error
     if probability:
-        interval = wilson_interval(observed, joined.weight**2 / joined.weight_sq)
+        interval = wilson_interval(observed, joined.weight**2 / joined.weight_sq / inflation, width)
     return CalibrationEstimate(output, joined.mean[-1], observed, interval, joined.weight)
 
 
-def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    r"""Return the 95 % Wilson interval of a probability from the share of ``rows`` rows.
+def wilson_interval(share: Floats, rows: Floats, z: float) -> tuple[Floats, Floats]:
+    r"""Return the Wilson interval of a probability from the share of ``rows`` rows.
 
     .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
 
     For weighted rows, n is :math:`(\sum w)^2 / \sum w^2`. Intervals never have width zero.
 
-    >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([20.0, 20.0]))
+    >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([20.0, 20.0]), 1.96)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.0, 0.299], [0.161, 0.701])
     """
-    square = INTERVAL**2 / rows
+    square = z**2 / rows
     middle = share + square / 2
     half = np.sqrt(np.maximum(0.0, share * (1 - share)) * square + square**2 / 4)
     low, high = (middle - half) / (1 + square), (middle + half) / (1 + square)
@@ -398,11 +429,11 @@ def _ratio(ranked: CellMoments, probability: bool) -> Measured | None:
         return None
     ratio = float((ranked.weight * observed).sum()) / total / predicted
     ones = np.ones_like(likely)
-    error = _influence_error(ranked, ones / predicted, -ratio * likely / predicted)
+    error, least = _influence_error(ranked, ones / predicted, -ratio * likely / predicted), 0.0
     if probability:
         chance = float((ranked.weight_sq * likely * (1 - likely)).sum())
-        error = float(np.fmax(error, np.sqrt(max(0.0, chance)) / (total * predicted)))
-    return Measured(ratio, error)
+        least = float(np.sqrt(max(0.0, chance)) / (total * predicted))
+    return Measured(ratio, float(np.fmax(error, least)), least)
 
 
 def _area(ranked: CellMoments) -> Measured | None:
