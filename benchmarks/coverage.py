@@ -304,7 +304,7 @@ def tests(samples):
                 + NOISE * np.random.default_rng([2, sample]).normal(size=ROWS_OF_TESTS)
             )
             rejected.setdefault(name, []).append(_rejections(model, X, y))
-    for correlation in (0.0, 0.6):
+    for correlation in (0.0, 0.6, 0.8):
         for sample in range(samples):
             rng = np.random.default_rng([3, sample])
             if sample % 10 == 0:

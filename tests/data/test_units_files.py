@@ -162,7 +162,7 @@ def test_units_by_group_are_those_of_rows_in_memory_and_in_several_groups_are_re
 def test_missing_units_of_files_are_refused(tmp_path):
     rows = frame()[[*NAMES, "customer"]]
     folder = written(tmp_path, rows.assign(customer=rows["customer"].where(np.arange(ROWS) != 700)))
-    with pytest.raises(paribus.ParibusError, match="units is missing in row"):
+    with pytest.raises(paribus.ParibusError, match="the unit is missing in row"):
         call("effects", model(), folder, units="customer")
 
 

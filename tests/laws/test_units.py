@@ -12,7 +12,7 @@ from sklearn import metrics
 import paribus
 from compared_results import differing, leaves
 from interaction_examples import Naive
-from paribus._data.samples import UNIT_PARTS, uniform
+from paribus._data.samples import UNIT_PARTS, occupied_parts, uniform
 from paribus._evaluators.permutation import RowChanges
 from paribus.results.curve_values import strength_errors
 from selection import nightly
@@ -187,7 +187,12 @@ def test_errors_of_parts_of_single_rows_are_nearly_those_of_independent_rows(nam
             error, independent = have[feature][part], effect[part]
             known = independent > 0
             assert known.any()
-            assert (np.isfinite(error) == np.isfinite(independent)).all()
+            assert (np.isfinite(error) <= np.isfinite(independent)).all()
+            enough = np.isfinite(independent)
+            if name == "averages":  # a cell needs `FEWEST_PARTS` parts
+                enough &= effect.rows >= 20
+            assert np.isfinite(error[enough]).all()
+            known &= np.isfinite(error)
             assert_allclose(error[known], independent[known], rtol=0.35, err_msg=f"{feature} {part}")
     if name == "local":
         for feature in ("a", "b"):
@@ -611,10 +616,10 @@ def test_record_has_the_number_of_units_of_standard_errors(statistic, name):
     computed = result(statistic, name, "skewed")
     units = len(np.unique(UNITS[WEIGHTS > 0]))
     units -= units // 2 * (statistic is regions)  # half of the units measure
+    units = occupied_parts(units) if statistic in (local_pairs, averages) else units
     assert computed.provenance.standard_error_units == units
     assert computed.provenance.error_freedom == units - 1
-    notes = [str(note) for note in computed.notes if "units" in str(note)]
-    assert len([note for note in notes if f"standard errors come from {units} units only" in note]) == 1
+    assert len([note for note in computed.notes if "fewer than 30 units" in note]) == 1
 
 
 def test_record_of_individual_curves_has_the_sampled_units():

@@ -162,7 +162,10 @@ def _units_in_memory(units: Any, X: Any, whole: Any, every: tuple[str, ...]) -> 
     """Return the argument ``units``: a column of X, or values for each row."""
     if isinstance(units, str):
         _named_column("units", units, every)
-        named: Column = whole.column(every.index(units))
+        try:
+            named: Column = whole.column(every.index(units))
+        except FeatureError as error:
+            raise OptionError(f"units={units!r} cannot be read; cast it to text or integers") from error
         return named
     values = by_label("units", units, X)
     if np.ndim(values) != 1 or len(values) != len(whole):

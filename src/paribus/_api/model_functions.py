@@ -70,8 +70,8 @@ def h_statistic(
         Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
         columns, as for `effects`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        The target of held-out rows, for ``p_values``: whether y has interactions of each feature with all
-        others, or only the model.
+        The target of held-out rows. ``p_values`` then test that y has no interaction of a feature with all
+        others, whatever those of the model; see Notes. Of rows of the fit they are too small.
     sample_weight, by, units
         As for `partial_dependence`.
     response_method
@@ -95,8 +95,8 @@ def h_statistic(
     -------
     HStatistics
         With ``feature_pairs``, ``h_squared_pairwise``, ``numerator_pairwise``, ``denominator_pairwise``,
-        ``standard_error_h_squared_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and
-        `strongest`; ``H["age", "income"]`` is the `Interaction` of one pair.
+        ``standard_error_h_squared_pairwise``, the same for ``overall``, ``total`` and ``threeway``,
+        ``p_values`` and `strongest`; ``H["age", "income"]`` is the `Interaction` of one pair.
 
     See Also
     --------
@@ -107,8 +107,9 @@ def h_statistic(
     Compare pairs by their strength, the square root of the numerator, which is in units of the prediction. H²
     divides by the joint effect, so that two features with negligible effects can have any H².
 
-    Standard errors treat the rows as a random sample, both as points where the effects are evaluated and as
-    the background data.
+    Standard errors treat the rows, or their units, as a random sample, both as points where the effects are
+    evaluated and as the background data. ``p_values`` need a single model and the scale of y; otherwise they
+    are None.
 
     Brute force takes n² predictions per pair, and probabilities of boosted trees n² margins. Both use 500
     rows by default. The provenance, the repr and the plots report the number of rows.
@@ -404,7 +405,7 @@ def explain(
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
         The target, or the name of its column in X, for observed averages, residuals and performance; as for
-        `marginal`.
+        `marginal`. Use held-out rows: metrics and tests of interactions of rows of the fit are too good.
     features : list of str or int, or mapping, optional
         Features to explain; all by default. A mapping groups columns, as for `effects`:
         ``{"city": ["city_A", "city_B"], "age": "age"}``.

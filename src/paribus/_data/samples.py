@@ -17,6 +17,7 @@ from paribus.errors import InputError
 MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # bounds of the sampled rows that define bins
 PORTION = 16_384  # rows hashed at a time
 UNIT_PARTS = 64  # of units, for errors in cells; the relative error of such an error is 9 %
+FEWEST_PARTS = 10  # parts with rows in a cell, for a standard error of its average
 TINY = 1e-290  # least square of a weight, so that very small weights still count
 
 
@@ -172,6 +173,11 @@ def parts_of(units: Integers, count: int) -> Integers:
     return np.asarray(np.minimum(count - 1, (uniform(units, 0) * count).astype(np.int64)))
 
 
+def occupied_parts(units: int) -> int:
+    """Return the expected number of the `UNIT_PARTS` parts that have units."""
+    return round(UNIT_PARTS * (1 - (1 - 1 / UNIT_PARTS) ** units))
+
+
 def distinct(units: Integers) -> Integers:
     """Return the sorted different units; `numpy.unique` hashes integers, which takes ten times as long."""
     ordered = np.sort(units)
@@ -193,7 +199,7 @@ def unit_keys(column: Column) -> Integers:
     if column.missing.any():
         row = int(np.argmax(column.missing))
         raise InputError(
-            f"units is missing in row {row}, and in {int(column.missing.sum())} rows in all; give "
+            f"the unit is missing in row {row}, and in {int(column.missing.sum())} rows in all; give "
             "these rows a value, or leave them out"
         )
     values = column.values

@@ -10,7 +10,7 @@ import numpy as np
 from paribus._budget import FLOAT
 from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block
-from paribus._data.samples import UNIT_PARTS, Sample, UnitRows
+from paribus._data.samples import FEWEST_PARTS, UNIT_PARTS, Sample, UnitRows, occupied_parts
 from paribus._data.table import ScratchBuffer
 from paribus._evaluators.brute_force import (
     BLOCKS,
@@ -147,7 +147,7 @@ class CellMeans(SinglePass):
     def error_units(self) -> int | None:
         """Number of parts of the units that the standard errors are computed from."""
         units = super().error_units
-        return None if units is None else min(UNIT_PARTS, units)
+        return None if units is None else occupied_parts(units)
 
     @property
     def row_cost(self) -> int:
@@ -218,9 +218,18 @@ class CellMeans(SinglePass):
         }
 
     def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:
-        """Return the averages of each axis: of its cells, of missing values, and of all other rows."""
-        every = (state.parts["cells", number] for number in range(len(self.request.grids)))
-        return [CellEstimate(m.rows, m.weight, m.mean, m.standard_error()) for m in every]
+        """Return the averages of each axis: of its cells, of missing values, and of all other rows.
+
+        Cells with few parts of units have no standard error.
+        """
+        estimates = []
+        for number in range(len(self.request.grids)):
+            moments: CellMoments = state.parts["cells", number]
+            error = moments.standard_error()
+            if self.request.dependent:
+                error = np.where(moments.independent < FEWEST_PARTS, np.nan, error)
+            estimates.append(CellEstimate(moments.rows, moments.weight, moments.mean, error))
+        return estimates
 
     def predictions_in(self, state: Keyed) -> PredictionEstimate:
         """Return the moments of all predictions and the kept rows of a state."""

@@ -15,6 +15,7 @@ from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, Evaluator, Floats, Integers
 from paribus._data.rows import ONE_PART, Block, Parts
 from paribus._data.samples import Sample
+from paribus._data.table import Table
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues, RowCurves, curve_quantiles
 from paribus._text import count
@@ -69,8 +70,8 @@ class EvaluationRequest:
     are cut too, which changes the rounding of sums; this requires a memory bound from the user.
     ``background`` are the rows of the passes, None for all rows of the run. ``strengths`` requests the
     standard deviation of each effect over the rows, if the structure of the model gives it. ``dependent``
-    says that several rows may be of one unit. ``shared`` is for
-    what requests of the same grids on other rows need, too.
+    says that several rows may be of one unit, and ``sampled`` has the rows of ``sample``, if rows are in
+    memory. ``shared`` is for what requests of the same grids on other rows need, too.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -90,6 +91,7 @@ class EvaluationRequest:
     background: Background | None = None
     strengths: bool = False
     dependent: bool = False
+    sampled: Table | None = None
     shared: dict[Any, Any] = field(default_factory=dict)
 
     def squares(self, positions: Integers, weights: Floats | None) -> Floats:
@@ -117,25 +119,36 @@ class EvaluationRequest:
         return self.sample.units[np.isin(self.sample.numbers, positions)]
 
     def own_points(self, block: Block) -> dict[tuple[str, int], RowCurves]:
-        """Return the point nearest to each row of sampled units, one state for each curve."""
-        if not self.samples_units:
+        """Return the point nearest to each row of sampled units, one state for each curve.
+
+        In memory, sampled rows are read together.
+        """
+        if not self.samples_units or self.sampled is not None:
             return {}
         chosen = self.squares(block.positions, block.weights) > 0
         sampled, states = block.keep(chosen, "sampled"), {}
         for number in block.questions if chosen.any() else ():
-            grid = self.grids[number]
-            if len(grid.axes) == 1 and grid.n_points <= MOST_PAIRED:
+            if self._has_shares(number):
+                grid = self.grids[number]
                 nearest = grid.nearest_point(sampled.column(grid.axes[0].feature))
                 states["own points", number] = RowCurves(((block.start, nearest[None]),))
         return states
 
+    def _has_shares(self, number: int) -> bool:
+        """Return whether a grid has the covariance of the shares of the data: of one feature, if small."""
+        return len(self.grids[number].axes) == 1 and self.grids[number].n_points <= MOST_PAIRED
+
     def share_covariance(self, state: Keyed, number: int, total: float) -> Floats | None:
         """Return the covariance ``(g, g)`` of the shares of the data at the points of a curve of units."""
-        nearest, sample = state.parts.get(("own points", number)), self.sample
-        if nearest is None or sample is None or sample.units is None or sample.n_units < 2:
+        sample, grid = self.sample, self.grids[number]
+        if sample is None or sample.units is None or sample.n_units < 2 or not self._has_shares(number):
             return None
-        points, units, roots = nearest.finish()[0], sample.units, np.sqrt(sample.squares)
-        weight = np.zeros((self.grids[number].n_points, sample.n_units))
+        if self.sampled is None:
+            points = state.parts["own points", number].finish()[0]
+        else:
+            points = grid.nearest_point(self.sampled.column(grid.axes[0].feature))
+        units, roots = sample.units, np.sqrt(sample.squares)
+        weight = np.zeros((grid.n_points, sample.n_units))
         np.add.at(weight, (points[points >= 0], units[points >= 0]), roots[points >= 0])
         shares = weight.sum(axis=1) / roots.sum()
         apart = weight - shares[:, None] * np.bincount(units, roots)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Floats, Integers
 from paribus._evaluators.performance.influences import metric_influences
 from paribus._states.sums import ignore_fp_errors
 from paribus._text import percent
@@ -262,7 +262,10 @@ def _metrics(
         return ()
     y, other = old.predictions.observed, new.predictions.observed
     same = rows is not None and y is not None and other is not None and np.array_equal(y, other)
-    influences = [_influences(part.predictions, part.output_names) if same else {} for part in (old, new)]
+    # Rows of units that one of both has, or that of the new explanation, depend on each other.
+    units = new.predictions.units if new.predictions.units is not None else old.predictions.units
+    parts = (old, new) if same else ()
+    influences = [_influences(part.predictions, part.output_names, units) for part in parts]
     after = {(metric.name, metric.output): metric for metric in new.performance.metrics}
     changes = []
     for before in old.performance.metrics:
@@ -270,20 +273,21 @@ def _metrics(
         if (metric := after.get(key)) is None:
             continue
         error = float(combined_error(basis, before.standard_error, metric.standard_error))
-        paired = all(key in each for each in influences)
+        paired = same and all(key in each for each in influences)
         if paired:
             error = _paired_error(before, metric, *(each[key] for each in influences))
         changes.append(MetricDrift(*key, before.value, metric.value, error, before.better, paired))
     return tuple(changes)
 
 
-def _influences(kept: RowPredictions, outputs: tuple[str, ...]) -> dict[tuple[str, str | None], Floats]:
+def _influences(
+    kept: RowPredictions, outputs: tuple[str, ...], units: Integers | None
+) -> dict[tuple[str, str | None], Floats]:
     """Return the influence of each kept row, or unit of rows, on metrics other than deviances."""
     assert kept.observed is not None
     found = metric_influences(kept.observed, kept.predicted, kept.weights)
     names = {(name, None if o is None else outputs[o]): kept.weights * found[name, o] for name, o in found}
-    if kept.units is not None:
-        units = kept.units
+    if units is not None:
         names = {key: np.bincount(units, rows).astype(np.float64) for key, rows in names.items()}
     return {key: influence for key, influence in names.items() if np.isfinite(influence).all()}
 

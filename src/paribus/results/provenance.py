@@ -17,9 +17,10 @@ from paribus.results.model_record import ModelRecord
 FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
 FEW_UNITS = 30  # of fewer, standard errors are uncertain by more than 13 %
 FEW = (
-    "standard errors come from {units} units only and are uncertain, most of all if units differ in size; "
-    "intervals use Student's distribution with {freedom} degrees of freedom"
+    f"standard errors come from fewer than {FEW_UNITS} units and are uncertain, most of all if these differ "
+    "in size; intervals use Student's distribution"
 )
+ONE_UNIT = "all rows are of a single unit, so that there are no standard errors"
 # Source of rows: number of files, version of a table, path of the first file (any characters), row groups.
 TABLE = r"(?: of (?:Delta|Iceberg) \w+ \d+)?"
 FILES = re.compile(rf"((?:[\d,]+ Parquet files?{TABLE} from )?)(.+)(, [\d,]+ row groups?)", re.DOTALL)
@@ -281,8 +282,7 @@ def few_unit_notes(provenance: Provenance) -> list[Note]:
     units = provenance.standard_error_units
     if units is None or units >= FEW_UNITS:
         return []
-    reason = FEW.format(units=units, freedom=provenance.error_freedom)
-    return [NoteCode.ERROR_BASIS.note(reason=reason)]
+    return [NoteCode.ERROR_BASIS.note(reason=ONE_UNIT if units == 1 else FEW)]
 
 
 def skipped_notes(provenance: Provenance) -> list[Note]:

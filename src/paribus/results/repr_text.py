@@ -362,7 +362,9 @@ TESTED = 0.05  # probability of a false statement that y has an interaction of a
 
 def tested_text(p_values: Floats, names: Sequence[str]) -> str:
     """Return which features interact in the target, by Bonferroni's method over features and outputs."""
-    smallest = p_values.min(axis=1) * p_values.size
+    if np.isnan(p_values).all():
+        return "whether y has interactions is not tested: there is a single unit of rows"
+    smallest = np.nanmin(p_values, axis=1) * p_values.size
     listed = ", ".join(name for name, p in zip(names, smallest.tolist(), strict=True) if p < TESTED)
     return f"interactions that y supports, of each feature with all others: {listed or 'none'}"
 

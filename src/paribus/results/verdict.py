@@ -12,6 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
+from paribus._data.samples import FEWEST_PARTS
+from paribus._states.student import student_quantile
 from paribus.notes import Note, NoteCode
 from paribus.results.ale import AccumulatedLocalEffect
 from paribus.results.curve_parts import ROUNDING
@@ -300,7 +302,10 @@ def cell_notes(averages: Effects[Marginal], deviation: Floats) -> Iterator[Note]
     if not looked:
         return
     tail = 1 - NormalDist().cdf(ERRORS)
-    bound = averages.provenance.error_quantile(1 - 2 * tail / looked)
+    # The errors of cells of units come from at least `FEWEST_PARTS` parts.
+    dependent = averages.provenance.standard_error_units is not None
+    freedom = FEWEST_PARTS - 1 if dependent else averages.provenance.error_freedom
+    bound = float(student_quantile(1 - 2 * tail / looked, freedom))
     for one in cells:
         off = (one.ratio > bound) & (np.abs(one.residual) > VISIBLE * deviation[:, None])
         if off.any():

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from paribus._api.combine import combine_facts, combined_estimates, label, mean_estimate
 from paribus._api.run import (
     SAMPLE,
@@ -28,6 +30,7 @@ from paribus._api.statistics.axis_options import (
     quantile_notes,
     unit_notes,
 )
+from paribus._data.rows import Rows
 from paribus._data.summary import SEED, SummarySpec
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, RowSample, probe_of
 from paribus._evaluators.planner import largest_difference
@@ -134,11 +137,16 @@ class EffectsStatistic(Statistic):
         if self.quantiles is not None:
             most = context.memory // QUANTILE_SHARE if context.memory_was_given else QUANTILE_BYTES
             quantiles = QuantileRequest(self.quantiles, most)
+        sample = rows.sample(sampled_rows(points, context.n_groups), SEED)
+        sampled = None
+        if sample.units is not None and isinstance(rows, Rows):
+            sampled = rows.table.keep(np.isin(np.arange(len(rows)), sample.numbers))
         return EvaluationRequest(
             grids,
             self.kind,
             **context.of_rows(),
-            sample=rows.sample(sampled_rows(points, context.n_groups), SEED),
+            sample=sample,
+            sampled=sampled,
             quantiles=quantiles,
             strengths=True,
             shared=context.shared(self),

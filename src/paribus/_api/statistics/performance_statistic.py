@@ -110,7 +110,10 @@ class PerformanceStatistic(MarginalStatistic):
         measure, names = self._measure(model, request), model.output_names
         evaluator = estimated.plans[0].evaluator
         assert isinstance(evaluator, CellMeans)
-        estimate = measure.finish(estimated.state, evaluator.predictions_in(estimated.state))
+        predictions = evaluator.predictions_in(estimated.state)
+        if predictions.sample is not None:
+            provenance = replace(provenance, standard_error_units=predictions.sample.n_units)
+        estimate = measure.finish(estimated.state, predictions)
         features = [grid.axes[0].name for grid in request.grids]
         unit = context.rows.weight_scale
         metrics = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
-from paribus._data.samples import UNIT_PARTS, taken
+from paribus._data.samples import UNIT_PARTS, occupied_parts, taken
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, RowCells
 from paribus._evaluators.request import MOST_PAIRED, MOST_PRODUCTS, EvaluationRequest, SinglePass
 from paribus._states import CellMoments, Counts, Keyed
@@ -112,7 +112,8 @@ def _of_units(
         weight = moments.parts[-1] if missing is not None else moments.parts[-1][:, :-1]
         share = weight.sum(axis=0) / weight.sum()
         apart = (weight - share * weight.sum(axis=1, keepdims=True)) / weight.sum()
-        shares = apart.T @ apart * (UNIT_PARTS / (UNIT_PARTS - 1))
+        occupied = int(np.count_nonzero(weight.sum(axis=1)))
+        shares = apart.T @ apart * (occupied / (occupied - 1) if occupied > 1 else np.nan)
     return AleEstimate(
         ale,
         np.sqrt((along**2).sum(axis=0)),
@@ -412,7 +413,7 @@ class AlePass(SinglePass):
     def error_units(self) -> int | None:
         """Number of parts of the units that the standard errors are computed from."""
         units = super().error_units
-        return None if units is None else min(UNIT_PARTS, units)
+        return None if units is None else occupied_parts(units)
 
     @property
     def state_bytes(self) -> int:

@@ -294,23 +294,24 @@ def interaction_p_values(
     r"""Return p-values ``(f, o)`` of the test that y has no interaction of a feature with all others.
 
     With the interaction :math:`I = F - F_j - F_{\setminus j}` of the model and the residual :math:`r = y -
-    F_j - F_{\setminus j}` of the model without it, both less their regression on :math:`F_j` and
-    :math:`F_{\setminus j}`, the statistic is the mean of :math:`I r` over its standard error. If y has no
-    such interaction, its mean is zero, whatever interaction the model has; if I is part of y, it is positive.
+    F_j - F_{\setminus j}` of the model without it, both less their regression on :math:`F_{\setminus j}` and
+    all single effects, the statistic is the mean of :math:`I r` over its standard error. If y has no such
+    interaction and the features are independent, its mean is zero, whatever interaction the model has. If I
+    is part of y, it is positive.
     ``observed (o, i)`` is the target at the influence rows, None without one.
     """
     if observed is None or evidence.loss is None or evidence.overall is None:
         return None
     sample, share = influence_rows.sample, influence_rows.share
     full, target = influence_rows.centered(evidence.full), influence_rows.centered(observed)
+    effects = influence_rows.centered(evidence.effect)
     values = np.ones(evidence.overall.shape)
     for j, o in np.argwhere(evidence.overall > zero.own):
-        effect, loss = (influence_rows.centered(part[j, o]) for part in (evidence.effect, evidence.loss))
+        effect, loss = effects[j, o], influence_rows.centered(evidence.loss[j, o])
         others = full[o] - loss
         both = np.stack([loss - effect, target[o] - effect - others], axis=1)
-        own = np.stack([effect, others], axis=1)
-        root = np.sqrt(share)[:, None]
-        both = both - own @ np.linalg.lstsq(own * root, both * root, rcond=None)[0]
+        additive, root = np.column_stack([*effects[:, o], others]), np.sqrt(share)[:, None]
+        both = both - additive @ np.linalg.lstsq(additive * root, both * root, rcond=None)[0]
         score = both.prod(axis=1)
         mean = float(score @ share)
         apart = (score - mean) * share

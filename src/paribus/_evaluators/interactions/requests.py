@@ -286,7 +286,9 @@ class InfluenceSample:
     def of(cls, sample: Sample, total: float, rows: int) -> InfluenceSample:
         """Return shares of a sample whose means and variances estimate those over all ``rows`` rows."""
         if sample.units is not None:
-            counted, rows = np.sqrt(sample.squares), sample.n_units
+            counted = np.sqrt(sample.squares)
+            represented = (total / counted.sum()) ** 2  # units that a sampled unit stands for
+            rows = max(sample.n_units, round(sample.n_units * represented))
         elif sample.weights is not None:
             # A row represents squares / w^2 rows, each with weight w in a mean.
             counted = sample.squares / sample.weights

@@ -354,8 +354,8 @@ class _Metrics:
         if self.units is None:
             return 1.0
         residuals, rows = self.influences["mean residual", o], replace(self.units, units=None)
-        errors = (sample.error(residuals, self.weight) for sample in (self.units, rows))
-        return float((next(errors) / next(errors)) ** 2)
+        of_units, of_rows = (float(sample.error(residuals, self.weight)) for sample in (self.units, rows))
+        return (of_units / of_rows) ** 2 if of_rows > 0 else 1.0
 
 
 def _r_squared_error(moments: CellMoments, average: float, variance: float, unexplained: float) -> float:
