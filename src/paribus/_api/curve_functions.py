@@ -84,8 +84,8 @@ def partial_dependence(
     by : str, array of shape (n,) or mapping, optional
         Groups of rows, for `GroupedResults`: a column of X, a value for each row, or ``{name: cut points}``.
     units : str or array of shape (n,), optional
-        Units whose rows depend on each other, such as customers: a column of X, or a value for each row. Only
-        standard errors change. A column that the model was not fitted with is left out of the features.
+        Units of dependent rows, such as customers, for standard errors: a column of X (not a feature, unless
+        the model was fitted with it), or a value for each row.
     percentiles : (float, float) or None
         Quantiles between which the grid is evenly spaced. None: the whole range; of joint effects alone, 0.05
         to 0.95.

@@ -70,8 +70,8 @@ def h_statistic(
         Names or positions of the features, or a boolean mask; all columns by default. A mapping groups
         columns, as for `effects`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        The target of held-out rows. ``p_values`` then test that y has no interaction of a feature with all
-        others, whatever those of the model; see Notes. Of rows of the fit they are too small.
+        The target of held-out rows, for ``p_values``: a test that y has no interaction of a feature with all
+        others, whatever those of the model.
     sample_weight, by, units
         As for `partial_dependence`.
     response_method
@@ -404,8 +404,8 @@ def explain(
     estimator, X
         As for `partial_dependence`.
     y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
-        The target, or the name of its column in X, for observed averages, residuals and performance; as for
-        `marginal`. Use held-out rows: metrics and tests of interactions of rows of the fit are too good.
+        The target of held-out rows, or the name of its column in X, for observed averages, performance and
+        tests of interactions; as for `marginal`.
     features : list of str or int, or mapping, optional
         Features to explain; all by default. A mapping groups columns, as for `effects`:
         ``{"city": ["city_A", "city_B"], "age": "age"}``.
