@@ -272,7 +272,7 @@ class UnitRows:
 
     def merge(self, other: Self) -> Self:
         """Return the sample of the rows of both."""
-        keys = np.union1d(self.keys, other.keys)
+        keys = distinct(np.concatenate([self.keys, other.keys]))
         sizes, units = np.zeros(len(keys), np.int64), []
         for part in (self, other):
             places = np.searchsorted(keys, part.keys)

@@ -148,8 +148,9 @@ class EvaluationRequest:
         else:
             points = grid.nearest_point(self.sampled.column(grid.axes[0].feature))
         units, roots = sample.units, np.sqrt(sample.squares)
-        weight = np.zeros((grid.n_points, sample.n_units))
-        np.add.at(weight, (points[points >= 0], units[points >= 0]), roots[points >= 0])
+        shape, near = (grid.n_points, sample.n_units), points >= 0
+        places = np.ravel_multi_index((points[near], units[near]), shape)
+        weight = np.bincount(places, roots[near], math.prod(shape)).reshape(shape)
         shares = weight.sum(axis=1) / roots.sum()
         apart = weight - shares[:, None] * np.bincount(units, roots)
         return np.asarray(apart @ apart.T * (sample.n_units / (sample.n_units - 1) / total**2))
