@@ -109,7 +109,7 @@ def h_statistic(
 
     Standard errors treat the rows, or their units, as a random sample, both as points where the effects are
     evaluated and as the background data. ``p_values`` need a single model and the scale of y; otherwise they
-    are None.
+    are None. They hold if features are nearly independent.
 
     Brute force takes n² predictions per pair, and probabilities of boosted trees n² margins. Both use 500
     rows by default. The provenance, the repr and the plots report the number of rows.
